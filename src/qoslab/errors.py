@@ -1,0 +1,73 @@
+"""Every exception that qoslab raises on purpose, and the exit status that each one leads to.
+
+QoslabError                  our root; an exception outside this tree is a fault of ours
+├── UserError                the user can mend it: wrong input, missing file, unreachable device
+│   ├── ExperimentError      an experiment file that does not hold
+│   ├── IosError             a configuration line that the device model refuses
+│   ├── MachineError         this machine lacks something (a package, a permission)
+│   └── DeviceError          a device refused a configuration or could not be reached
+└── RunInvalid               the run ended, but its figures must not be trusted
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """The exit status of every qoslab command."""
+
+    WITHIN = 0
+    """Done; of a run: every expectation is within its tolerance."""
+    OUTSIDE = 1
+    """The run is valid, and some measured figure is outside its tolerance."""
+    USER_MISTAKE = 2
+    """The input, the machine or a device has to be mended first; nothing is left behind."""
+    RUN_INVALID = 3
+    """The run ended, but its figures must not be trusted; the report says why."""
+    OUR_FAULT = 4
+    """A defect in qoslab itself."""
+    INTERRUPTED = 130
+    """Ctrl-C; devices are restored."""
+
+
+class QoslabError(Exception):
+    """Root of all errors that qoslab raises on purpose.
+
+    `message` says what was found where; `hint` says what to do next (or is empty).
+    """
+
+    exit_status = ExitStatus.OUR_FAULT
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UserError(QoslabError):
+    """Something that the user can mend."""
+
+    exit_status = ExitStatus.USER_MISTAKE
+
+
+class ExperimentError(UserError):
+    """An experiment file that does not hold; the message names file, line and column."""
+
+
+class IosError(UserError):
+    """A configuration line that the IOS device model refuses; the message names the line."""
+
+
+class MachineError(UserError):
+    """This machine lacks a package or a permission."""
+
+
+class DeviceError(UserError):
+    """A device refused a configuration, or could not be reached."""
+
+
+class RunInvalid(QoslabError):
+    """The run ended, but its figures must not be trusted."""
+
+    exit_status = ExitStatus.RUN_INVALID
