@@ -1,4 +1,381 @@
 """Quantities with units: rates, sizes, durations, percentages. The only module that parses or prints them.
 
-Every type is an immutable integer count of its base unit, so that arithmetic is exact.
+Every type is an immutable, non-negative integer count of its base unit, so that arithmetic is exact. `parse` is exact
+or an error: a text that names a fraction of the base unit is refused, as is a number without a unit, and any unit whose
+meaning is not beyond doubt (`mb/s`, `MB/s` for a rate, `KB`, `m`), each with a proposal. Blanks between number and unit
+are optional. Upper and lower case matter: M is mega (10^6), m would be milli, b is bit, B is byte.
+
+| type | base unit | printed as | also read |
+|---|---|---|---|
+| `Rate` | bit/s | `b/s`, `kb/s`, `Mb/s`, `Gb/s` | `bps` and `bit/s` for `b/s`, with the same prefixes; K for k |
+| `Size` | byte | `B`, `kB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024) | `byte`, `bytes` |
+| `Duration` | ns | `s`, `ms`, `us`, `ns` | `µs`, `min`, `h` |
+| `Percent` | 0.0001 % | `%` | |
 """
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any, ClassVar, Self, overload
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from qoslab.errors import UserError
+
+_QUANTITY = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S*)\s*\Z")
+_COMMA = re.compile(r"\s*([0-9]+),([0-9]+)\s*(\S*)\s*\Z")
+
+
+class QuantityError(UserError, ValueError):
+    """A text that is no quantity, or one whose meaning is in doubt; `hint` has the proposal."""
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+def _decimal(value: int, factor: int) -> str:
+    """`value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
+    text = format(Decimal(value) / factor, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class Quantity:
+    """What the four types share; not used by itself.
+
+    Quantities compare, add and subtract with their own kind only. `*` and `//` take an integer; `/` with the same
+    kind gives the ratio. A result below zero is a `ValueError`.
+    """
+
+    __slots__ = ("_value",)
+    _value: int
+
+    KIND: ClassVar[str]
+    """What the quantity is called in messages."""
+    UNITS: ClassVar[dict[str, int]]
+    """Every accepted spelling, and its size in base units; the first of each size is the proposal's."""
+    PATTERN: ClassVar[str]
+    """Regular expression (ECMA 262) of accepted texts, for JSON Schema."""
+    EXAMPLES: ClassVar[tuple[str, ...]]
+
+    def __init__(self, value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{type(self).__name__} counts whole base units: found {value!r}, expected an int")
+        if value < 0:
+            raise ValueError(f"a {self.KIND} cannot be negative: {value}")
+        object.__setattr__(self, "_value", value)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The quantity that the text names, exactly; `QuantityError` otherwise."""
+        found = _QUANTITY.match(text)
+        if found is None:
+            comma = _COMMA.match(text)
+            hint = f'did you mean "{comma[1]}.{comma[2]} {comma[3]}"?' if comma and comma[3] in cls.UNITS else ""
+            raise QuantityError(f'found "{text}", expected {cls._expected()}', hint=hint)
+        number, unit = Decimal(found["number"]), found["unit"]
+        if not unit:
+            raise QuantityError(
+                f'found "{text.strip()}" without a unit, expected {cls._expected()}', hint=cls._without_unit(number)
+            )
+        factor = cls.UNITS.get(unit)
+        if factor is None:
+            raise QuantityError(
+                f'found "{text.strip()}", whose unit "{unit}" is not one of {", ".join(cls._proposed_units())}',
+                hint=cls._doubtful_unit(number, unit),
+            )
+        # Decimal multiplication rounds to the context's 28 digits; integers do not.
+        digits, exponent = int(found["number"].replace(".", "")), len(found["number"].partition(".")[2])
+        value, rest = divmod(digits * factor, 10**exponent)
+        if rest:
+            raise QuantityError(f'found "{text.strip()}", which is not a whole number of {cls._base_unit()}')
+        return cls(value)
+
+    @classmethod
+    def _base_unit(cls) -> str:
+        return next(unit for unit, factor in cls.UNITS.items() if factor == 1)
+
+    @classmethod
+    def _proposed_units(cls) -> list[str]:
+        first: dict[int, str] = {}
+        for unit, factor in cls.UNITS.items():
+            first.setdefault(factor, unit)
+        return list(first.values())
+
+    @classmethod
+    def _expected(cls) -> str:
+        return f'a {cls.KIND} such as "{cls.EXAMPLES[0]}"'
+
+    @classmethod
+    def _without_unit(cls, number: Decimal) -> str:
+        """The hint for a bare number."""
+        raise NotImplementedError
+
+    @classmethod
+    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+        """The hint for a unit that is not accepted; empty where there is nothing to propose."""
+        near = [known for known in cls._proposed_units() if known.lower() == unit.lower()]
+        return f'did you mean "{number} {near[0]}"?' if near else ""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        return type(self), (self._value,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._value})"
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._value))
+
+    def __bool__(self) -> bool:
+        return self._value != 0
+
+    def __int__(self) -> int:
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == other._value if isinstance(other, type(self)) else NotImplemented
+
+    def __lt__(self, other: Self) -> bool:
+        return self._value < other._value if isinstance(other, type(self)) else NotImplemented
+
+    def __le__(self, other: Self) -> bool:
+        return self._value <= other._value if isinstance(other, type(self)) else NotImplemented
+
+    def __gt__(self, other: Self) -> bool:
+        return self._value > other._value if isinstance(other, type(self)) else NotImplemented
+
+    def __ge__(self, other: Self) -> bool:
+        return self._value >= other._value if isinstance(other, type(self)) else NotImplemented
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self._value + other._value) if isinstance(other, type(self)) else NotImplemented
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self._value - other._value) if isinstance(other, type(self)) else NotImplemented
+
+    def __mul__(self, factor: int) -> Self:
+        return type(self)(self._value * factor) if isinstance(factor, int) else NotImplemented
+
+    __rmul__ = __mul__
+
+    @overload
+    def __floordiv__(self, divisor: int) -> Self: ...
+    @overload
+    def __floordiv__(self, divisor: Self) -> int: ...
+    def __floordiv__(self, divisor: int | Self) -> Self | int:
+        if isinstance(divisor, int):
+            return type(self)(self._value // divisor)
+        return self._value // divisor._value if isinstance(divisor, type(self)) else NotImplemented
+
+    def __truediv__(self, other: Self) -> float:
+        return self._value / other._value if isinstance(other, type(self)) else NotImplemented
+
+    @classmethod
+    def _validate(cls, value: object) -> Self:
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls.parse(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return cls.parse(str(value))
+        raise QuantityError(f"found {value!r}, expected {cls._expected()}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validate, serialization=core_schema.to_string_ser_schema(when_used="json")
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "pattern": cls.PATTERN, "examples": list(cls.EXAMPLES), "title": cls.__name__}
+
+
+class Rate(Quantity):
+    """Bits per second. Which layer's bits is said where the rate is used."""
+
+    __slots__ = ()
+    KIND = "rate"
+    UNITS: ClassVar[dict[str, int]] = {
+        prefix + unit: factor
+        for unit in ("b/s", "bps", "bit/s")
+        for prefix, factor in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9), ("K", 10**3))
+    }
+    PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*[kKMG]?(b/s|bps|bit/s)\s*$"
+    EXAMPLES = ("100 Mb/s", "128 kb/s", "1.5 Mb/s")
+
+    @property
+    def bps(self) -> int:
+        """Bits per second."""
+        return self._value
+
+    def __str__(self) -> str:
+        for unit, factor in (("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3)):
+            if self._value >= factor:
+                return f"{_decimal(self._value, factor)} {unit}"
+        return f"{self._value} b/s"
+
+    @classmethod
+    def _without_unit(cls, number: Decimal) -> str:
+        # IOS command lines give b/s and never less than 8000; people speak of small numbers of megabits.
+        if number >= 8000 and number == number.to_integral_value():
+            return f'did you mean "{cls(int(number))}" ({number} b/s)?'
+        return f'did you mean "{number} Mb/s"?'
+
+    @classmethod
+    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+        stem = re.fullmatch(r"([kKmMgG]?)(b/s|bps|B/s|Bps|b|bit|bits|B|)", unit)
+        if stem is None:
+            return super()._doubtful_unit(number, unit)
+        prefix = {"K": "k", "m": "M", "g": "G"}.get(stem[1], stem[1])
+        if stem[2].startswith("B") and stem[2] != "B":
+            octets = (number * 8).normalize()
+            return (
+                f'B is a byte: write "{octets:f} {prefix}b/s" if bytes were meant, "{number} {prefix}b/s" if bits were'
+            )
+        return f'did you mean "{number} {prefix}b/s"?'
+
+
+class Size(Quantity):
+    """Bytes."""
+
+    __slots__ = ()
+    KIND = "size"
+    UNITS: ClassVar[dict[str, int]] = {
+        "B": 1,
+        "kB": 10**3,
+        "KiB": 2**10,
+        "MB": 10**6,
+        "MiB": 2**20,
+        "GB": 10**9,
+        "GiB": 2**30,
+        "byte": 1,
+        "bytes": 1,
+    }
+    PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB|GB|GiB|bytes?)\s*$"
+    EXAMPLES = ("16 KiB", "1500 B", "1 MB")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes."""
+        return self._value
+
+    @property
+    def bits(self) -> int:
+        """Bits."""
+        return self._value * 8
+
+    def __str__(self) -> str:
+        # Only whole multiples, so that 31250 stays the number that a router prints.
+        for unit in ("GiB", "GB", "MiB", "MB", "KiB", "kB"):
+            if self._value and self._value % self.UNITS[unit] == 0:
+                return f"{self._value // self.UNITS[unit]} {unit}"
+        return f"{self._value} B"
+
+    @classmethod
+    def _without_unit(cls, number: Decimal) -> str:
+        return f'did you mean "{number} B"?'
+
+    @classmethod
+    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+        if re.fullmatch(r"[kKmMgG]?(b|bit|bits)", unit):
+            return "sizes are in bytes: 8 bits are 1 B"
+        stem = re.fullmatch(r"([kKmMgG])(B|byte|bytes|)", unit)
+        if stem is None:
+            return super()._doubtful_unit(number, unit)
+        decimal = {"K": "k", "m": "M", "g": "G"}.get(stem[1], stem[1])
+        return f'write "{number} {decimal}B" for powers of 1000, "{number} {decimal.upper()}iB" for powers of 1024'
+
+
+class Duration(Quantity):
+    """Nanoseconds."""
+
+    __slots__ = ()
+    KIND = "duration"
+    UNITS: ClassVar[dict[str, int]] = {
+        "ns": 1,
+        "us": 10**3,
+        "ms": 10**6,
+        "s": 10**9,
+        "min": 60 * 10**9,
+        "h": 3600 * 10**9,
+        "µs": 10**3,  # micro sign
+        "μs": 10**3,  # Greek mu
+    }
+    PATTERN = r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|min|h)\s*$"
+    EXAMPLES = ("30 s", "200 ms", "5 min")
+
+    @property
+    def ns(self) -> int:
+        """Nanoseconds."""
+        return self._value
+
+    @property
+    def seconds(self) -> float:
+        """Seconds."""
+        return self._value / 10**9
+
+    def __str__(self) -> str:
+        for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+            if self._value >= factor:
+                return f"{_decimal(self._value, factor)} {unit}"
+        return f"{self._value} ns" if self._value else "0 s"
+
+    @classmethod
+    def _without_unit(cls, number: Decimal) -> str:
+        return f'did you mean "{number} s"?'
+
+    @classmethod
+    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+        if unit == "m":
+            return f'write "{number} min" for minutes, "{number} ms" for milliseconds'
+        word = re.sub(r"s$", "", unit.lower())
+        plain = {"sec": "s", "second": "s", "minute": "min", "hour": "h", "hr": "h", "msec": "ms", "usec": "us"}.get(
+            word
+        )
+        return f'did you mean "{number} {plain}"?' if plain else super()._doubtful_unit(number, unit)
+
+
+class Percent(Quantity):
+    """Ten-thousandths of one percent (millionths of the whole); may exceed 100 %."""
+
+    __slots__ = ()
+    KIND = "percentage"
+    UNITS: ClassVar[dict[str, int]] = {"%": 10**4}
+    PATTERN = r"^\s*[0-9]+(\.[0-9]{1,4}0*)?\s*%\s*$"
+    EXAMPLES = ("28 %", "0.5 %")
+
+    @property
+    def fraction(self) -> float:
+        """1.0 is 100 %."""
+        return self._value / 10**6
+
+    def __str__(self) -> str:
+        return f"{_decimal(self._value, 10**4)} %"
+
+    @classmethod
+    def _base_unit(cls) -> str:
+        return "0.0001 %"
+
+    @classmethod
+    def _without_unit(cls, number: Decimal) -> str:
+        if number < 1 and number:
+            return f'did you mean "{(number * 100).normalize():f} %"?'
+        return f'did you mean "{number} %"?'
+
+    @classmethod
+    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+        return f'did you mean "{number} %"?' if unit.lower() in ("percent", "pct") else ""
