@@ -1,0 +1,165 @@
+"""The data plane's counters as typed values: the reply to `counters` of docs/control-protocol.md.
+
+Rates are load-interval averages in bits (or packets) per second, unrounded; bytes are IP length plus layer-2 header.
+`None` where a thing does not apply.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class Volume(TypedDict):
+    """Packets and bytes."""
+
+    packets: int
+    bytes: int
+
+
+class RatedVolume(Volume):
+    """Packets and bytes, and their present rate in bit/s."""
+
+    rate_bps: float
+
+
+class Traffic(RatedVolume):
+    """What an interface received or sent."""
+
+    rate_pps: float
+    drops: int
+
+
+class InterfaceQueue(TypedDict):
+    """The queue of an interface as a whole."""
+
+    strategy: str
+    depth: int
+    limit: int
+    drops: int
+    conversations: int | None
+    max_conversations: int | None
+
+
+class TxRing(TypedDict):
+    """The hardware queue, in packets."""
+
+    limit: int
+    depth: int
+
+
+class Drops(TypedDict):
+    """Dropped by a class, by reason."""
+
+    police: Volume
+    tail: Volume
+    flow: Volume
+
+
+class Marked(TypedDict):
+    """One `set` action."""
+
+    field: str
+    value: int
+    packets: int
+
+
+class Police(TypedDict):
+    """A policer with its figures in force."""
+
+    form: str
+    cir_bps: int
+    cir_percent: float | None
+    bc_bytes: int
+    pir_bps: int | None
+    pir_percent: float | None
+    be_bytes: int | None
+    conformed: RatedVolume
+    exceeded: RatedVolume
+    violated: RatedVolume | None
+
+
+class Shape(TypedDict):
+    """A shaper with its figures in force."""
+
+    mode: str
+    cir_bps: int
+    percent: float | None
+    target_bps: int
+    bc_bits: int
+    be_bits: int
+    interval_ms: float
+    byte_limit: int
+    increment_bytes: int
+    active: bool
+    sent: Volume
+    delayed: Volume
+
+
+class ClassQueue(TypedDict):
+    """The queue of a class."""
+
+    discipline: str
+    limit_packets: int
+    depth_packets: int
+    depth_bytes: int
+    per_flow_limit: int | None
+    flows: int | None
+    max_flows: int | None
+    output: Volume
+
+
+class ClassCounters(TypedDict):
+    """One class of an attached policy."""
+
+    name: str
+    match: str
+    criteria: list[RatedVolume]
+    packets: int
+    bytes: int
+    offered_rate_bps: float
+    drop_rate_bps: float
+    drops: Drops
+    set: list[Marked]
+    police: Police | None
+    shape: Shape | None
+    queue: ClassQueue | None
+    child: PolicyCounters | None
+
+
+class PolicyCounters(TypedDict):
+    """An attached policy."""
+
+    policy: str
+    classes: list[ClassCounters]
+
+
+class InterfaceCounters(TypedDict):
+    """One interface."""
+
+    enabled: bool
+    load_interval_s: int
+    line_rate_bps: int
+    input: Traffic
+    output: Traffic
+    queue: InterfaceQueue
+    tx_ring: TxRing
+    access_list_hits: Any
+    policy_input: PolicyCounters | None
+    policy_output: PolicyCounters | None
+
+
+class AccessListHits(TypedDict):
+    """Packets that matched one entry of an access list."""
+
+    packets: int
+
+
+class Counters(TypedDict):
+    """All that the data plane counts, at one moment."""
+
+    ok: bool
+    time_ns: int
+    uptime_ns: int
+    interfaces: dict[str, InterfaceCounters]
+    access_lists: dict[str, list[AccessListHits]]
+    health: dict[str, Any]
