@@ -1,0 +1,111 @@
+"""The command line: one file per subcommand, imported only when it is called.
+
+Data goes to stdout, talk to stderr. The exit status is that of `qoslab.errors.ExitStatus`: a subcommand returns one
+(nothing means done), or raises. To add a subcommand, write `cli/NAME.py` with a click command named `command`, and add
+its line to `SUBCOMMANDS`; what is slow to import (pandas, Ansible, pyATS) belongs inside the command's function.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from qoslab.errors import ExitStatus, QoslabError
+
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "validate": ("qoslab.cli.validate", "Check an experiment file."),
+    "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),
+    "list": ("qoslab.cli.list", "List experiments and runs."),
+    "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
+}
+"""Each subcommand's module, and its line in `qoslab --help`."""
+
+BROKEN_PIPE = 141
+"""128 + SIGPIPE: the reader of our output has gone, which is no mistake of anyone's."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand's module when it is called, not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the table."""
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the subcommand."""
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        command = importlib.import_module(SUBCOMMANDS[cmd_name][0]).command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{SUBCOMMANDS[cmd_name][0]}.command is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table's own lines, so that `--help` imports nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in SUBCOMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with near matches for a misspelt name."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in SUBCOMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, SUBCOMMANDS, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise click.UsageError(f'found "{name}", expected one of {", ".join(SUBCOMMANDS)}{hint}', ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="qoslab", prog_name="qoslab")
+def group() -> None:
+    """Run network quality-of-service experiments, each from one file.
+
+    \b
+    Exit status: 0 done, all figures within tolerance; 1 some figure outside;
+    2 a mistake in the input, the machine or a device; 3 the run is invalid;
+    4 a defect of qoslab; 130 interrupted.
+    """
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (`sys.argv` where no arguments are given) and return the exit status."""
+    try:
+        result: Any = group.main(
+            args=None if arguments is None else list(arguments), prog_name="qoslab", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return int(result) if isinstance(result, int) else ExitStatus.WITHIN
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return ExitStatus.USER_MISTAKE
+    except (KeyboardInterrupt, click.Abort):
+        _say("qoslab: interrupted")
+        return ExitStatus.INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes stdout at exit and would complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except QoslabError as error:
+        _say(f"qoslab: {error.message}")
+        if error.hint:
+            _say(f"  {error.hint}")
+        return error.exit_status
+    except Exception as error:
+        _say(traceback.format_exc())
+        _say(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")
+        _say("  Please report it with the lines above and the command that you typed.")
+        return ExitStatus.OUR_FAULT
