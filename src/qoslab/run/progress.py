@@ -1,0 +1,95 @@
+"""Says on standard error what a run is doing: which arm, which step, how much time is left."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+
+class Tell(Protocol):
+    """Where a step of a cell is announced; `seconds` is its expected length, where one is known."""
+
+    def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
+        """Announce that `cell` now does `step`."""
+
+
+class _TimeLeft(ProgressColumn):
+    """The rest of the estimate; an estimate that ran out says so instead of counting below zero."""
+
+    def render(self, task: Task) -> Text:
+        rest = (task.total or 0.0) - (task.elapsed or 0.0)
+        if task.finished:
+            return Text("")
+        return Text(f"about {rest:.0f} s left" if rest >= 0.5 else "longer than estimated", style="dim")
+
+
+class RunProgress:
+    """A line of progress for the run, or plain lines where standard error is not a terminal."""
+
+    def __init__(self, title: str, cells: list[str], estimate_s: float) -> None:
+        self._console = Console(file=sys.stderr)
+        self._lock = threading.Lock()
+        self._steps: dict[str, str] = {}
+        self._done: set[str] = set()
+        self._cells = cells
+        self._live: Progress | None = None
+        self._ticker: threading.Thread | None = None
+        self._stop = threading.Event()
+        if self._console.is_terminal:
+            self._live = Progress(
+                TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn(), _TimeLeft(),
+                console=self._console, transient=True,
+            )  # fmt: skip
+            self._task = self._live.add_task(title, total=max(estimate_s, 1.0))
+        self._title = title
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+            self._ticker = threading.Thread(target=self._tick, daemon=True, name="progress")
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        if self._live is not None:
+            self._live.stop()
+
+    def _tick(self) -> None:
+        assert self._live is not None
+        started = time.monotonic()
+        total = self._live.tasks[0].total or 1.0
+        while not self._stop.wait(0.25):
+            self._live.update(self._task, completed=min(time.monotonic() - started, total * 0.99))
+
+    def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
+        """Announce that `cell` now does `step`."""
+        with self._lock:
+            self._steps[cell] = step
+            length = f" ({seconds:.0f} s)" if seconds is not None and seconds >= 1 else ""
+            if self._live is not None:
+                running = ", ".join(f"{name}: {what}" for name, what in self._steps.items() if name not in self._done)
+                counted = f"{len(self._done)}/{len(self._cells)} arms" if self._cells else ""
+                self._live.update(self._task, description=f"{self._title} [{counted}] {running}{length}")
+            else:
+                self._console.print(f"{cell}: {step}{length}", highlight=False)
+
+    def cell_done(self, cell: str) -> None:
+        """Count `cell` as finished."""
+        with self._lock:
+            self._done.add(cell)
+
+    def note(self, text: str) -> None:
+        """Print a line above the progress."""
+        self._console.print(text, highlight=False, soft_wrap=True)

@@ -1,0 +1,94 @@
+"""What a run was made with: versions, machine, kernel. Facts that a reader needs to judge or repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+
+_PACKAGES = (
+    "ansible", "ansible-core", "ansible-runner", "ansible-pylibssh", "asyncssh",
+    "genie", "pandas", "pyats", "pyroute2", "unicon",
+)  # fmt: skip
+
+_TOOLS: Mapping[str, tuple[str, ...]] = {
+    "dumpcap": ("dumpcap", "--version"),
+    "iperf": ("iperf", "--version"),
+    "iperf3": ("iperf3", "--version"),
+    "tshark": ("tshark", "--version"),
+}
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the Python packages that touch the figures."""
+    found = {"qoslab": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def tool_versions() -> dict[str, str]:
+    """First line that each measuring tool prints of itself."""
+    found = {}
+    for name, argv in _TOOLS.items():
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            found[name] = f"not usable: {error}"
+            continue
+        found[name] = next(
+            (line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown"
+        )
+    return found
+
+
+def commit(directory: Path) -> str | None:
+    """The commit of the work tree at `directory`, with `-dirty` when files differ from it; None outside git."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def machine() -> dict[str, Any]:
+    """Kernel, processor, memory, default congestion control of this machine."""
+
+    def read(path: str) -> str | None:
+        try:
+            return Path(path).read_text().strip()
+        except OSError:
+            return None
+
+    cpuinfo = read("/proc/cpuinfo") or ""
+    model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    memory = re.search(r"^MemTotal:\s*(\d+) kB", read("/proc/meminfo") or "", re.MULTILINE)
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu": model.group(1) if model else None,
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_kib": int(memory.group(1)) if memory else None,
+        "user_is_root": os.geteuid() == 0,
+        "default_congestion_control": read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        "available_congestion_control": read("/proc/sys/net/ipv4/tcp_available_congestion_control"),
+    }
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of a configuration, in hex."""
+    return hashlib.sha256(content).hexdigest()
