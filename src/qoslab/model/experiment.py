@@ -1,107 +1,184 @@
-"""The experiment as it stands in `experiments/NAME.yml`, once checked."""
+"""The experiment as it stands in `experiments/NAME.yml`, once checked.
+
+The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from qoslab.units import Duration, Percent, Rate, Size
+from qoslab.model.metrics import METRICS, Unit, as_float, format_value
+from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=40)]
+_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
+Name = Annotated[str, Field(pattern=rf"^{_NAME}$", max_length=40)]
 Generation = Literal["classic", "hqf"]
+Moment = Literal["before", "during", "after"]
+
+_Q = TypeVar("_Q", bound=Quantity)
+
+
+def _above_zero(quantity: _Q) -> _Q:
+    if not quantity:
+        raise QuantityError(f'found "{quantity}", expected a {quantity.KIND} above zero')
+    return quantity
 
 
 class Frozen(BaseModel):
-    """Immutable; unknown keys are errors."""
+    """Immutable; unknown keys are errors, and no value is converted silently."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+    )
 
 
 class Route(Frozen):
     """A static route of a router or host."""
 
     prefix: IPv4Network
+    """Destination, as 192.168.30.0/24."""
     via: IPv4Address
+    """Address of the next router."""
 
 
 class Node(Frozen):
     """A host or router of the topology."""
 
     platform: Literal["host", "ios", "linux"]
+    """`host`: an end system; `ios`: a router with an IOS command line; `linux`: a Linux router, same data plane."""
     model: str | None = None
-    """Hardware model, `ios` only: for example "3725"; `platforms/ios.py` knows them."""
+    """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""
     generation: Generation | None = None
-    """QoS behaviour, routers only; the model's own generation where absent."""
+    """QoS of a router: `classic` (up to 12.4(15)T) or `hqf` (from 12.4(20)T); the model's own where absent."""
     routes: tuple[Route, ...] = ()
     """Static routes; a host on one link with a router needs none (the router is its gateway)."""
 
 
 class LinkEnd(Frozen):
-    """Where a link ends: a node's interface, in the node's own spelling (FastEthernet0/1, eth0)."""
+    """Where a link ends: an interface of a node."""
 
     node: Name
+    """A name under `topology.nodes`."""
     interface: str
+    """In the node's own spelling, in full: FastEthernet0/1 of a router, eth0 of a host."""
     address: IPv4Interface | None = None
+    """IPv4 address with prefix length, as 192.168.10.1/24; both ends of a link are in one subnet."""
 
 
 class Link(Frozen):
     """A point-to-point link; both directions alike."""
 
     name: Name
+    """Unique among the links."""
     ends: tuple[LinkEnd, LinkEnd]
-    rate: Rate
+    """Exactly two."""
+    rate: Annotated[Rate, AfterValidator(_above_zero)]
     """Bits on the wire per second, framing overhead included (Ethernet: preamble, FCS and gap count)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
     framing: Literal["ethernet", "ppp", "hdlc"] = "ethernet"
+    """Layer 2 on the wire: Ethernet adds 38 bytes to an IP packet, PPP and HDLC 7."""
 
 
 class Topology(Frozen):
     """Nodes and links."""
 
     nodes: dict[Name, Node]
+    """Hosts and routers, by name."""
     links: tuple[Link, ...]
+    """Point-to-point links."""
+
+    def links_of(self, node: str) -> tuple[tuple[Link, LinkEnd, LinkEnd], ...]:
+        """The node's links: the link, the node's own end, the far end."""
+        return tuple(
+            (link, near, far) for link in self.links for near, far in (link.ends, link.ends[::-1]) if near.node == node
+        )
 
 
 class TcpProfile(Frozen):
     """TCP settings of the hosts of one arm; set explicitly, never inherited from the machine."""
 
     congestion_control: str = "cubic"
+    """A congestion control algorithm of Linux: cubic, reno, …"""
     sack: bool = True
+    """Selective acknowledgements (sysctl tcp_sack)."""
     timestamps: bool = True
-    recovery: int = 1
-    """sysctl tcp_recovery (RACK); 0 is the duplicate-ACK counting of older stacks."""
-    early_retrans: int = 3
-    """sysctl tcp_early_retrans (tail loss probe)."""
-    initcwnd: int = 10
-    rto_min: Duration = Duration(200_000_000)
+    """TCP timestamps option (sysctl tcp_timestamps); costs 12 bytes a segment."""
+    recovery: int = Field(default=1, ge=0, le=7)
+    """sysctl tcp_recovery: 1 is RACK; 0 is the duplicate-ACK counting of older stacks."""
+    early_retrans: int = Field(default=3, ge=0, le=4)
+    """sysctl tcp_early_retrans: 3 is tail loss probe; 0 is none."""
+    initcwnd: int = Field(default=10, ge=1, le=255)
+    """Initial congestion window in segments, a route attribute."""
+    rto_min: Annotated[Duration, AfterValidator(_above_zero)] = Duration(200_000_000)
+    """Least retransmission timeout, a route attribute."""
+
+
+TCP_PROFILES: dict[str, TcpProfile] = {
+    "modern": TcpProfile(),
+    # Settings that reproduce policing as stacks of 2008 felt it: measured with Linux 6.x, 757-905 kb/s of
+    # 1 Mb/s policed in 8 runs (mean 830), where cubic with SACK and RACK got 925-958.
+    "legacy-2008": TcpProfile(
+        congestion_control="reno",
+        sack=False,
+        timestamps=False,
+        recovery=0,
+        early_retrans=0,
+        initcwnd=2,
+        rto_min=Duration(300_000_000),
+    ),
+}
+"""The profiles that an experiment file may name under `tcp`."""
+
+
+def _tcp_kind(value: object) -> str:
+    return "name" if isinstance(value, str) else "settings"
+
+
+Tcp = Annotated[Annotated[str, Tag("name")] | Annotated[TcpProfile, Tag("settings")], Discriminator(_tcp_kind)]
 
 
 class Flow(Frozen):
     """One traffic generator run: `streams` parallel connections or a datagram flood."""
 
     name: Name
+    """Unique within an arm."""
     tool: str
-    """A name of the registry in `qoslab.traffic`: iperf3, iperf."""
+    """The traffic generator: iperf3 or iperf."""
     source: Name = Field(alias="from")
+    """The sending host."""
     destination: Name = Field(alias="to")
+    """The receiving host."""
     protocol: Literal["tcp", "udp"] = "tcp"
+    """Transport protocol."""
     streams: int = Field(default=1, ge=1, le=128)
-    duration: Duration | None = None
+    """Parallel connections."""
+    duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
     """The experiment's duration where absent."""
     start_after: Duration = Duration(0)
-    rate: Rate | None = None
+    """Counted from the start of the cell's traffic."""
+    rate: Annotated[Rate, AfterValidator(_above_zero)] | None = None
     """UDP: payload bits per second of each stream. TCP: pacing by the tool; unlimited where absent."""
-    size: Size | None = None
+    size: Annotated[Size, AfterValidator(_above_zero)] | None = None
     """UDP: payload bytes of a datagram. TCP: bytes of one write."""
-    window: Size | None = None
+    window: Annotated[Size, AfterValidator(_above_zero)] | None = None
     """Socket buffer (`-w`); the kernel's own sizing where absent."""
     congestion_control: str | None = None
     """The TCP profile's where absent."""
     dscp: int | None = Field(default=None, ge=0, le=63)
+    """DSCP of every packet; 0 where absent."""
     port: int | None = Field(default=None, ge=1, le=65535)
+    """Server port; the tool's own where absent."""
 
 
 class Configuration(Frozen):
@@ -110,16 +187,19 @@ class Configuration(Frozen):
     template: str
     """Path of a Jinja2 template, relative to the experiment file."""
     variables: dict[str, str | int | float | bool] = {}
+    """Exactly the variables that the template uses."""
 
 
 class Arm(Frozen):
     """One variant of the experiment: a configuration and its traffic."""
 
     name: Name
+    """Unique among the arms."""
     title: str = ""
+    """For the report; the name where absent."""
     configure: dict[Name, Configuration] = {}
     """Per device, pushed on top of the experiment's own `configure`."""
-    tcp: str | TcpProfile | None = None
+    tcp: Tcp | None = None
     """A profile's name or settings; the experiment's where absent."""
     traffic: tuple[Flow, ...] | None = None
     """Replaces the experiment's traffic where present."""
@@ -129,61 +209,203 @@ class CapturePoint(Frozen):
     """Packets kept as pcapng, seen at one interface of a node."""
 
     name: Name
+    """Unique among the capture points; the file's name."""
     node: Name
+    """A name under `topology.nodes`."""
     interface: str
+    """An interface that a link uses."""
     filter: str = ""
     """A pcap filter; all packets where absent."""
-    snaplen: Size = Size(128)
-
-
-Moment = Literal["before", "during", "after"]
+    snaplen: Annotated[Size, AfterValidator(_above_zero)] = Size(128)
+    """Bytes kept of each packet."""
 
 
 class Observation(Frozen):
     """A show command, taken at some moments of each cell; parsed by Genie where it has a parser."""
 
     node: Name
+    """A router."""
     command: str
+    """The show command in full, without abbreviations."""
     when: tuple[Moment, ...] = ("before", "after")
     """`during` is two thirds into the traffic."""
 
 
+def _bound_kind(value: object) -> str:
+    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
+    if isinstance(value, Quantity):
+        return value.KIND
+    if not isinstance(value, str):
+        return "number"
+    unit = value.strip().lstrip("0123456789.").strip()
+    if unit == "%":
+        return "percentage"
+    if "/s" in unit or unit.endswith(("ps", "bit")):
+        return "rate"
+    if unit.endswith(("B", "byte", "bytes")):
+        return "size"
+    return "duration" if unit in Duration.UNITS or unit in ("m", "sec") else "number"
+
+
+Bound = Annotated[
+    Annotated[Rate, Tag("rate")]
+    | Annotated[Size, Tag("size")]
+    | Annotated[Duration, Tag("duration")]
+    | Annotated[Percent, Tag("percentage")]
+    | Annotated[float, Tag("number")],
+    Discriminator(_bound_kind),
+]
+"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
+
+
 class Expectation(Frozen):
-    """A bound for one metric of one arm. Exactly one form is used; the bounds are inclusive."""
+    """A bound for one metric of one arm, or of one arm over another. Exactly one form is used; bounds are inclusive."""
 
     metric: str
-    arm: Name
-    between: tuple[Rate | Percent | float, Rate | Percent | float] | None = None
-    at_least: Rate | Percent | float | None = None
-    at_most: Rate | Percent | float | None = None
-    equals: Rate | Percent | float | str | None = None
+    """A metric's name; docs/experiments.md lists them."""
+    arm: Annotated[str, Field(pattern=rf"^{_NAME}(/{_NAME})?$", max_length=81)]
+    """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
+    between: tuple[Bound, Bound] | None = None
+    """Least and greatest."""
+    at_least: Bound | None = None
+    """Least."""
+    at_most: Bound | None = None
+    """Greatest."""
+    equals: Bound | None = None
+    """Exactly this."""
     reason: str = ""
+    """Why this bound; for the report."""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """One arm, or numerator and denominator."""
+        return tuple(self.arm.split("/"))
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
+        return "ratio" if len(self.arms) == 2 else METRICS[self.metric].unit
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
+
+        def figure(bound: Bound | None) -> float | None:
+            return None if bound is None else as_float(bound, self.unit)
+
+        if self.between is not None:
+            return figure(self.between[0]), figure(self.between[1])
+        if self.equals is not None:
+            return figure(self.equals), figure(self.equals)
+        return figure(self.at_least), figure(self.at_most)
+
+    def holds(self, measured: float) -> bool:
+        """Whether a figure in `unit` is within the bounds."""
+        least, greatest = self.bounds
+        return (least is None or measured >= least) and (greatest is None or measured <= greatest)
+
+    @property
+    def tolerance(self) -> str:
+        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
+        if self.between is not None:
+            return f"{self.between[0]} to {self.between[1]}"
+        if self.equals is not None:
+            return _plain(self.equals, self.unit)
+        if self.at_least is not None:
+            return f"at least {_plain(self.at_least, self.unit)}"
+        return f"at most {_plain(self.at_most, self.unit)}" if self.at_most is not None else ""
+
+
+def _plain(bound: Bound, unit: Unit) -> str:
+    return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
 
 
 class Comparison(Frozen):
     """What the results are compared with."""
 
     article: str
+    """The publication's title."""
     published: str
     """A CSV file, relative to the experiment file, with the columns arm, metric, unit, value, source."""
     expectations: tuple[Expectation, ...] = ()
+    """Which figures decide the verdict; a published figure without an expectation is informative."""
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One row of a published table."""
+
+    arm: str
+    """An arm, or `A/B` for a ratio of two arms."""
+    metric: str
+    unit: Unit
+    value: float
+    """In `unit`."""
+    source: str
+    """Where in the publication it stands."""
 
 
 class Experiment(Frozen):
     """A whole experiment file."""
 
     name: Name
+    """The folder under `runs/`; the file's own name without `.yml`."""
     title: str
+    """One line for the report."""
     description: str = ""
+    """What is compared and why."""
     topology: Topology
-    duration: Duration
+    duration: Annotated[Duration, AfterValidator(_above_zero)]
     """Traffic time of each cell; `--duration` overrides it."""
     repetitions: int = Field(default=1, ge=1)
+    """How often each arm is run."""
     seed: int = 1
+    """Seed of everything random."""
     configure: dict[Name, Configuration] = {}
-    tcp: str | TcpProfile = "modern"
+    """Per device: configuration common to all arms."""
+    tcp: Tcp = "modern"
+    """TCP settings of the hosts: `modern`, `legacy-2008`, or settings one by one."""
     traffic: tuple[Flow, ...]
-    arms: tuple[Arm, ...]
+    """Flows of each cell, started together (see `start_after`)."""
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    """The variants, run in this order."""
     captures: tuple[CapturePoint, ...] = ()
+    """Where packets are captured."""
     observe: tuple[Observation, ...] = ()
+    """Show commands to keep."""
     compare: Comparison | None = None
+    """Published figures and expectations."""
+
+    def arm(self, name: str) -> Arm:
+        """The arm of that name; `KeyError` where there is none."""
+        for arm in self.arms:
+            if arm.name == name:
+                return arm
+        raise KeyError(name)
+
+    def flows_of(self, arm: Arm) -> tuple[Flow, ...]:
+        """The arm's own traffic, or the experiment's."""
+        return self.traffic if arm.traffic is None else arm.traffic
+
+    def tcp_of(self, arm: Arm) -> TcpProfile:
+        """The arm's TCP settings, or the experiment's. `KeyError` for an unknown profile name."""
+        tcp = self.tcp if arm.tcp is None else arm.tcp
+        return TCP_PROFILES[tcp] if isinstance(tcp, str) else tcp
+
+    def configurations_of(self, arm: Arm) -> dict[str, tuple[Configuration, ...]]:
+        """For each configured device what is pushed, in order: the experiment's, then the arm's."""
+        devices = dict.fromkeys((*self.configure, *arm.configure))
+        return {
+            device: tuple(layer[device] for layer in (self.configure, arm.configure) if device in layer)
+            for device in devices
+        }
+
+    @property
+    def routers(self) -> tuple[str, ...]:
+        """Names of the nodes that forward."""
+        return tuple(name for name, node in self.topology.nodes.items() if node.platform != "host")
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names of the nodes that do not forward."""
+        return tuple(name for name, node in self.topology.nodes.items() if node.platform == "host")
