@@ -1,0 +1,9 @@
+"""Configuration commands: `ConfigSession` carries them out, `CONFIG` is their table.
+
+The modules here register their commands with `CONFIG` when they are imported.
+"""
+
+from qoslab.ios.config import interface, system
+from qoslab.ios.config.session import CONFIG, DATA_PLANE, MODES, ConfigSession
+
+__all__ = ["CONFIG", "DATA_PLANE", "MODES", "ConfigSession", "interface", "system"]

@@ -1,0 +1,76 @@
+"""Names that IOS uses for interfaces, code points, protocols and ports, and their short forms."""
+
+from __future__ import annotations
+
+import re
+
+INTERFACE_TYPES = (
+    "FastEthernet",
+    "GigabitEthernet",
+    "TenGigabitEthernet",
+    "Ethernet",
+    "Serial",
+    "Loopback",
+    "Tunnel",
+    "Vlan",
+    "Port-channel",
+    "Null",
+)
+
+_INTERFACE = re.compile(r"([A-Za-z][A-Za-z-]*)(\d+(?:/\d+){0,2}(?:\.\d+)?)")
+_UNIT = re.compile(r"\d+(?:/\d+){0,2}(?:\.\d+)?")
+
+
+def interface_type(abbreviation: str) -> str | None:
+    """Return the full type name that `abbreviation` stands for, or None when there is none or more than one."""
+    wanted = abbreviation.lower()
+    exact = [name for name in INTERFACE_TYPES if name.lower() == wanted]
+    found = exact or [name for name in INTERFACE_TYPES if name.lower().startswith(wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+def interface_name(text: str) -> str | None:
+    """Return the full name of an interface written in any abbreviation (`Fa0/1`, `f0/1`), or None."""
+    match = _INTERFACE.fullmatch(text)
+    if match is None:
+        return None
+    kind = interface_type(match[1])
+    return None if kind is None else kind + match[2]
+
+
+def interface_kind(name: str) -> str:
+    """Return the type of a full interface name: `FastEthernet` of `FastEthernet0/1`."""
+    return name.rstrip("0123456789/.")
+
+
+def is_interface_unit(text: str) -> bool:
+    """Whether `text` is the numeric part of an interface's name."""
+    return _UNIT.fullmatch(text) is not None
+
+
+# Code points: RFC 2474 (class selectors), RFC 2597 (assured forwarding), RFC 3246 (expedited forwarding).
+DSCP_NUMBERS: dict[str, int] = {
+    "default": 0,
+    **{f"cs{n}": 8 * n for n in range(1, 8)},
+    **{f"af{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
+    "ef": 46,
+}
+DSCP_NAMES: dict[int, str] = {number: name for name, number in DSCP_NUMBERS.items()}
+
+# RFC 791, section 3.1, in the spelling of IOS.
+PRECEDENCE_NUMBERS: dict[str, int] = {
+    "routine": 0,
+    "priority": 1,
+    "immediate": 2,
+    "flash": 3,
+    "flash-override": 4,
+    "critical": 5,
+    "internet": 6,
+    "network": 7,
+}
+PRECEDENCE_NAMES: dict[int, str] = {number: name for name, number in PRECEDENCE_NUMBERS.items()}
+
+
+def dscp_text(value: int) -> str:
+    """Return the name that IOS prints for a code point, or its number where it has none."""
+    return DSCP_NAMES.get(value, str(value))

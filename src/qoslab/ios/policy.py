@@ -1,0 +1,189 @@
+"""Class-maps and policy-maps as frozen values.
+
+Units are those of the IOS command line: rates in bit/s (`police`, `shape`) or kbit/s (`bandwidth`, `priority`),
+police bursts in bytes, shape bursts in bits. None means not configured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CLASS_DEFAULT = "class-default"
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One `match` line.
+
+    `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or interface.
+    """
+
+    type: Literal[
+        "any",
+        "access_group",
+        "dscp",
+        "precedence",
+        "cos",
+        "protocol",
+        "packet_length",
+        "input_interface",
+        "qos_group",
+        "class_map",
+    ]
+    negate: bool = False
+    name: str | None = None
+    values: tuple[int, ...] = ()
+    ip_only: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMap:
+    """A class-map; `class-default` is never stored."""
+
+    name: str
+    match: Literal["all", "any"] = "all"
+    criteria: tuple[Criterion, ...] = ()
+    description: str | None = None
+
+
+SetField = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One `set` line."""
+
+    field: SetField
+    value: int
+
+
+ActionName = Literal[
+    "transmit", "drop", "set-dscp-transmit", "set-prec-transmit", "set-qos-transmit", "set-cos-transmit"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PoliceAction:
+    """What is done with a packet of one colour."""
+
+    action: ActionName
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A rate or burst as typed: a number of `unit` (bps, percent, bytes, bits, ms)."""
+
+    number: int
+    unit: Literal["bps", "percent", "bytes", "bits", "ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Police:
+    """`police` as typed: bursts, peak rate and actions are None when left out.
+
+    `form` is the spelling: `bps` is `police 8000 1500`, `cir` is `police cir 8000 bc 1500`, `rate` is
+    `police rate 8000 burst 1500`.
+    """
+
+    form: Literal["bps", "cir", "rate"]
+    cir: Amount
+    bc: Amount | None = None
+    pir: Amount | None = None
+    be: Amount | None = None
+    conform: tuple[PoliceAction, ...] | None = None
+    exceed: tuple[PoliceAction, ...] | None = None
+    violate: tuple[PoliceAction, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`shape average|peak`."""
+
+    mode: Literal["average", "peak"]
+    rate: Amount
+    bc: Amount | None = None
+    be: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """`bandwidth KBPS`, `bandwidth percent P`, `bandwidth remaining percent P|ratio R`."""
+
+    unit: Literal["kbps", "percent", "remaining_percent", "remaining_ratio"]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """`priority`, `priority KBPS [BYTES]`, `priority percent P [BYTES]`, `priority level N`."""
+
+    unit: Literal["strict", "kbps", "percent"] = "strict"
+    number: int | None = None
+    burst_bytes: int | None = None
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FairQueue:
+    """`fair-queue [N]`."""
+
+    queues: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RedThresholds:
+    """Minimum, maximum (packets) and mark probability denominator of one precedence or code point."""
+
+    minimum: int
+    maximum: int
+    denominator: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RandomDetect:
+    """`random-detect [dscp-based|prec-based]` with its further lines."""
+
+    basis: Literal["precedence", "dscp"] = "precedence"
+    exponential_weight: int | None = None
+    thresholds: tuple[tuple[int, RedThresholds], ...] = ()
+    """By precedence or code point, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyClass:
+    """A class of a policy-map with its actions."""
+
+    name: str
+    bandwidth: Bandwidth | None = None
+    priority: Priority | None = None
+    shape: Shape | None = None
+    police: Police | None = None
+    fair_queue: FairQueue | None = None
+    queue_limit: int | None = None
+    """Packets."""
+    random_detect: RandomDetect | None = None
+    marks: tuple[Mark, ...] = ()
+    service_policy: str | None = None
+
+    @property
+    def queueing(self) -> bool:
+        """Whether it has an action that only the output direction knows."""
+        actions = (self.bandwidth, self.priority, self.shape, self.fair_queue, self.queue_limit, self.random_detect)
+        return any(action is not None for action in actions)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyMap:
+    """A policy-map: classes in configured order, `class-default` last when it is there."""
+
+    name: str
+    classes: tuple[PolicyClass, ...] = ()
+    description: str | None = None
+
+    def find(self, class_name: str) -> PolicyClass | None:
+        """Return the class of that name, or None."""
+        return next((each for each in self.classes if each.name == class_name), None)
