@@ -1,0 +1,41 @@
+"""End systems: network namespaces in the virtual lab, Linux machines otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.model.experiment import Generation, Node
+from qoslab.platforms.base import Problem
+
+_INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
+
+
+@dataclass(frozen=True)
+class Host:
+    """Sends and receives traffic; forwards nothing."""
+
+    name: str = "host"
+    is_router: bool = False
+    ansible_role: str | None = None
+
+    def generation(self, node: Node) -> Generation | None:
+        """None: a host has no QoS policy."""
+        return None
+
+    def check(self, node: Node) -> Iterator[Problem]:
+        """A host has neither hardware model nor generation."""
+        for key, value in (("model", node.model), ("generation", node.generation)):
+            if value is not None:
+                yield Problem(key, f'"{value}" on a host', "this key on routers only")
+
+    def interfaces(self, node: Node) -> tuple[str, ...] | None:
+        """Any number of them."""
+        return None
+
+    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+        """Hosts have Ethernet interfaces, named as Linux does."""
+        if _INTERFACE.fullmatch(interface) is None:
+            return "a Linux interface name such as eth0"
+        return None if framing == "ethernet" else "a router: hosts have Ethernet interfaces only"

@@ -1,0 +1,192 @@
+"""Cisco IOS software routers: the hardware models as data.
+
+Sources of the figures: `show version` and `show interfaces` as routers print them, in the articles and in public
+transcripts. What is remembered, not read, is marked [I] (inferred) beside the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from qoslab.ios.device import Hardware
+from qoslab.model.experiment import Generation, Node
+from qoslab.platforms.base import Problem
+
+GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
+
+
+@dataclass(frozen=True)
+class InterfaceHardware:
+    """One physical interface, with the defaults that `show interfaces` prints."""
+
+    name: str
+    kind: Literal["ethernet", "serial"]
+    chip: str
+    """After `Hardware is`."""
+    bandwidth_kbps: int
+    """Default of the `bandwidth` statement."""
+    delay_us: int
+    mtu: int = 1500
+
+    @property
+    def framings(self) -> tuple[str, ...]:
+        """Link framings that the interface can do."""
+        return ("ethernet",) if self.kind == "ethernet" else ("hdlc", "ppp")
+
+
+@dataclass(frozen=True)
+class Software:
+    """An IOS release, in the words of `show version`."""
+
+    version: str
+    build: str
+    """The `fcN` of `RELEASE SOFTWARE (fcN)`."""
+    copyright_to: int
+    compiled: str
+    file_suffix: str
+    """The release as image files are named: 124-15.T14."""
+
+    @property
+    def train(self) -> str:
+        """The `version` line of the running configuration: 12.4."""
+        return self.version.partition("(")[0]
+
+
+@dataclass(frozen=True)
+class RouterModel:
+    """A router's chassis and what it runs."""
+
+    name: str
+    default_generation: Generation
+    software_family: str
+    """`3700 Software` in the first line of `show version`."""
+    image: str
+    """Image and feature set, as `C3725-ADVENTERPRISEK9-M`."""
+    bootstrap: str
+    """The `ROM:` line after the colon."""
+    chassis: str
+    """The line `Cisco … with …K/…K bytes of memory.`"""
+    board_id: str
+    processor_lines: tuple[str, ...]
+    """Lines that follow the board ID, up to the interface counts."""
+    memory_lines: tuple[str, ...]
+    """Lines that follow the interface counts, up to the configuration register."""
+    interfaces: tuple[InterfaceHardware, ...]
+
+    def interface(self, name: str) -> InterfaceHardware | None:
+        """The interface of that full name."""
+        return next((interface for interface in self.interfaces if interface.name == name), None)
+
+    def image_file(self, generation: Generation) -> str:
+        """The file in flash, as c3725-adventerprisek9-mz.124-15.T14.bin."""
+        return f"{self.image.lower()}z.{SOFTWARE[generation].file_suffix}.bin"
+
+    def hardware(self, generation: Generation | None = None) -> Hardware:
+        """The device model's view of this router; `generation` is the model's own where absent."""
+        chosen = generation or self.default_generation
+        return Hardware(
+            platform=self.name,
+            interfaces=tuple(interface.name for interface in self.interfaces),
+            generation=chosen,
+            version=SOFTWARE[chosen].train,
+        )
+
+
+SOFTWARE: dict[Generation, Software] = {
+    # The last release before HQF. Build date: [I], filler in the reference print.
+    "classic": Software("12.4(15)T14", "fc2", 2010, "Tue 17-Aug-10 12:08 by prod_rel_team", "124-15.T14"),
+    # Printed by a 2811.
+    "hqf": Software("12.4(24)T2", "fc2", 2009, "Mon 19-Oct-09 17:38 by prod_rel_team", "124-24.T2"),
+}
+"""One release for each generation, on every model. That a 3725 has an image of the later one is an assumption [I]."""
+
+
+def _fast_ethernet(name: str, chip: str) -> InterfaceHardware:
+    return InterfaceHardware(name, "ethernet", chip, bandwidth_kbps=100_000, delay_us=100)
+
+
+def _serial(name: str) -> InterfaceHardware:
+    # BW: the default of a T1-capable serial port [I]. DLY and chip: printed.
+    return InterfaceHardware(name, "serial", "GT96K Serial", bandwidth_kbps=1544, delay_us=20_000)
+
+
+MODELS: dict[str, RouterModel] = {
+    "3725": RouterModel(
+        name="3725",
+        default_generation="classic",
+        software_family="3700",
+        image="C3725-ADVENTERPRISEK9-M",
+        bootstrap="System Bootstrap, Version 12.4(13r)T5, RELEASE SOFTWARE (fc1)",
+        chassis="Cisco 3725 (R7000) processor (revision 0.1) with 124928K/6144K bytes of memory.",
+        board_id="FTX0945W0MY",  # [I]
+        processor_lines=("R7000 CPU at 240MHz, Implementation 39, Rev 2.1, 256KB L2, 512KB L3 Cache",),
+        memory_lines=("DRAM configuration is 64 bits wide with parity disabled.", "55K bytes of NVRAM."),
+        interfaces=(_fast_ethernet("FastEthernet0/0", "Gt96k FE"), _fast_ethernet("FastEthernet0/1", "Gt96k FE")),
+    ),
+    "2811": RouterModel(
+        name="2811",
+        default_generation="hqf",
+        software_family="2800",
+        image="C2800NM-ADVENTERPRISEK9-M",
+        bootstrap="System Bootstrap, Version 12.4(13r)T, RELEASE SOFTWARE (fc1)",
+        chassis="Cisco 2811 (revision 53.50) with 249856K/12288K bytes of memory.",
+        board_id="FTX1001C14X",
+        processor_lines=(),
+        memory_lines=(
+            "1 Virtual Private Network (VPN) Module",
+            "DRAM configuration is 64 bits wide with parity enabled.",
+            "239K bytes of non-volatile configuration memory.",
+            "62720K bytes of ATA CompactFlash (Read/Write)",
+        ),
+        interfaces=(
+            _fast_ethernet("FastEthernet0/0", "MV96340 Ethernet"),
+            _fast_ethernet("FastEthernet0/1", "MV96340 Ethernet"),
+            # Two serial interfaces are printed; the articles use Serial0/1/0, so the other is its neighbour [I].
+            _serial("Serial0/1/0"),
+            _serial("Serial0/1/1"),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Ios:
+    """A router that is configured over its IOS command line."""
+
+    name: str = "ios"
+    is_router: bool = True
+    ansible_role: str | None = "ios"
+
+    def generation(self, node: Node) -> Generation | None:
+        """The node's own, or its model's."""
+        return node.generation or MODELS[node.model or ""].default_generation
+
+    def check(self, node: Node) -> Iterator[Problem]:
+        """A known model is needed."""
+        if node.model is None:
+            yield Problem("model", "no model", f"one of {_models()}")
+        elif node.model not in MODELS:
+            yield Problem("model", f'"{node.model}"', f"one of {_models()}", tuple(MODELS))
+
+    def interfaces(self, node: Node) -> tuple[str, ...] | None:
+        """The chassis's interfaces."""
+        model = MODELS.get(node.model or "")
+        return None if model is None else tuple(interface.name for interface in model.interfaces)
+
+    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+        """The model must have the interface, and the interface do the link's framing."""
+        model = MODELS.get(node.model or "")
+        if model is None:
+            return None  # the model itself is reported
+        hardware = model.interface(interface)
+        if hardware is None:
+            return f"one of {', '.join(each.name for each in model.interfaces)}, which a {model.name} has"
+        if framing not in hardware.framings:
+            return f"another interface or framing: {interface} does {' and '.join(hardware.framings)}, not {framing}"
+        return None
+
+
+def _models() -> str:
+    return ", ".join(f'"{name}"' for name in MODELS)

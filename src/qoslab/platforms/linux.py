@@ -1,0 +1,55 @@
+"""The Linux reference router: the same data plane without an IOS command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from qoslab.model.experiment import Generation, Node
+from qoslab.platforms.base import Problem
+from qoslab.platforms.ios import MODELS, Ios
+
+_INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial)[0-9]+(/[0-9]+){0,2}")
+
+DEFAULT_GENERATION: Generation = "hqf"
+
+
+@dataclass(frozen=True)
+class Linux:
+    """Takes the same IOS templates, compiled to the data plane's configuration.
+
+    It imitates the defaults of a hardware model where the node names one, so that one experiment file serves both
+    platforms; interfaces keep their IOS names, since templates name them.
+    """
+
+    name: str = "linux"
+    is_router: bool = True
+    ansible_role: str | None = "linux_router"
+    _ios: Ios = field(default_factory=Ios, repr=False)
+
+    def generation(self, node: Node) -> Generation | None:
+        """The node's own, its model's, or the later one."""
+        if node.generation is not None:
+            return node.generation
+        return DEFAULT_GENERATION if node.model is None else MODELS[node.model].default_generation
+
+    def check(self, node: Node) -> Iterator[Problem]:
+        """A model is optional, but known if given."""
+        if node.model is not None:
+            yield from self._ios.check(node)
+
+    def interfaces(self, node: Node) -> tuple[str, ...] | None:
+        """Those of the model; any without one."""
+        return self._ios.interfaces(node)
+
+    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+        """As the model says; without one, any IOS name whose type does the link's framing."""
+        if node.model is not None:
+            return self._ios.interface_problem(node, interface, framing)
+        match = _INTERFACE.fullmatch(interface)
+        if match is None:
+            return "an IOS interface name in full, such as FastEthernet0/1 or Serial0/1/0"
+        if (match[1] == "Serial") == (framing == "ethernet"):
+            return f"an interface that does {framing}"
+        return None
