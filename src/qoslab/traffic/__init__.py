@@ -1,0 +1,50 @@
+"""Traffic tools: one module each, found by name in the registry below.
+
+A new tool is a module with a class that fulfils `TrafficTool`, a recorded output under `tests/recorded/`, and a
+line here.
+"""
+
+from qoslab.errors import UserError
+from qoslab.traffic.base import (
+    Commands,
+    Endpoints,
+    FlowResult,
+    IntervalResult,
+    Listener,
+    Output,
+    StreamResult,
+    TrafficError,
+    TrafficTool,
+    is_listening,
+)
+from qoslab.traffic.iperf2 import Iperf2
+from qoslab.traffic.iperf3 import Iperf3
+
+TOOLS: dict[str, TrafficTool] = {
+    "iperf3": Iperf3(),
+    "iperf": Iperf2(),
+}
+
+
+def tool(name: str) -> TrafficTool:
+    """The tool of that name; `UserError` where there is none."""
+    try:
+        return TOOLS[name]
+    except KeyError:
+        raise UserError(f'found traffic tool "{name}", expected one of {", ".join(sorted(TOOLS))}') from None
+
+
+__all__ = [
+    "TOOLS",
+    "Commands",
+    "Endpoints",
+    "FlowResult",
+    "IntervalResult",
+    "Listener",
+    "Output",
+    "StreamResult",
+    "TrafficError",
+    "TrafficTool",
+    "is_listening",
+    "tool",
+]

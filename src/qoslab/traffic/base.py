@@ -1,0 +1,165 @@
+"""What every traffic tool offers: commands to start, and a parser of what they printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Literal, Protocol
+
+from qoslab.errors import RunInvalid, UserError
+from qoslab.model.experiment import Flow
+from qoslab.units import Duration
+
+DRAIN_S = 30.0
+"""Seconds after the end of the traffic in which a tool has to be done: the last packets leave a shaper's queue and
+retransmissions with a backed-off timer arrive."""
+
+
+class TrafficError(RunInvalid):
+    """A traffic tool failed, or what it printed cannot be used; the message names tool, flow and side."""
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Where a flow runs. `client_port` is the first stream's source port, chosen by the kernel where None."""
+
+    source: IPv4Address
+    destination: IPv4Address
+    port: int
+    client_port: int | None = None
+
+
+@dataclass(frozen=True)
+class Listener:
+    """The socket by which one knows that the server is ready; see `is_listening`.
+
+    Connecting is no way to find out: a one-off iperf3 server takes the probe for its client.
+    """
+
+    protocol: Literal["tcp", "udp"]
+    port: int
+
+
+@dataclass(frozen=True)
+class Commands:
+    """How one flow is driven: start `server` on the destination, wait for `listener`, run `client` on the source."""
+
+    server: tuple[str, ...]
+    client: tuple[str, ...]
+    listener: Listener
+    server_exits: bool
+    """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
+    deadline_s: float
+    """Seconds after the client's start when both sides must be done; later is an error."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one side printed. `status` is None where it is not known (a killed process, a stored file)."""
+
+    stdout: str
+    stderr: str = ""
+    status: int | None = None
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    """One stream (connection, datagram flood) of a flow, over the whole test.
+
+    `goodput_bps` is what the receiver got: payload bits divided by `seconds`, the receiver's own time from the start
+    of its test to the end. What the sender believes to have sent includes its unsent buffer and is only informative.
+    """
+
+    stream: int
+    local_port: int
+    """The client's port."""
+    seconds: float
+    bytes: int
+    goodput_bps: float
+    sender_bytes: int | None = None
+    sender_bps: float | None = None
+    retransmits: int | None = None
+    datagrams: int | None = None
+    """UDP: datagrams that the receiver knows of, lost ones included."""
+    lost: int | None = None
+    jitter_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class IntervalResult:
+    """What the receiver got of one stream between two moments, in seconds of its own test time."""
+
+    stream: int
+    start_s: float
+    end_s: float
+    bytes: int
+    bps: float
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """All streams of one flow, as the receiver saw them."""
+
+    tool: str
+    protocol: Literal["tcp", "udp"]
+    version: str
+    streams: tuple[StreamResult, ...]
+    intervals: tuple[IntervalResult, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class TrafficTool(Protocol):
+    """One traffic generator. Implementations are stateless: they build commands and parse text, nothing more."""
+
+    name: str
+    suffix: str
+    """Ending of the files that keep its output: json, txt."""
+    programs: tuple[str, ...]
+    """Programs that must be installed on both hosts."""
+
+    def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
+        """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
+        ...
+
+    def finished(self, flow: Flow, server_stdout: str) -> bool:
+        """Whether the server has reported every stream to the end, so that it may be stopped."""
+        ...
+
+    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+        """The figures that count. `TrafficError` when a side failed or its output is broken."""
+        ...
+
+
+def datagram_rate(flow: Flow) -> int:
+    """The payload rate of a UDP flow in bit/s; `UserError` where the experiment does not say."""
+    if flow.rate is None:
+        raise UserError(
+            f'traffic "{flow.name}": a UDP flow needs a rate',
+            hint="the tools' own default of 1 Mb/s is not assumed; add e.g. rate: 1 Mb/s",
+        )
+    return flow.rate.bps
+
+
+def check_streams(tool: str, flow: Flow, found: int) -> None:
+    """`TrafficError` unless the receiver reported as many streams as the flow has."""
+    if found != flow.streams:
+        raise TrafficError(
+            f'{tool} server, traffic "{flow.name}": found figures of {found} streams, expected {flow.streams}',
+            hint="the raw output in the run folder's traffic/ shows which connections came up",
+        )
+
+
+_LISTEN_STATE = {"tcp": "0A", "udp": "07"}  # TCP_LISTEN; an unconnected UDP socket
+
+
+def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
+    """Whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp` and `udp6`)."""
+    wanted = f":{listener.port:04X}"
+    state = _LISTEN_STATE[listener.protocol]
+    for table in proc_net:
+        for line in table.splitlines()[1:]:
+            fields = line.split()
+            if len(fields) > 3 and fields[1].endswith(wanted) and fields[3] == state:
+                return True
+    return False

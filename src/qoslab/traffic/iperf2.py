@@ -1,0 +1,271 @@
+"""iperf 2: text on both sides; the figures are the server's (https://sourceforge.net/projects/iperf2/).
+
+Reads the report of 2.0 (which the article shows) and of 2.1 with `-e`. What has to be minded, seen with 2.1.8:
+
+- The exit status is 0 whatever happens; errors are lines of text.
+- Where the congestion control does not exist, the client says so and goes on with the machine's own.
+- The server never ends by itself.
+- `[SUM]` lines of a server may mix streams of different tests; sums are computed from the streams.
+- KByte and MByte are powers of 1024, Kbits and Mbits powers of 1000.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from qoslab.model.experiment import Flow
+from qoslab.traffic.base import (
+    DRAIN_S,
+    Commands,
+    Endpoints,
+    FlowResult,
+    IntervalResult,
+    Listener,
+    Output,
+    StreamResult,
+    TrafficError,
+    check_streams,
+    datagram_rate,
+)
+from qoslab.units import Duration
+
+DEFAULT_DATAGRAM = 1470
+
+_CONNECTED = re.compile(
+    r"^\[ *(?P<id>\d+)\] local (?P<local>\S+) port (?P<local_port>\d+) connected with \S+ port (?P<peer_port>\d+)"
+)
+_REPORT = re.compile(
+    r"^\[ *(?P<id>\d+)\] +(?P<start>\d+\.\d+)- *(?P<end>\d+\.\d+) sec +"
+    r"(?P<amount>[\d.]+) (?P<unit>[KMGT]?Bytes?) +(?P<rate>[\d.]+) (?P<rate_unit>[KMGT]?bits)/sec(?P<rest>.*)$"
+)
+_DATAGRAMS = re.compile(r"^ +(?P<jitter>[\d.]+) ms +(?P<lost>-?\d+)/ *(?P<total>\d+)")
+_WRITES = re.compile(r"^ +\d+/\d+ +(?P<retransmits>\d+) ")
+_SERVER_REPORT = re.compile(r"^\[ *\d+\] Server Report:")
+_VERSION = re.compile(r"\(peer (?P<version>[\d.]+[\w-]*)\)")
+_FATAL = re.compile(
+    r"^(?:error:.*|.*\b(?:connect|bind|listen|accept|write|read|socket|recv|send) failed\b.*"
+    r"|Attempt to set '.*' congestion control failed.*|iperf: .*|.*\bunrecognized option\b.*)$"
+)
+_WARNING = re.compile(r"^.*(?:\bWARNING: (?!requested)|\bwarning:|\bfailed\b).*$")
+
+_BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a report: bytes of one stream between two moments (seconds)."""
+
+    stream: int
+    start_s: float
+    end_s: float
+    bytes: int
+    bps: float
+    """As printed; rounded in the 2.0 print."""
+    jitter_ms: float | None
+    lost: int | None
+    datagrams: int | None
+    retransmits: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole report: ports by stream and the lines of each stream in order."""
+
+    local_ports: dict[int, int]
+    peer_ports: dict[int, int]
+    lines: dict[int, tuple[Line, ...]]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+    version: str
+
+    def totals(self) -> dict[int, Line]:
+        """Each stream's line over the whole test: the last one that begins at 0."""
+        found = {}
+        for stream, lines in self.lines.items():
+            whole = [line for line in lines if line.start_s == 0]
+            if whole:
+                found[stream] = whole[-1]
+        return found
+
+
+def read_report(text: str) -> Report:
+    """The report in a text of iperf 2; never fails, what is no report line is passed over."""
+    local: dict[int, int] = {}
+    peer: dict[int, int] = {}
+    lines: dict[int, list[Line]] = defaultdict(list)
+    errors: list[str] = []
+    warnings: list[str] = []
+    version = ""
+    in_server_report = False
+    for row in text.splitlines():
+        if _SERVER_REPORT.match(row):
+            # What the server told the client follows, in lines of the same form.
+            in_server_report = True
+        elif connected := _CONNECTED.match(row):
+            if connected["local"] != "0.0.0.0":
+                local[int(connected["id"])] = int(connected["local_port"])
+                peer[int(connected["id"])] = int(connected["peer_port"])
+            if said := _VERSION.search(row):
+                version = said["version"]
+        elif report := _REPORT.match(row):
+            if in_server_report:
+                continue
+            line = _line(report)
+            if line is not None:
+                lines[line.stream].append(line)
+        elif _FATAL.match(row):
+            errors.append(row.strip())
+        elif _WARNING.match(row):
+            warnings.append(row.strip())
+    return Report(
+        local_ports=local,
+        peer_ports=peer,
+        lines={stream: tuple(found) for stream, found in lines.items()},
+        errors=tuple(errors),
+        warnings=tuple(warnings),
+        version=version,
+    )
+
+
+def _line(report: re.Match[str]) -> Line | None:
+    try:
+        amount = round(float(report["amount"]) * _BYTES[report["unit"].split("B")[0]])
+        rate = float(report["rate"]) * _BITS[report["rate_unit"].split("b")[0]]
+    except ValueError:
+        return None
+    datagrams = _DATAGRAMS.match(report["rest"])
+    writes = _WRITES.match(report["rest"])
+    return Line(
+        stream=int(report["id"]),
+        start_s=float(report["start"]),
+        end_s=float(report["end"]),
+        bytes=amount,
+        bps=rate,
+        jitter_ms=float(datagrams["jitter"]) if datagrams else None,
+        lost=int(datagrams["lost"]) if datagrams else None,
+        datagrams=int(datagrams["total"]) if datagrams else None,
+        retransmits=int(writes["retransmits"]) if writes else None,
+    )
+
+
+class Iperf2:
+    """The tool `iperf`, version 2."""
+
+    name = "iperf"
+    suffix = "txt"
+    programs: tuple[str, ...] = ("iperf",)
+
+    def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
+        """See `TrafficTool`. Bytes are printed exactly (`-f b`)."""
+        server = ["iperf", "-s", "-p", str(ends.port), "-B", str(ends.destination), "-e", "-i", "1", "-f", "b"]
+        client = [
+            *("iperf", "-c", str(ends.destination), "-p", str(ends.port), "-e", "-i", "1", "-f", "b"),
+            *("-B", str(ends.source)),
+            *("-t", f"{duration.seconds:g}", "-P", str(flow.streams)),
+        ]
+        if flow.protocol == "udp":
+            size = flow.size.bytes if flow.size is not None else DEFAULT_DATAGRAM
+            server += ["-u"]
+            client += ["-u", "-b", str(datagram_rate(flow)), "-l", str(size)]
+        else:
+            client += ["-Z", flow.congestion_control or congestion_control]
+            if flow.rate is not None:
+                client += ["-b", str(flow.rate.bps)]
+            if flow.size is not None:
+                client += ["-l", str(flow.size.bytes)]
+        if flow.window is not None:
+            client += ["-w", str(flow.window.bytes)]
+            server += ["-w", str(flow.window.bytes)]
+        if flow.dscp is not None:
+            client += ["-S", str(flow.dscp << 2)]
+        return Commands(
+            server=tuple(server),
+            client=tuple(client),
+            listener=Listener(flow.protocol, ends.port),
+            server_exits=False,
+            deadline_s=duration.seconds + DRAIN_S,
+        )
+
+    def finished(self, flow: Flow, server_stdout: str) -> bool:
+        """See `TrafficTool`; a total has been printed for every stream, told from its being the second from 0."""
+        report = read_report(server_stdout)
+        ended = [
+            stream
+            for stream, lines in report.lines.items()
+            if len(lines) > 1 and lines[-1].start_s == 0 and lines[-1].end_s >= lines[-2].end_s
+        ]
+        return len(ended) >= flow.streams
+
+    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+        """See `TrafficTool`."""
+        sent = read_report(client.stdout + "\n" + client.stderr)
+        got = read_report(server.stdout + "\n" + server.stderr)
+        errors = [
+            f'iperf {side}, traffic "{flow.name}": {message}'
+            for side, report in (("client", sent), ("server", got))
+            for message in report.errors
+        ]
+        warnings = [
+            f"iperf {side}: {message}"
+            for side, report in (("client", sent), ("server", got))
+            for message in report.warnings
+        ]
+        if not client.stdout.strip() and not errors:
+            errors.append(f'iperf client, traffic "{flow.name}": it printed nothing')
+        if errors:
+            raise TrafficError("; ".join(errors))
+        totals = got.totals()
+        check_streams("iperf", flow, len(totals))
+        by_port = {
+            sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports
+        }
+        streams: list[StreamResult] = []
+        intervals: list[IntervalResult] = []
+        for number, (stream, total) in enumerate(sorted(totals.items()), start=1):
+            if stream not in got.peer_ports:
+                raise TrafficError(
+                    f'iperf server, traffic "{flow.name}": stream [{stream}] has figures but no connection'
+                )
+            port = got.peer_ports[stream]
+            early = total.end_s < duration.seconds * 0.9
+            if (early and flow.protocol == "tcp") or total.end_s <= 0:
+                raise TrafficError(
+                    f'iperf server, traffic "{flow.name}": stream [{stream}] ended after {total.end_s:.1f} s, '
+                    f"expected {duration}"
+                )
+            if early:
+                warnings.append(f"iperf server: stream [{stream}] got its last datagram after {total.end_s:.1f} s")
+            sender = by_port.get(port)
+            streams.append(
+                StreamResult(
+                    stream=number,
+                    local_port=port,
+                    seconds=total.end_s,
+                    bytes=total.bytes,
+                    goodput_bps=total.bytes * 8 / total.end_s,
+                    sender_bytes=sender.bytes if sender else None,
+                    sender_bps=sender.bps if sender else None,
+                    retransmits=sender.retransmits if sender else None,
+                    datagrams=total.datagrams,
+                    lost=total.lost,
+                    jitter_ms=total.jitter_ms,
+                )
+            )
+            intervals += [
+                IntervalResult(
+                    number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s)
+                )
+                for line in got.lines[stream]
+                if line is not total and line.end_s > line.start_s
+            ]
+        return FlowResult(
+            tool="iperf",
+            protocol=flow.protocol,
+            version=got.version or sent.version,
+            streams=tuple(streams),
+            intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
+            warnings=tuple(warnings),
+        )

@@ -1,0 +1,245 @@
+"""iperf3: JSON on both sides; the figures are the server's (https://software.es.net/iperf/).
+
+What has to be minded, seen with 3.12:
+
+- A server serves one client at a time and refuses a second one, so every flow has its own server and port.
+- With `-J` the exit status is 0 even when the test failed: only the key `error` tells.
+- A server's JSON has 0 for each UDP stream's bytes at the end; the sum of its intervals is right.
+- When a side is killed, intervals are repeated or missing, or the JSON just stops.
+- UDP leaves in bursts once per pacing timer (1 ms).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict
+from typing import Any, Literal
+
+from qoslab.errors import UserError
+from qoslab.model.experiment import Flow
+from qoslab.traffic.base import (
+    DRAIN_S,
+    Commands,
+    Endpoints,
+    FlowResult,
+    IntervalResult,
+    Listener,
+    Output,
+    StreamResult,
+    TrafficError,
+    check_streams,
+    datagram_rate,
+)
+from qoslab.units import Duration
+
+CONNECT_TIMEOUT_MS = 10_000
+DEFAULT_DATAGRAM = 1460
+PACING_US = (50, 1000)
+"""Shortest and longest pacing timer, in microseconds; 1000 is iperf3's own."""
+
+_BARE_NAN = re.compile(r"(?<=[:\[,])\s*-?(?:nan|inf)(?=\s*[,}\]])")
+"""printf's spelling of what JSON has no number for; iperf3 writes it for a rate over no time."""
+
+Json = dict[str, Any]
+
+
+class Iperf3:
+    """The tool `iperf3`."""
+
+    name = "iperf3"
+    suffix = "json"
+    programs: tuple[str, ...] = ("iperf3",)
+
+    def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
+        """See `TrafficTool`."""
+        server = ["iperf3", "-4", "--server", "--one-off", "--port", str(ends.port), "--json", "--forceflush"]
+        client = [
+            *("iperf3", "-4", "--client", str(ends.destination), "--port", str(ends.port), "--json"),
+            *("--bind", str(ends.source), "--connect-timeout", str(CONNECT_TIMEOUT_MS)),
+            *("--time", _whole_seconds(flow, duration), "--parallel", str(flow.streams), "--interval", "1"),
+        ]
+        if ends.client_port is not None:
+            client += ["--cport", str(ends.client_port)]
+        if flow.protocol == "udp":
+            rate = datagram_rate(flow)
+            size = flow.size.bytes if flow.size is not None else DEFAULT_DATAGRAM
+            gap_us = size * 8 * 1_000_000 / rate if rate else PACING_US[0]
+            pacing = int(min(max(gap_us, PACING_US[0]), PACING_US[1]))
+            client += ["--udp", "--bitrate", str(rate), "--length", str(size), "--pacing-timer", str(pacing)]
+        else:
+            client += ["--congestion", flow.congestion_control or congestion_control]
+            if flow.rate is not None:
+                client += ["--bitrate", str(flow.rate.bps)]
+            if flow.size is not None:
+                client += ["--length", str(flow.size.bytes)]
+        if flow.window is not None:
+            client += ["--window", str(flow.window.bytes)]
+        if flow.dscp is not None:
+            client += ["--tos", str(flow.dscp << 2)]
+        return Commands(
+            server=tuple(server),
+            client=tuple(client),
+            # The control connection is TCP for UDP tests too.
+            listener=Listener("tcp", ends.port),
+            server_exits=True,
+            deadline_s=duration.seconds + DRAIN_S,
+        )
+
+    def finished(self, flow: Flow, server_stdout: str) -> bool:
+        """See `TrafficTool`; the JSON is complete."""
+        try:
+            _load(server_stdout, "server", flow)
+        except TrafficError:
+            return False
+        return True
+
+    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+        """See `TrafficTool`."""
+        documents: dict[str, Json] = {}
+        errors: list[str] = []
+        warnings: list[str] = []
+        for side, output in (("client", client), ("server", server)):
+            warnings += [f"iperf3 {side}: {line}" for line in output.stderr.splitlines() if line.strip()]
+            try:
+                documents[side], extra = _load(output.stdout, side, flow)
+            except TrafficError as error:
+                errors.append(error.message)
+                continue
+            warnings += extra
+            if "error" in documents[side]:
+                errors.append(f'iperf3 {side}, traffic "{flow.name}": {documents[side]["error"]}')
+        if errors:
+            raise TrafficError("; ".join(errors + warnings), hint=_hint(" ".join(errors)))
+        try:
+            return _figures(flow, duration, documents["client"], documents["server"], warnings)
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
+            raise TrafficError(
+                f'iperf3, traffic "{flow.name}": the JSON is not what iperf3 prints ({type(error).__name__}: {error})',
+                hint="compare the raw files in traffic/ with the installed iperf3's version",
+            ) from error
+
+
+def _whole_seconds(flow: Flow, duration: Duration) -> str:
+    seconds = duration.seconds
+    if seconds != int(seconds) or seconds < 1:
+        raise UserError(
+            f'traffic "{flow.name}": found a duration of {duration}, expected whole seconds',
+            hint="iperf3 counts its test time in seconds",
+        )
+    return str(int(seconds))
+
+
+def _hint(text: str) -> str:
+    if "congestion control" in text:
+        return "load the module (tcp_NAME) or name one of /proc/sys/net/ipv4/tcp_available_congestion_control"
+    if "busy" in text:
+        return "another client took this flow's server; give the flow its own port"
+    return ""
+
+
+def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
+    """The JSON document in the text and what had to be overlooked; `TrafficError` when it is none."""
+    where = f'iperf3 {side}, traffic "{flow.name}"'
+    start = text.find("{")
+    if start < 0:
+        said = f": {text.strip()[:200]}" if text.strip() else ", it was killed or never started"
+        raise TrafficError(f"{where}: found no JSON{said}")
+    warnings = [f"{where}: {text[:start].strip()}"] if text[:start].strip() else []
+    body, replaced = _BARE_NAN.subn(" null", text[start:])
+    if replaced:
+        warnings.append(f"{where}: {replaced} values that are no number")
+    try:
+        document, end = json.JSONDecoder().raw_decode(body)
+    except (ValueError, RecursionError) as error:
+        raise TrafficError(f"{where}: the JSON is broken or stops early ({error})") from error
+    rest = body[end:].strip()
+    if rest:
+        warnings.append(f"{where}: further output after the result: {rest[:200]}")
+    return document, warnings
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"found {value!r}, expected a number")
+    return float(value)
+
+
+def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warnings: list[str]) -> FlowResult:
+    test = server["start"]["test_start"]
+    protocol: Literal["tcp", "udp"] = "udp" if test["protocol"] == "UDP" else "tcp"
+    if protocol != flow.protocol:
+        raise ValueError(f"found protocol {protocol}, expected {flow.protocol}")
+    connections = server["start"]["connected"]
+    numbers = {entry["socket"]: number for number, entry in enumerate(connections, start=1)}
+    ports = {entry["socket"]: int(entry["remote_port"]) for entry in connections}
+    check_streams("iperf3", flow, len(numbers))
+
+    intervals: list[IntervalResult] = []
+    received: dict[int, int] = defaultdict(int)
+    for interval in server["intervals"]:
+        for entry in interval["streams"]:
+            count, seconds = int(_number(entry["bytes"])), _number(entry["seconds"])
+            received[entry["socket"]] += count
+            # The last interval may be empty and take no time.
+            if seconds > 0:
+                intervals.append(
+                    IntervalResult(
+                        stream=numbers[entry["socket"]],
+                        start_s=_number(entry["start"]),
+                        end_s=_number(entry["end"]),
+                        bytes=count,
+                        bps=count * 8 / seconds,
+                    )
+                )
+
+    sent = _sent(client)
+    streams: list[StreamResult] = []
+    for ended in server["end"]["streams"]:
+        entry = ended["udp"] if protocol == "udp" else ended["receiver"]
+        socket = entry["socket"]
+        seconds = _number(entry["seconds"])
+        count = received[socket] if protocol == "udp" else int(_number(entry["bytes"]))
+        if seconds <= 0:
+            raise ValueError(f"stream {numbers[socket]} took {seconds} s")
+        sender = sent.get(ports[socket], {})
+        streams.append(
+            StreamResult(
+                stream=numbers[socket],
+                local_port=ports[socket],
+                seconds=seconds,
+                bytes=count,
+                goodput_bps=count * 8 / seconds,
+                sender_bytes=int(_number(sender["bytes"])) if "bytes" in sender else None,
+                sender_bps=_number(sender["bits_per_second"]) if "bits_per_second" in sender else None,
+                retransmits=int(_number(sender["retransmits"])) if "retransmits" in sender else None,
+                datagrams=int(_number(entry["packets"])) if protocol == "udp" else None,
+                lost=int(_number(entry["lost_packets"])) if protocol == "udp" else None,
+                jitter_ms=_number(entry["jitter_ms"]) if protocol == "udp" else None,
+            )
+        )
+    check_streams("iperf3", flow, len(streams))
+    shortest = min(stream.seconds for stream in streams)
+    if shortest < duration.seconds * 0.9:
+        raise TrafficError(
+            f'iperf3 server, traffic "{flow.name}": the test ended after {shortest:.1f} s, expected {duration}'
+        )
+    return FlowResult(
+        tool="iperf3",
+        protocol=protocol,
+        version=str(server["start"]["version"]),
+        streams=tuple(streams),
+        intervals=tuple(intervals),
+        warnings=tuple(warnings),
+    )
+
+
+def _sent(client: Json) -> dict[int, Json]:
+    """What the client says of each stream, by the client's port."""
+    local = {entry["socket"]: int(entry["local_port"]) for entry in client["start"]["connected"]}
+    sent: dict[int, Json] = {}
+    for ended in client["end"]["streams"]:
+        entry = ended["udp"] if "udp" in ended else ended["sender"]
+        sent[local[entry["socket"]]] = entry
+    return sent

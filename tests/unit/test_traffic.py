@@ -1,0 +1,284 @@
+"""The traffic tools' commands and parsers, against recorded outputs of the real tools."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qoslab.errors import ExitStatus, UserError
+from qoslab.model.experiment import Flow
+from qoslab.traffic import TOOLS, Endpoints, Listener, Output, TrafficError, is_listening, tool
+from qoslab.traffic.iperf2 import read_report
+from qoslab.units import Duration, Rate, Size
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "traffic"
+ENDS = Endpoints(IPv4Address("192.168.10.2"), IPv4Address("192.168.20.2"), 5201, client_port=40000)
+
+
+def seconds(count: float) -> Duration:
+    return Duration(int(count * 10**9))
+
+
+def flow(**keys: object) -> Flow:
+    return Flow.model_validate({"name": "transfer", "tool": "iperf3", "from": "client", "to": "server"} | keys)
+
+
+def recorded(name: str, suffix: str) -> tuple[Output, Output]:
+    def side(which: str) -> Output:
+        errors = RECORDED / f"{name}.{which}.err"
+        return Output(
+            (RECORDED / f"{name}.{which}.{suffix}").read_text(), errors.read_text() if errors.exists() else "", 0
+        )
+
+    return side("client"), side("server")
+
+
+def test_unknown_tool_names_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r'"ttcp", expected one of iperf, iperf3'):
+        tool("ttcp")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_registry_name_is_the_tools_own(name: str) -> None:
+    assert TOOLS[name].name == name
+
+
+class TestCommands:
+    def test_iperf3_tcp(self) -> None:
+        asked = flow(streams=4, window=Size(16384), dscp=46)
+        commands = tool("iperf3").commands(asked, seconds(30), ENDS, "reno")
+        client = " ".join(commands.client)
+        assert "--client 192.168.20.2 --port 5201 --json" in client
+        for option in (
+            "--parallel 4",
+            "--time 30",
+            "--congestion reno",
+            "--window 16384",
+            "--tos 184",
+            "--cport 40000",
+        ):
+            assert option in client
+        assert "--one-off" in commands.server and "--json" in commands.server
+        assert commands.server_exits
+        assert commands.listener == Listener("tcp", 5201)
+        assert commands.deadline_s > 30
+
+    def test_flows_own_congestion_control_wins(self) -> None:
+        for name in TOOLS:
+            assert "cubic" in tool(name).commands(flow(congestion_control="cubic"), seconds(1), ENDS, "reno").client
+
+    @pytest.mark.parametrize(
+        ("rate", "size", "pacing"), [(1_000_000, 500, "1000"), (10_000_000, 200, "160"), (10**9, 1400, "50")]
+    )
+    def test_iperf3_udp_paces_each_datagram(self, rate: int, size: int, pacing: str) -> None:
+        client = (
+            tool("iperf3")
+            .commands(flow(protocol="udp", rate=Rate(rate), size=Size(size)), seconds(1), ENDS, "reno")
+            .client
+        )
+        assert client[client.index("--pacing-timer") + 1] == pacing
+        assert "--congestion" not in client
+
+    @pytest.mark.parametrize("name", TOOLS)
+    def test_udp_without_a_rate_is_refused(self, name: str) -> None:
+        with pytest.raises(UserError, match='traffic "transfer": a UDP flow needs a rate'):
+            tool(name).commands(flow(protocol="udp"), seconds(1), ENDS, "reno")
+
+    def test_iperf3_refuses_broken_seconds(self) -> None:
+        with pytest.raises(UserError, match=r"1.5 s, expected whole seconds"):
+            tool("iperf3").commands(flow(), seconds(1.5), ENDS, "reno")
+
+    def test_iperf2_udp_listens_on_udp(self) -> None:
+        commands = tool("iperf").commands(flow(protocol="udp", rate=Rate(8000)), seconds(2), ENDS, "reno")
+        assert commands.listener == Listener("udp", 5201)
+        assert "-u" in commands.server
+        assert not commands.server_exits
+
+
+class TestIperf3:
+    def test_tcp_figures_are_the_servers(self) -> None:
+        client, server = recorded("iperf3-tcp", "json")
+        result = tool("iperf3").parse(flow(streams=4), seconds(4), client, server)
+        end = json.loads(server.stdout)["end"]
+        assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"]
+        assert sum(stream.goodput_bps for stream in result.streams) == pytest.approx(
+            end["sum_received"]["bits_per_second"], rel=1e-6
+        )
+        assert [stream.local_port for stream in result.streams] == [40000, 40001, 40002, 40003]
+        sent = json.loads(client.stdout)["end"]["sum_sent"]
+        assert sum(stream.sender_bytes or 0 for stream in result.streams) == sent["bytes"]
+        assert sum(stream.retransmits or 0 for stream in result.streams) == sent["retransmits"]
+        # What the client believes is more than what arrived: why its figures are not used.
+        assert sent["bytes"] > end["sum_received"]["bytes"]
+        assert result.version == "iperf 3.12"
+
+    def test_intervals_add_up_to_the_streams(self) -> None:
+        result = tool("iperf3").parse(flow(streams=4), seconds(4), *recorded("iperf3-tcp", "json"))
+        for stream in result.streams:
+            assert stream.bytes == sum(each.bytes for each in result.intervals if each.stream == stream.stream)
+
+    def test_udp_streams_have_bytes_though_the_server_prints_zero(self) -> None:
+        client, server = recorded("iperf3-udp", "json")
+        result = tool("iperf3").parse(flow(streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), client, server)
+        end = json.loads(server.stdout)["end"]
+        assert end["streams"][0]["udp"]["bytes"] == 0
+        assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"] > 0
+        for stream in result.streams:
+            assert stream.datagrams is not None and stream.lost is not None
+            assert stream.bytes == (stream.datagrams - stream.lost) * 500
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("no-such-congestion-control", "iperf3 client.*unable to set TCP_CONGESTION"),
+            ("server-killed", "iperf3 client.*control socket has closed.*iperf3 server.*found no JSON"),
+            ("server-terminated", "iperf3 client.*the server has terminated.*iperf3 server.*interrupt"),
+        ],
+    )
+    def test_failures_name_side_and_own_words(self, name: str, said: str) -> None:
+        with pytest.raises(TrafficError, match=said) as caught:
+            tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
+        assert caught.value.exit_status == ExitStatus.RUN_INVALID
+        assert 'traffic "transfer"' in caught.value.message
+
+    def test_stream_count_must_match(self) -> None:
+        with pytest.raises(TrafficError, match="found figures of 4 streams, expected 3"):
+            tool("iperf3").parse(flow(streams=3), seconds(4), *recorded("iperf3-tcp", "json"))
+
+    def test_early_end_is_an_error(self) -> None:
+        with pytest.raises(TrafficError, match=r"ended after 4\.\d s, expected 10 s"):
+            tool("iperf3").parse(flow(streams=4), seconds(10), *recorded("iperf3-tcp", "json"))
+
+    def test_bare_nan_and_surroundings_are_told(self) -> None:
+        client, server = recorded("iperf3-tcp", "json")
+        broken = client.stdout.replace('"host_total":\t', '"odd":\t-nan,\n"host_total":\t')
+        result = tool("iperf3").parse(
+            flow(streams=4), seconds(4), Output("hello\n" + broken), Output(server.stdout + "bye")
+        )
+        assert len(result.warnings) == 3
+
+    def test_finished_when_the_document_is_whole(self) -> None:
+        server = recorded("iperf3-tcp", "json")[1].stdout
+        assert tool("iperf3").finished(flow(), server)
+        assert not tool("iperf3").finished(flow(), server[:-10])
+        assert not tool("iperf3").finished(flow(), "")
+
+
+class TestIperf2:
+    def test_tcp_figures_are_the_servers(self) -> None:
+        client, server = recorded("iperf-tcp", "txt")
+        result = tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
+        for stream in result.streams:
+            # iperf 2 leaves out a last interval of some milliseconds.
+            intervals = sum(each.bytes for each in result.intervals if each.stream == stream.stream)
+            assert 0.95 * stream.bytes <= intervals <= stream.bytes
+            # TCP delivers in the end what the client has sent, but later.
+            assert stream.sender_bytes == stream.bytes
+            assert stream.retransmits is not None
+            assert stream.goodput_bps == pytest.approx(stream.bytes * 8 / stream.seconds)
+        assert result.version == "2.1.8"
+
+    def test_udp_figures_are_the_servers(self) -> None:
+        result = tool("iperf").parse(
+            flow(tool="iperf", streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), *recorded("iperf-udp", "txt")
+        )
+        for stream in result.streams:
+            assert stream.datagrams is not None and stream.lost is not None and stream.jitter_ms is not None
+            assert stream.bytes == (stream.datagrams - stream.lost) * 500
+        assert any("ack of last datagram failed" in warning for warning in result.warnings)
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("no-such-congestion-control", "client.*Attempt to set 'nonesuch' congestion control failed"),
+            ("server-killed", "client.*tcp write failed: Broken pipe"),
+        ],
+    )
+    def test_failures_name_side_and_own_words(self, name: str, said: str) -> None:
+        with pytest.raises(TrafficError, match=said):
+            tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
+
+    def test_report_of_2_0(self) -> None:
+        report = read_report((RECORDED / "iperf-2.0-client.txt").read_text())
+        assert report.local_ports == {1916: 1922, 1900: 1923}
+        totals = report.totals()
+        assert totals[1916].bytes == round(1.13 * 2**20)
+        assert totals[1916].bps == 311_000
+        assert totals[1900].bytes == 536 * 2**10
+        assert totals[1900].end_s == 30.5
+
+    def test_finished_when_every_stream_has_its_total(self) -> None:
+        server = recorded("iperf-tcp", "txt")[1].stdout
+        asked = flow(tool="iperf", streams=4)
+        assert tool("iperf").finished(asked, server)
+        last_total = server.rindex("] 0.0000-", 0, server.rindex("[SUM]"))
+        assert not tool("iperf").finished(asked, server[:last_total])
+
+
+class TestHostileOutput:
+    """Whatever the tools print, the parser gives figures or its own error."""
+
+    @staticmethod
+    def parse(name: str, client: str, server: str) -> None:
+        try:
+            result = tool(name).parse(flow(tool=name, streams=4), seconds(4), Output(client), Output(server))
+        except TrafficError as error:
+            assert name in error.message and "transfer" in error.message
+        else:
+            assert len(result.streams) == 4
+
+    @pytest.mark.parametrize(("name", "suffix"), [("iperf3", "json"), ("iperf", "txt")])
+    @settings(max_examples=150, deadline=None)
+    @given(data=st.data())
+    def test_truncated_and_overwritten(self, name: str, suffix: str, data: st.DataObject) -> None:
+        texts = [output.stdout for output in recorded(f"{name}-tcp", suffix)]
+        side = data.draw(st.integers(0, 1))
+        start = data.draw(st.integers(0, len(texts[side])))
+        length = data.draw(st.sampled_from([0, 1, 2, 10, 10**6]))
+        filler = data.draw(
+            st.one_of(st.text(max_size=6), st.sampled_from(["null", "-1", "1e999", "{}", "[", '"', "0"]))
+        )
+        texts[side] = texts[side][:start] + filler + texts[side][start + length :]
+        self.parse(name, *texts)
+
+    @pytest.mark.parametrize("name", TOOLS)
+    @settings(max_examples=60, deadline=None)
+    @given(client=st.text(), server=st.text())
+    def test_arbitrary_text(self, name: str, client: str, server: str) -> None:
+        self.parse(name, client, server)
+
+    @settings(max_examples=100, deadline=None)
+    @given(
+        path=st.lists(st.integers(0, 30), min_size=1, max_size=8), value=st.sampled_from([None, "x", -1, [], {}, 1e300])
+    )
+    def test_iperf3_with_one_value_of_another_kind(self, path: list[int], value: object) -> None:
+        client, server = recorded("iperf3-tcp", "json")
+        document = json.loads(server.stdout)
+        here = document
+        for step in path:
+            keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+            if not keys:
+                break
+            key = keys[step % len(keys)]
+            if isinstance(here[key], dict | list) and step is not path[-1]:
+                here = here[key]
+                continue
+            here[key] = value
+            break
+        self.parse("iperf3", client.stdout, json.dumps(document))
+
+
+def test_is_listening_reads_the_kernels_table() -> None:
+    table = (
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   0: 00000000:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 33598 1\n"
+        "   1: 0214A8C0:1452 020AA8C0:9C22 01 00000000:00000000 03:00001735 00000000     0        0 0 3\n"
+    )
+    assert is_listening([table], Listener("tcp", 0x1451))
+    assert not is_listening([table], Listener("tcp", 0x1452)), "an established connection is no listener"
+    assert not is_listening(["", table], Listener("udp", 0x1451))
