@@ -1,0 +1,355 @@
+//! What the engine counted: the `counters` and `resolve` replies of `docs/control-protocol.md`, as types.
+//!
+//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::packet::Descriptor::counted_len`]).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{MatchMode, PoliceAction, PoliceForm, SetField, ShapeMode};
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Count {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet of `bytes`.
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(self, other: Count) -> Count {
+        Count { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// Everything counted, at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counters {
+    /// When.
+    pub time_ns: u64,
+    /// Time since the engine was made.
+    pub uptime_ns: u64,
+    /// By interface.
+    pub interfaces: BTreeMap<String, InterfaceCounters>,
+    /// By access list, one element an entry.
+    pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
+}
+
+/// Hits of one access list entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct AccessEntryCounters {
+    pub packets: u64,
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceCounters {
+    /// Not shut down.
+    pub enabled: bool,
+    /// Time constant of the averages.
+    pub load_interval_s: u32,
+    /// Bits per second on the wire.
+    pub line_rate_bps: u64,
+    /// Frames that came from the wire.
+    pub input: DirectionCounters,
+    /// Frames that went onto the wire.
+    pub output: DirectionCounters,
+    /// The interface's own queue.
+    pub queue: InterfaceQueueCounters,
+    /// The transmit ring.
+    pub tx_ring: RingCounters,
+    /// Always null: hits are counted by access list.
+    pub access_list_hits: Option<u64>,
+    /// The policy applied to what comes in.
+    pub policy_input: Option<PolicyCounters>,
+    /// The policy applied to what goes out.
+    pub policy_output: Option<PolicyCounters>,
+}
+
+/// One direction of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionCounters {
+    /// Packets.
+    pub packets: u64,
+    /// Counted bytes.
+    pub bytes: u64,
+    /// Average in bits per second.
+    pub rate_bps: f64,
+    /// Average in packets per second.
+    pub rate_pps: f64,
+    /// Packets dropped, whatever the reason. (Output drops are not in `packets`; input ones are, except while the interface is down.)
+    pub drops: u64,
+}
+
+/// The queueing strategy of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// First in, first out.
+    Fifo,
+    /// Weighted fair queueing.
+    WeightedFair,
+    /// A queueing policy.
+    ClassBased,
+}
+
+/// The queue of an interface, all its parts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceQueueCounters {
+    /// How it queues.
+    pub strategy: Strategy,
+    /// Packets in it now (the transmit ring excluded).
+    pub depth: u64,
+    /// Most packets of it.
+    pub limit: u32,
+    /// Packets that it dropped.
+    pub drops: u64,
+    /// Conversations with packets queued (weighted fair).
+    pub conversations: Option<u32>,
+    /// Most conversations.
+    pub max_conversations: Option<u32>,
+}
+
+/// The transmit ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RingCounters {
+    /// Packets that it holds beside the one on the wire.
+    pub limit: u32,
+    /// Packets in it now.
+    pub depth: u32,
+}
+
+/// An attached policy-map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyCounters {
+    /// Name of the policy-map.
+    pub policy: String,
+    /// Classes in configured order, `class-default` last.
+    pub classes: Vec<ClassCounters>,
+}
+
+/// One class of an attached policy-map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassCounters {
+    /// Name of the class-map.
+    pub name: String,
+    /// How its criteria combine.
+    #[serde(rename = "match")]
+    pub combine: MatchMode,
+    /// Criteria in configured order. With `match: any` a packet counts for the first that matched.
+    pub criteria: Vec<CriterionCounters>,
+    /// Packets classified, before any drop.
+    pub packets: u64,
+    /// Counted bytes classified.
+    pub bytes: u64,
+    /// Average of what was classified.
+    pub offered_rate_bps: f64,
+    /// Average of what was dropped (classic: without the policer's drops).
+    pub drop_rate_bps: f64,
+    /// Drops by reason.
+    pub drops: ClassDrops,
+    /// Markings.
+    pub set: Vec<SetCounters>,
+    /// The policer.
+    pub police: Option<PoliceCounters>,
+    /// The shaper.
+    pub shape: Option<ShapeCounters>,
+    /// The class's own queue.
+    pub queue: Option<ClassQueueCounters>,
+    /// The child policy.
+    pub child: Option<PolicyCounters>,
+}
+
+/// One match statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct CriterionCounters {
+    pub packets: u64,
+    pub bytes: u64,
+    pub rate_bps: f64,
+}
+
+/// Drops of a class by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassDrops {
+    /// By the policer (of this class or of a child's).
+    pub police: Count,
+    /// The queue was full.
+    pub tail: Count,
+    /// The flow's share of the queue was full.
+    pub flow: Count,
+    /// Removed from the queue by a shutdown of the interface.
+    pub purged: Count,
+}
+
+/// One `set` command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct SetCounters {
+    pub field: SetField,
+    pub value: u16,
+    pub packets: u64,
+}
+
+/// A policer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct PoliceCounters {
+    pub form: PoliceForm,
+    pub cir_bps: u64,
+    pub cir_percent: Option<u32>,
+    pub bc_bytes: u64,
+    pub pir_bps: Option<u64>,
+    pub pir_percent: Option<u32>,
+    pub be_bytes: Option<u64>,
+    pub conformed: ColourCounters,
+    pub exceeded: ColourCounters,
+    pub violated: Option<ColourCounters>,
+}
+
+/// Packets of one colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ColourCounters {
+    pub packets: u64,
+    pub bytes: u64,
+    pub rate_bps: f64,
+}
+
+/// A shaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapeCounters {
+    /// Average or peak.
+    pub mode: ShapeMode,
+    /// Committed rate.
+    pub cir_bps: u64,
+    /// The configured percentage.
+    pub percent: Option<u32>,
+    /// The rate that it keeps: committed, or with `peak` CIR × (1 + Be/Bc).
+    pub target_bps: u64,
+    /// Committed burst.
+    pub bc_bits: u64,
+    /// Excess burst.
+    pub be_bits: u64,
+    /// Interval, in whole milliseconds.
+    pub interval_ms: u64,
+    /// Most credit, bytes.
+    pub byte_limit: u64,
+    /// What an interval adds, bytes.
+    pub increment_bytes: u64,
+    /// Packets are waiting.
+    pub active: bool,
+    /// What left.
+    pub sent: Count,
+    /// Those that had waited.
+    pub delayed: Count,
+}
+
+/// The queueing discipline of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisciplineName {
+    /// First in, first out.
+    Fifo,
+    /// Classic weighted fair queueing.
+    WeightedFair,
+    /// Equal bytes for each flow.
+    FairQueue,
+}
+
+/// The queue of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassQueueCounters {
+    /// How it queues.
+    pub discipline: DisciplineName,
+    /// Most packets.
+    pub limit_packets: u32,
+    /// Packets now.
+    pub depth_packets: u64,
+    /// Counted bytes now.
+    pub depth_bytes: u64,
+    /// Most packets of one flow.
+    pub per_flow_limit: Option<u32>,
+    /// Flow queues with packets.
+    pub flows: Option<u32>,
+    /// Flow queues.
+    pub max_flows: Option<u32>,
+    /// What left the queue.
+    pub output: Count,
+}
+
+/// The configured policy-maps with every default filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resolved {
+    /// By name.
+    pub policy_maps: BTreeMap<String, ResolvedPolicy>,
+}
+
+/// A policy-map with its defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResolvedPolicy {
+    /// Classes in configured order, `class-default` last.
+    pub classes: Vec<ResolvedClass>,
+}
+
+/// A class with its defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedClass {
+    pub name: String,
+    pub police: Option<ResolvedPolice>,
+    pub shape: Option<ResolvedShape>,
+    pub queue_limit_packets: Option<u32>,
+    pub fair_queue: Option<ResolvedFairQueue>,
+    pub service_policy: Option<String>,
+}
+
+/// A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedPolice {
+    pub form: PoliceForm,
+    pub cir_bps: Option<u64>,
+    pub cir_percent: Option<u32>,
+    pub bc_bytes: Option<u64>,
+    pub pir_bps: Option<u64>,
+    pub pir_percent: Option<u32>,
+    pub be_bytes: Option<u64>,
+    pub conform: Vec<PoliceAction>,
+    pub exceed: Vec<PoliceAction>,
+    pub violate: Option<Vec<PoliceAction>>,
+}
+
+/// A shaper with its defaults. Figures are null where they depend on the rate of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedShape {
+    pub mode: ShapeMode,
+    pub cir_bps: Option<u64>,
+    pub percent: Option<u32>,
+    pub target_bps: Option<u64>,
+    pub bc_bits: Option<u64>,
+    pub be_bits: Option<u64>,
+    pub interval_ms: Option<u64>,
+    pub byte_limit: Option<u64>,
+    pub increment_bytes: Option<u64>,
+}
+
+/// Fair queueing with its defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedFairQueue {
+    pub discipline: DisciplineName,
+    pub queues: u32,
+    pub per_flow_limit: u32,
+}

@@ -1,0 +1,89 @@
+//! The platform's default figures. "Unconfirmed" marks those for which no published figure is known.
+
+use crate::config::Framing;
+
+/// `load-interval`, seconds.
+pub const LOAD_INTERVAL_S: u32 = 300;
+
+/// Sampling period of load-interval averages, seconds. Unconfirmed: a vendor note.
+pub const LOAD_SAMPLE_S: u32 = 5;
+
+/// `hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811).
+pub const FIFO_HOLD_QUEUE: u32 = 40;
+
+/// `hold-queue out` of an interface with weighted fair or class-based queueing, packets (`0/1000` on a 2811).
+pub const FAIR_HOLD_QUEUE: u32 = 1000;
+
+/// Congestive discard threshold of weighted fair queueing: packets of one conversation.
+pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
+
+/// `queue-limit` of a class, packets.
+pub const QUEUE_LIMIT: u32 = 64;
+
+/// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude small numbers.
+pub const CLASS_FLOW_QUEUES: u32 = 256;
+
+/// The part of the queue limit that one flow may take under fair queueing within a class: a quarter.
+pub const FLOW_LIMIT_DIVISOR: u32 = 4;
+
+/// Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit.
+pub const WEIGHTED_FAIR_UP_TO_KBPS: u64 = 2_048;
+
+/// Transmit ring of a serial interface with fair queueing or a queueing policy, packets beside the one on the wire
+/// (`tx_limited = 1(2)` on a 2811).
+pub const SERIAL_TX_RING_FAIR: u32 = 2;
+
+/// Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811).
+pub const SERIAL_TX_RING_FIFO: u32 = 128;
+
+/// Transmit ring of an Ethernet interface up to [`ETHERNET_FAST_ABOVE_BPS`]. Unconfirmed: between the rule of thumb's ends, one or two
+/// entries below 2 Mb/s and 128 above 100 Mb/s.
+pub const ETHERNET_TX_RING: u32 = 64;
+
+/// Transmit ring of a faster Ethernet interface, by the same rule of thumb.
+pub const ETHERNET_TX_RING_FAST: u32 = 128;
+
+/// Rate above which an Ethernet interface has [`ETHERNET_TX_RING_FAST`] entries.
+pub const ETHERNET_FAST_ABOVE_BPS: u64 = 100_000_000;
+
+/// Least burst of a policer by default, bytes.
+pub const POLICE_LEAST_BURST: u64 = 1_500;
+
+/// The default burst of a policer is this fraction of a second of its rate in *bits*, taken as bytes: CIR/32 is 250 ms.
+pub const POLICE_BURST_DIVISOR: u64 = 32;
+
+/// Interval of the classic shaper, ms.
+pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
+
+/// Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is unconfirmed for some rates.
+pub const CLASSIC_LOW_RATE_BURST_BITS: u64 = 8_000;
+
+/// Interval of the later generation's shaper, ms.
+pub const HQF_SHAPE_INTERVAL_MS: u64 = 4;
+
+/// Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not modelled, so this only keeps
+/// memory bounded; a frame beyond it is dropped as `overrun`.
+pub const LINK_BACKLOG_FRAMES: usize = 16_384;
+
+/// Flow queues of weighted fair queueing by the interface's bandwidth.
+pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
+    match bandwidth_kbps {
+        0..=64 => 16,
+        65..=128 => 32,
+        129..=256 => 64,
+        257..=512 => 128,
+        _ => 256,
+    }
+}
+
+/// Numerator of the weight of a conversation: 32384/(precedence + 1).
+pub const WEIGHT_NUMERATOR: u64 = 32_384;
+
+/// Layer-2 header that is counted with the IP packet, bytes.
+pub const fn counted_header(framing: Framing) -> u32 {
+    match framing {
+        Framing::Ethernet => 14,
+        // Address, control and protocol. Unconfirmed for HDLC.
+        Framing::Ppp | Framing::Hdlc => 4,
+    }
+}
