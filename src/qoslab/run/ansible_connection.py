@@ -1,0 +1,168 @@
+"""Ansible's persistent connection helper, without its start-up cost.
+
+Ansible starts a helper process for every task on a network device. All but the first only tell the connection process
+of the play, which already runs, the options of the next task; yet each spends most of a second on importing Ansible.
+This script does the telling with the standard library alone, in a tenth of that time. Where there is no connection
+yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
+
+It is run as a script by `qoslab.run.ansible`, and only with releases of ansible-core whose helper it was compared with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import socket
+import struct
+import sys
+import uuid
+from typing import Any, ClassVar, NoReturn
+
+ORIGINAL = "QOSLAB_ANSIBLE_HELPER"
+"""Environment variable with the path of Ansible's own helper."""
+
+SOCKETS = "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR"
+"""Environment variable with the folder of the connection processes' sockets."""
+
+
+class UnexpectedError(Exception):
+    """The fast way does not apply."""
+
+
+class _Plain:
+    """A value without its tags: where it came from, which the connection process does not need."""
+
+    def __setstate__(self, state: object) -> None:
+        """Forget the tags."""
+
+
+class _Text(_Plain, str):
+    """A string."""
+
+
+class _Number(_Plain, int):
+    """An integer."""
+
+
+class _Fraction(_Plain, float):
+    """A float."""
+
+
+class _List(_Plain, list[Any]):
+    """A list."""
+
+
+class _Dict(_Plain, dict[Any, Any]):
+    """A dictionary, or the tags themselves."""
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads Ansible's tagged values as plain ones, without importing Ansible."""
+
+    KNOWN: ClassVar[dict[str, type]] = {
+        "_AnsibleTaggedStr": _Text,
+        "_AnsibleTaggedInt": _Number,
+        "_AnsibleTaggedFloat": _Fraction,
+        "_AnsibleTaggedList": _List,
+        "_AnsibleTaggedDict": _Dict,
+        "_AnsibleTagsMapping": _Dict,
+        "Origin": _Dict,
+        "TrustedAsTemplate": _Dict,
+    }
+
+    def find_class(self, module: str, name: str) -> type:
+        """Only the tagged types exist here."""
+        if name not in self.KNOWN:
+            raise UnexpectedError(f"{module}.{name} in the input")
+        return self.KNOWN[name]
+
+
+def unpickle(block: bytes) -> Any:
+    """The value of a block."""
+    return PlainUnpickler(io.BytesIO(block)).load()
+
+
+def read_block(stream: io.BufferedIOBase) -> bytes:
+    """One block: its length on a line, then its bytes."""
+    size = int(stream.readline())
+    block = stream.read(size)
+    if len(block) != size:
+        raise UnexpectedError("the input ends early")
+    return block
+
+
+def socket_path(context: dict[str, Any], playbook_pid: str) -> str:
+    """Where the connection process of this device and this play listens."""
+    words = (context["remote_addr"], context["port"], context["remote_user"], context["connection"], playbook_pid)
+    name = hashlib.sha1("-".join(str(word) for word in words).encode(), usedforsecurity=False).hexdigest()[:10]
+    return os.path.join(os.environ[SOCKETS], name)  # noqa: PTH118 (pathlib is a tenth of the cost)
+
+
+def call(path: str, method: str, *arguments: Any, **named: Any) -> Any:
+    """One remote procedure call to the connection process."""
+    request = {"jsonrpc": "2.0", "method": method, "id": str(uuid.uuid4()), "params": (arguments, named)}
+    data = json.dumps(request).encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(path)
+        connection.sendall(struct.pack("!Q", len(data)) + data)
+        answer = _receive(connection, struct.unpack("!Q", _receive(connection, 8))[0])
+    response = json.loads(answer)
+    if "error" in response or response.get("id") != request["id"]:
+        raise UnexpectedError(f"{method}: {response.get('error')}")
+    if "result_type" in response:
+        return unpickle(response["result"].encode("utf-8", "surrogateescape"))
+    return response["result"]
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise UnexpectedError("the connection process hung up")
+        data += part
+    return data
+
+
+def tell(options: bytes, context: bytes, playbook_pid: str, task: str) -> dict[str, Any]:
+    """Give the running connection process the options of `task`; the answer that Ansible waits for."""
+    path = socket_path(unpickle(context), playbook_pid)
+    if not os.path.exists(path):  # noqa: PTH110
+        raise UnexpectedError("no connection yet")
+    call(path, "set_options", direct=unpickle(options))
+    call(path, "update_play_context", context.decode("utf-8", "surrogateescape"))
+    call(path, "set_check_prompt", task)
+    return {"messages": call(path, "pop_messages"), "socket_path": path}
+
+
+def hand_over(data: bytes) -> NoReturn:
+    """Become Ansible's own helper, with `data` as its standard input."""
+    memory = os.memfd_create("input")
+    with os.fdopen(os.dup(memory), "wb") as file:
+        file.write(data)
+    os.lseek(memory, 0, os.SEEK_SET)
+    os.dup2(memory, 0)
+    os.execv(sys.executable, [sys.executable, os.environ[ORIGINAL], *sys.argv[1:]])
+
+
+def main() -> None:
+    """Read options and play context from standard input, print the answer."""
+    data = sys.stdin.buffer.read() if len(sys.argv) == 3 else b""
+    if not data:
+        # verbosity flags, or nothing to read: not our case
+        os.execv(sys.executable, [sys.executable, os.environ[ORIGINAL], *sys.argv[1:]])
+    try:
+        stream = io.BytesIO(data)
+        options, context = read_block(stream), read_block(stream)
+        answer = json.dumps(tell(options, context, sys.argv[1], sys.argv[2]))
+    except Exception:
+        # whatever it is, Ansible's helper meets it too and reports it in Ansible's way
+        hand_over(data)
+    sys.stdout.write(answer)
+
+
+if __name__ == "__main__":
+    main()

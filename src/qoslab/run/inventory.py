@@ -1,0 +1,205 @@
+"""Ansible inventories: the one of a virtual lab is generated, one for hardware is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import DeviceError, MachineError, UserError
+
+LAB_BUFFER_READ_S = 0.02
+"""How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
+slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed."""
+
+IOS_GROUP = "ios"
+LINUX_GROUP = "linux_router"
+"""Groups of an inventory, named as the roles of `playbooks/`."""
+
+
+@dataclass(frozen=True)
+class IosAccess:
+    """How an IOS router's command line is reached."""
+
+    host: str
+    user: str | None
+    password: str | None
+    """None: Ansible and ssh use a key."""
+    port: int = 22
+    enable: str | None = None
+    """The enable secret, where a login does not start at privilege level 15."""
+
+
+@dataclass(frozen=True)
+class LinuxAccess:
+    """How the data plane of a Linux router is reached."""
+
+    socket: str
+    """The control socket's path, as seen where the control program runs."""
+    program: str = "qos-router"
+    """The control program's path there."""
+    host: str | None = None
+    """None: on this machine; else by ssh."""
+    user: str | None = None
+    password: str | None = None
+    port: int = 22
+
+
+Access = IosAccess | LinuxAccess
+
+
+def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:
+    """The inventory of `routers`, by name, as Ansible's YAML inventory has it.
+
+    `lab`: they are virtual ones on this machine, so host keys are not checked and answers arrive at once.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    for name, access in routers.items():
+        if isinstance(access, IosAccess):
+            groups.setdefault(IOS_GROUP, {})[name] = _ios_variables(access)
+        else:
+            groups.setdefault(LINUX_GROUP, {})[name] = _linux_variables(access)
+    children: dict[str, Any] = {group: {"hosts": hosts} for group, hosts in groups.items()}
+    if IOS_GROUP in children:
+        children[IOS_GROUP]["vars"] = {
+            "ansible_connection": "ansible.netcommon.network_cli",
+            "ansible_network_os": "cisco.ios.ios",
+        }
+        if lab:
+            children[IOS_GROUP]["vars"] |= {
+                "ansible_host_key_checking": False,
+                "ansible_buffer_read_timeout": LAB_BUFFER_READ_S,
+            }
+    return {"all": {"children": children}}
+
+
+def _ios_variables(access: IosAccess) -> dict[str, Any]:
+    variables: dict[str, Any] = {"ansible_host": access.host, "ansible_port": access.port}
+    if access.user is not None:
+        variables["ansible_user"] = access.user
+    if access.password is not None:
+        variables["ansible_password"] = access.password
+    if access.enable is not None:
+        variables |= {
+            "ansible_become": True,
+            "ansible_become_method": "ansible.netcommon.enable",
+            "ansible_become_password": access.enable,
+        }
+    return variables
+
+
+def _linux_variables(access: LinuxAccess) -> dict[str, Any]:
+    variables: dict[str, Any] = {"linux_router_socket": access.socket, "linux_router_program": access.program}
+    if access.host is None:
+        # the interpreter is named, since looking for one costs a second
+        return variables | {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    variables |= {"ansible_host": access.host, "ansible_port": access.port}
+    if access.user is not None:
+        variables["ansible_user"] = access.user
+    if access.password is not None:
+        variables["ansible_password"] = access.password
+    return variables
+
+
+def write_inventory(path: Path, routers: Mapping[str, Access], *, lab: bool = True) -> None:
+    """Write the inventory to `path`, a name ending in `.json`, readable by its owner only: it has passwords."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)
+        json.dump(ansible_inventory(routers, lab=lab), file, indent=1)
+
+
+def read_inventory(source: Path) -> dict[str, Access]:
+    """The routers of an inventory for hardware, as `ansible-inventory` resolves it, by name.
+
+    Hosts of the group `ios` and of the group `linux_router` count; others are left out. `UserError` where the
+    inventory does not exist or cannot be read, `DeviceError` where a router's variables do not suffice.
+    """
+    if not source.exists():
+        raise UserError(
+            f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
+        )
+    program = Path(sys.executable).parent / "ansible-inventory"
+    try:
+        done = subprocess.run(
+            [str(program), "-i", str(source), "--list"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except FileNotFoundError as error:
+        raise MachineError(f"{program} is missing", hint="Install the package ansible.") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"the inventory {source} was not resolved within 60 s") from error
+    if done.returncode != 0:
+        raise UserError(f"ansible-inventory cannot read {source}: {done.stderr.strip()}")
+    try:
+        listed = json.loads(done.stdout)
+    except ValueError as error:
+        raise UserError(f"ansible-inventory printed no JSON for {source}: {done.stderr.strip()}") from error
+    routers = parse_inventory(listed)
+    if not routers:
+        raise UserError(
+            f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {LINUX_GROUP}."
+        )
+    return routers
+
+
+def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
+    """The routers in what `ansible-inventory --list` printed."""
+    variables: Mapping[str, Mapping[str, Any]] = listed.get("_meta", {}).get("hostvars", {})
+    routers: dict[str, Access] = {}
+    for name in _hosts(listed, IOS_GROUP):
+        routers[name] = _ios_access(name, variables.get(name, {}))
+    for name in _hosts(listed, LINUX_GROUP):
+        if name in routers:
+            raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {LINUX_GROUP}", hint="Keep one of them.")
+        routers[name] = _linux_access(name, variables.get(name, {}))
+    return routers
+
+
+def _hosts(listed: Mapping[str, Any], group: str) -> list[str]:
+    entry = listed.get(group, {})
+    names = list(entry.get("hosts", []))
+    for child in entry.get("children", []):
+        names += [name for name in _hosts(listed, child) if name not in names]
+    return names
+
+
+def _text(variables: Mapping[str, Any], *names: str) -> str | None:
+    for name in names:
+        if variables.get(name) is not None:
+            return str(variables[name])
+    return None
+
+
+def _port(name: str, variables: Mapping[str, Any]) -> int:
+    text = _text(variables, "ansible_port", "ansible_ssh_port")
+    if text is None:
+        return 22
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise DeviceError(f"{name}: found ansible_port {text!r}, expected a TCP port")
+    return int(text)
+
+
+def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
+    return IosAccess(
+        host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables),
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        password=_text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"),
+        enable=_text(variables, "ansible_become_password", "ansible_become_pass"),
+    )
+
+
+def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
+    local = variables.get("ansible_connection") in ("local", "ansible.builtin.local")
+    return LinuxAccess(
+        socket=_text(variables, "linux_router_socket") or f"/run/qoslab/{name}/control.sock",
+        program=_text(variables, "linux_router_program") or "qos-router",
+        host=None if local else _text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables),
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        password=_text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"),
+    )
