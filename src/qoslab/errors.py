@@ -11,6 +11,8 @@ QoslabError                  our root; an exception outside this tree is a fault
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -51,8 +53,40 @@ class UserError(QoslabError):
     exit_status = ExitStatus.USER_MISTAKE
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One thing in an experiment that does not hold."""
+
+    file: str
+    """The file; empty where a command-line option is to blame."""
+    line: int
+    """From 1; 0 where there is no line."""
+    column: int
+    """From 1; 0 where there is no line."""
+    option: str
+    """The command-line option that is to blame, as typed; empty where it is a file."""
+    path: str
+    """The key, as `topology.links.wan.rate`."""
+    message: str
+    """`found …, expected …`."""
+    hint: str = ""
+    """`did you mean …?`, where there is something to propose."""
+
+    @property
+    def where(self) -> str:
+        """`file:line:column`, or the option."""
+        return self.option or (f"{self.file}:{self.line}:{self.column}" if self.line else self.file)
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.where, self.path, self.message))) + (f"; {self.hint}" if self.hint else "")
+
+
 class ExperimentError(UserError):
-    """An experiment file that does not hold; the message names file, line and column."""
+    """An experiment file that does not hold. Each finding names file, line and column; the message lists them all."""
+
+    def __init__(self, message: str = "", *, hint: str = "", findings: Sequence[Finding] = ()) -> None:
+        self.findings = tuple(findings)
+        super().__init__(message or "\n".join(map(str, self.findings)), hint=hint)
 
 
 class IosError(UserError):
@@ -67,7 +101,7 @@ class DeviceError(UserError):
     """A device refused a configuration, or could not be reached."""
 
 
-class RunInvalid(QoslabError):
+class RunInvalid(QoslabError):  # noqa: N818 - it is a verdict, not a fault
     """The run ended, but its figures must not be trusted."""
 
     exit_status = ExitStatus.RUN_INVALID

@@ -1,0 +1,49 @@
+"""Experiment files: read, checked, turned into the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Experiment
+from qoslab.schema.document import read_document
+from qoslab.schema.json_schema import experiment_schema, schema_text
+from qoslab.schema.near import did_you_mean
+from qoslab.schema.overrides import apply_overrides, parse_set
+from qoslab.schema.published import load_published
+from qoslab.schema.references import check
+from qoslab.schema.structure import build
+from qoslab.schema.templates import render_configuration
+
+
+def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
+    """Read and check an experiment file, with `sets` (`--set PATH=VALUE`) applied on top.
+
+    `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, keys and values, references.
+    """
+    file = Path(path)
+    if not file.exists():
+        known = [str(each) for each in file.parent.glob("*.yml")] if file.parent.is_dir() else []
+        raise ExperimentError(f"{file}: there is no such file", hint=did_you_mean(str(file), known))
+    document = read_document(file)
+    apply_overrides(document, sets or {})
+    experiment, findings = build(document)
+    if document.findings or findings:
+        found = sorted([*document.findings, *findings], key=lambda each: (each.option, each.line, each.column))
+        raise ExperimentError(findings=found)
+    assert experiment is not None
+    findings = check(experiment, document, file)
+    if findings:
+        raise ExperimentError(findings=findings)
+    return experiment
+
+
+__all__ = [
+    "experiment_schema",
+    "load_experiment",
+    "load_published",
+    "parse_set",
+    "render_configuration",
+    "schema_text",
+]

@@ -1,0 +1,210 @@
+"""A YAML file as plain values, with the place of every key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from qoslab.errors import ExperimentError, Finding
+
+Step: TypeAlias = str | int
+Steps: TypeAlias = tuple[Step, ...]
+"""The way to a value: keys of mappings, indices of lists."""
+
+SIZE_LIMIT = 2**20
+"""Bytes of an experiment file; far above any real one."""
+NODE_LIMIT = 100_000
+"""Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
+
+_TAG = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a key or value comes from: a file, or a command-line option."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    option: str = ""
+
+    def finding(self, path: str, message: str, hint: str = "") -> Finding:
+        """A finding at this place."""
+        return Finding(self.file, self.line, self.column, self.option, path, message, hint)
+
+
+@dataclass
+class Document:
+    """Plain values (dict, list, str, int, float, bool, None) and their places."""
+
+    file: str
+    data: Any = None
+    values: dict[Steps, Place] = field(default_factory=dict)
+    keys: dict[Steps, Place] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    """Duplicate keys and other things that YAML allows and we do not."""
+
+    def get(self, steps: Iterable[Step]) -> Any:
+        """The value there; `KeyError` or `IndexError` where there is none."""
+        value = self.data
+        for step in steps:
+            value = value[step]
+        return value
+
+    def place(self, steps: Steps) -> Place:
+        """The place of the value, or of the nearest value around it."""
+        while steps and steps not in self.values:
+            steps = steps[:-1]
+        return self.values.get(steps, Place(self.file))
+
+    def key_place(self, steps: Steps) -> Place:
+        """The place of the value's key."""
+        return self.keys.get(steps) or self.place(steps)
+
+    def path(self, steps: Steps) -> str:
+        """As people write it: `topology.links.wan.rate`; list items by their name where they have one, else `[2]`."""
+        text, value = "", self.data
+        for step in steps:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                value = None
+            if isinstance(step, int):
+                name = value.get("name") if isinstance(value, dict) else None
+                text += f".{name}" if isinstance(name, str) and name else f"[{step}]"
+            else:
+                text += f".{step}"
+        return text.removeprefix(".")
+
+    def finding(self, steps: Steps, message: str, hint: str = "", *, at_key: bool = False) -> Finding:
+        """A finding about the value there."""
+        place = self.key_place(steps) if at_key else self.place(steps)
+        return place.finding(self.path(steps), message, hint)
+
+
+def read_document(path: Path) -> Document:
+    """Read a YAML file. `ExperimentError` where it cannot be read or is not YAML."""
+    file = str(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ExperimentError(f"{file}: {error.strerror}") from error
+    if len(raw) > SIZE_LIMIT:
+        raise ExperimentError(f"{file}: found {len(raw)} bytes, expected an experiment of at most {SIZE_LIMIT} bytes")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        place = Place(file, line, column)
+        finding = place.finding("", f"found the byte 0x{raw[error.start]:02x}, expected text in UTF-8")
+        raise ExperimentError(findings=[finding]) from error
+    return parse_document(text, file)
+
+
+def parse_document(text: str, file: str) -> Document:
+    """Parse YAML text; `file` names it in findings. `ExperimentError` where it is not YAML."""
+    document = Document(file)
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+        problem = " ".join(filter(None, (error.context, error.problem)))
+        raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}")]) from error
+    except YAMLError as error:
+        raise ExperimentError(findings=[Place(file).finding("", f"not valid YAML: {error}")]) from error
+    if root is not None:
+        document.data = _Reader(document, yaml).read(root, (), frozenset())
+    return document
+
+
+def parse_value(text: str, option: str) -> Any:
+    """The value of a command-line option, in YAML; `ExperimentError` where it is none."""
+    try:
+        document = parse_document(text, option)
+    except ExperimentError as error:
+        problem = "; ".join(finding.message for finding in error.findings) or error.message
+        raise ExperimentError(findings=[Place(option=option).finding("", problem)]) from error
+    if document.findings:
+        raise ExperimentError(findings=[Place(option=option).finding("", document.findings[0].message)])
+    return document.data
+
+
+class _Reader:
+    """Turns YAML nodes into plain values, noting places and findings."""
+
+    def __init__(self, document: Document, yaml: YAML) -> None:
+        self.document = document
+        self.yaml = yaml
+        self.count = 0
+
+    def place(self, node: Node) -> Place:
+        return Place(self.document.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def read(self, node: Node, steps: Steps, around: frozenset[int]) -> Any:
+        self.count += 1
+        if self.count > NODE_LIMIT:
+            raise ExperimentError(
+                findings=[self.place(node).finding("", f"found more than {NODE_LIMIT} values, expected fewer")]
+            )
+        # For an alias this is the anchor's place, which is what has to be mended.
+        self.document.values[steps] = self.place(node)
+        if id(node) in around:
+            raise ExperimentError(findings=[self.place(node).finding("", "found an alias to something around itself")])
+        inside = around | {id(node)}
+        if isinstance(node, MappingNode):
+            return self.mapping(node, steps, inside)
+        if isinstance(node, SequenceNode):
+            return [self.read(item, (*steps, index), inside) for index, item in enumerate(node.value)]
+        return self.scalar(node, steps)
+
+    def mapping(self, node: MappingNode, steps: Steps, inside: frozenset[int]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            place = self.place(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self.note(place, steps, "found a key that is a list or mapping, expected a word")
+                continue
+            key = str(key_node.value)
+            if key_node.tag == _TAG + "merge":
+                self.note(place, steps, "found the merge key <<, expected every key to be written out")
+                continue
+            here = (*steps, key)
+            if key in result:
+                first = self.document.keys[here]
+                self.note(
+                    place,
+                    here,
+                    f'found the key "{key}" a second time, expected it once; '
+                    f"the first is at {first.file}:{first.line}:{first.column}",
+                )
+                continue
+            self.document.keys[here] = place
+            result[key] = self.read(value_node, here, inside)
+        return result
+
+    def scalar(self, node: Node, steps: Steps) -> Any:
+        text = str(node.value)
+        kind = str(node.tag).removeprefix(_TAG)
+        if kind in ("int", "float", "bool", "null"):
+            value = self.yaml.constructor.construct_object(node)
+            # A leading zero is octal to some readers and decimal to others.
+            if kind == "int" and len(text.lstrip("+-")) > 1 and text.lstrip("+-").startswith("0"):
+                self.note(self.place(node), steps, f"found {text}, expected a decimal number without leading zeros")
+            return value
+        if kind not in ("str", "timestamp"):
+            self.note(self.place(node), steps, f"found the tag {node.tag}, expected a plain value")
+        return text
+
+    def note(self, place: Place, steps: Steps, message: str) -> None:
+        # The data is still being read, so list items have no names yet: indices will do.
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+        self.document.findings.append(place.finding(path, message))

@@ -1,0 +1,38 @@
+"""Near matches and the wording of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean "…"?`, or nothing where no known word is near."""
+    candidates = list(dict.fromkeys(known))
+    folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
+    near = get_close_matches(word.lower(), folded, 1, cutoff=0.6)
+    return f'did you mean "{folded[near[0]]}"?' if near else ""
+
+
+def one_of(known: Iterable[str]) -> str:
+    """`one of a, b, c`; `a` where there is only one; `none: there is none` for an empty list."""
+    words = list(dict.fromkeys(known))
+    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "none, since there is none"
+
+
+def shown(value: Any) -> str:
+    """A value as a finding shows it, shortened."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}…"'
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "an empty list" if not value else f"a list of {len(value)}"
+        case _:
+            return str(value)

@@ -1,0 +1,79 @@
+"""Published figures: a CSV file with the columns arm, metric, unit, value, source."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+from qoslab.errors import ExperimentError, Finding
+from qoslab.model.experiment import PublishedFigure
+from qoslab.model.metrics import METRICS
+from qoslab.schema.document import Place
+from qoslab.schema.near import did_you_mean, one_of
+
+COLUMNS = ("arm", "metric", "unit", "value", "source")
+
+
+def load_published(path: Path, arms: Collection[str]) -> tuple[PublishedFigure, ...]:
+    """Read and check a published table against the experiment's arms. `ExperimentError` lists all findings.
+
+    Values are in the metric's own unit; of a ratio of two arms (`A/B`) in `ratio`.
+    """
+    file = str(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise ExperimentError(
+            findings=[Place(file).finding("", f"cannot read the published figures: {reason}")]
+        ) from error
+    lines = csv.reader(text.splitlines())
+    head = next(lines, [])
+    if tuple(head) != COLUMNS:
+        found = ",".join(head) or "nothing"
+        finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}")
+        raise ExperimentError(findings=[finding])
+    figures: list[PublishedFigure] = []
+    findings: list[Finding] = []
+    seen: dict[tuple[str, str], int] = {}
+    for row in lines:
+        place = Place(file, lines.line_num, 1)
+        if not row:
+            continue
+        checked = _row(row, place, arms)
+        if isinstance(checked, Finding):
+            findings.append(checked)
+            continue
+        first = seen.setdefault((checked.arm, checked.metric), lines.line_num)
+        if first != lines.line_num:
+            found = f"found {checked.metric} of {checked.arm} a second time"
+            findings.append(place.finding("metric", f"{found}, expected it once; the first is at {file}:{first}"))
+        figures.append(checked)
+    if findings:
+        raise ExperimentError(findings=findings)
+    return tuple(figures)
+
+
+def _row(row: list[str], place: Place, arms: Collection[str]) -> PublishedFigure | Finding:
+    if len(row) != len(COLUMNS):
+        return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS)}")
+    arm, metric, unit, value, source = (cell.strip() for cell in row)
+    for part in arm.split("/"):
+        if part not in arms:
+            return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
+    if arm.count("/") > 1:
+        return place.finding("arm", f'found "{arm}", expected an arm or A/B')
+    if metric not in METRICS:
+        return place.finding("metric", f'found "{metric}", expected a metric', did_you_mean(metric, METRICS))
+    expected = "ratio" if "/" in arm else METRICS[metric].unit
+    if unit != expected:
+        return place.finding("unit", f'found "{unit}", expected "{expected}" for {metric} of {arm}')
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        return place.finding("value", f'found "{value}", expected a number')
+    return PublishedFigure(arm, metric, expected, number, source)

@@ -1,0 +1,315 @@
+"""Whether the parts of an experiment fit together: names that others use, addresses, files, metrics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Protocol
+
+from qoslab.errors import ExperimentError, Finding
+from qoslab.model.experiment import TCP_PROFILES, Configuration, Expectation, Experiment, Flow, Tcp
+from qoslab.model.metrics import METRICS, as_float
+from qoslab.platforms import platform_of
+from qoslab.schema.document import Document, Steps
+from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.published import load_published
+from qoslab.schema.templates import render_configuration, template_variables
+from qoslab.traffic import TOOLS
+from qoslab.units import QuantityError
+
+FORMS = ("between", "at_least", "at_most", "equals")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def check(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+    """Everything that does not fit, in the order of the file; options and other files last."""
+    checker = _Checker(experiment, document, file)
+    found = [*checker.nodes(), *checker.links(), *checker.cells(), *checker.watching(), *checker.comparison()]
+    order = {document.file: 0}
+    return sorted(dict.fromkeys(found), key=lambda each: (order.get(each.file, 1), each.file, each.line, each.column))
+
+
+class _Checker:
+    def __init__(self, experiment: Experiment, document: Document, file: Path) -> None:
+        self.experiment = experiment
+        self.document = document
+        self.folder = file.parent
+        self.file = file
+
+    def unknown(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
+        message = f'found "{word}", expected {what}{one_of(known)}'
+        return self.document.finding(steps, message, did_you_mean(word, known))
+
+    def unique(self, steps: Steps, items: Sequence[_Named]) -> Iterator[Finding]:
+        """Names of a list's items must differ."""
+        first: dict[str, int] = {}
+        for index, item in enumerate(items):
+            before = first.setdefault(item.name, index)
+            if before != index:
+                place = self.document.place((*steps, before, "name"))
+                yield self.document.finding(
+                    (*steps, index, "name"),
+                    f'found the name "{item.name}" a second time, expected it once; '
+                    f"the first is at {place.file}:{place.line}:{place.column}",
+                )
+
+    # Topology
+
+    def nodes(self) -> Iterator[Finding]:
+        if not self.experiment.topology.nodes:
+            yield self.document.finding(("topology", "nodes"), "found no node, expected at least one")
+        for name, node in self.experiment.topology.nodes.items():
+            here: Steps = ("topology", "nodes", name)
+            for problem in platform_of(node).check(node):
+                steps = (*here, problem.key) if getattr(node, problem.key) is not None else here
+                hint = did_you_mean(getattr(node, problem.key) or "", problem.near)
+                message = f"found {problem.found}, expected {problem.expected}"
+                yield self.document.finding(steps, message, hint)
+            gateways = [far.address.ip for _, _, far in self.experiment.topology.links_of(name) if far.address]
+            for index, route in enumerate(node.routes):
+                if route.via not in gateways:
+                    known = [str(address) for address in gateways]
+                    yield self.unknown(
+                        (*here, "routes", index, "via"), str(route.via), known, "a neighbour's address, "
+                    )
+
+    def links(self) -> Iterator[Finding]:
+        topology = self.experiment.topology
+        here: Steps = ("topology", "links")
+        yield from self.unique(here, topology.links)
+        used: dict[tuple[str, str], Steps] = {}
+        subnets: list[tuple[IPv4Network, str]] = []
+        for index, link in enumerate(topology.links):
+            for side, end in enumerate(link.ends):
+                steps: Steps = (*here, index, "ends", side)
+                node = topology.nodes.get(end.node)
+                if node is None:
+                    yield self.unknown((*steps, "node"), end.node, topology.nodes)
+                    continue
+                platform = platform_of(node)
+                expected = platform.interface_problem(node, end.interface, link.framing)
+                if expected is not None:
+                    yield self.document.finding(
+                        (*steps, "interface"),
+                        f'found "{end.interface}", expected {expected}',
+                        did_you_mean(end.interface, platform.interfaces(node) or ()),
+                    )
+                before = used.setdefault((end.node, end.interface), steps)
+                if before != steps:
+                    place = self.document.place((*before, "interface"))
+                    yield self.document.finding(
+                        (*steps, "interface"),
+                        f"found {end.interface} of {end.node} a second time, expected an interface that no link uses; "
+                        f"the first use is at {place.file}:{place.line}:{place.column}",
+                    )
+            near, far = link.ends
+            if near.node == far.node:
+                steps = (*here, index, "ends", 1, "node")
+                yield self.document.finding(steps, f"found {far.node} at both ends, expected two nodes")
+            yield from self.addresses(index, subnets)
+
+    def addresses(self, index: int, subnets: list[tuple[IPv4Network, str]]) -> Iterator[Finding]:
+        """Both ends in one subnet, which no other link has."""
+        link = self.experiment.topology.links[index]
+        steps: Steps = ("topology", "links", index, "ends")
+        near, far = (end.address for end in link.ends)
+        if (near is None) != (far is None):
+            side = 0 if near is None else 1
+            yield self.document.finding((*steps, side), "found no address, expected one as at the other end")
+        for side, address in enumerate((near, far)):
+            if address is not None and address.network.prefixlen < 31:
+                special = {
+                    address.network.network_address: "the subnet's own",
+                    address.network.broadcast_address: "its broadcast",
+                }.get(address.ip)
+                if special:
+                    message = f"found {address}, which is {special} address, expected a host's"
+                    yield self.document.finding((*steps, side, "address"), message)
+        if near is None or far is None:
+            return
+        there: Steps = (*steps, 1, "address")
+        if near.network != far.network:
+            yield self.document.finding(
+                there, f"found {far}, expected an address in {near.network}, the subnet of the other end"
+            )
+            return
+        if near.ip == far.ip:
+            yield self.document.finding(there, f"found {far} at both ends, expected two addresses")
+        for network, name in subnets:
+            if network.overlaps(near.network):
+                message = f"found {near.network}, which overlaps with {network} of link {name}, expected another subnet"
+                yield self.document.finding((*steps, 0, "address"), message)
+        subnets.append((near.network, link.name))
+
+    # What is done in each cell
+
+    def cells(self) -> Iterator[Finding]:
+        experiment = self.experiment
+        yield from self.unique(("arms",), experiment.arms)
+        yield from self.tcp(("tcp",), experiment.tcp)
+        yield from self.flows(("traffic",), experiment.traffic)
+        yield from self.configurations(("configure",), experiment.configure)
+        for index, arm in enumerate(experiment.arms):
+            yield from self.configurations(("arms", index, "configure"), arm.configure)
+            if arm.tcp is not None:
+                yield from self.tcp(("arms", index, "tcp"), arm.tcp)
+            if arm.traffic is not None:
+                yield from self.flows(("arms", index, "traffic"), arm.traffic)
+
+    def tcp(self, steps: Steps, tcp: Tcp) -> Iterator[Finding]:
+        if isinstance(tcp, str) and tcp not in TCP_PROFILES:
+            yield self.unknown(steps, tcp, TCP_PROFILES, "settings or ")
+
+    def flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+        yield from self.unique(here, flows)
+        hosts = self.experiment.hosts
+        for index, flow in enumerate(flows):
+            steps: Steps = (*here, index)
+            for key, name in (("from", flow.source), ("to", flow.destination)):
+                if name not in hosts:
+                    yield self.unknown((*steps, key), name, hosts, "a host, ")
+                elif not any(end.address for _, end, _ in self.experiment.topology.links_of(name)):
+                    yield self.document.finding(
+                        (*steps, key), f"found {name}, expected a host with an address on a link"
+                    )
+            if flow.source == flow.destination:
+                yield self.document.finding(
+                    (*steps, "to"), f"found {flow.destination} at both ends, expected two hosts"
+                )
+            if flow.tool not in TOOLS:
+                yield self.unknown((*steps, "tool"), flow.tool, TOOLS)
+            if flow.protocol == "udp":
+                if flow.rate is None:
+                    yield self.document.finding(steps, 'found no key "rate", which a UDP flow requires')
+                if flow.congestion_control is not None:
+                    message = f'found "{flow.congestion_control}" on a UDP flow, expected this key on TCP flows only'
+                    yield self.document.finding((*steps, "congestion_control"), message)
+
+    def configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
+        for device, configuration in configure.items():
+            if device not in self.experiment.routers:
+                known = self.experiment.routers
+                message = f'found "{device}", expected a router, {one_of(known)}'
+                yield self.document.finding((*here, device), message, did_you_mean(device, known), at_key=True)
+            yield from self.template((*here, device), configuration)
+
+    def template(self, steps: Steps, configuration: Configuration) -> Iterator[Finding]:
+        path = _tidy(self.folder / configuration.template)
+        if not path.is_file():
+            known = sorted(str(each.relative_to(self.folder)) for each in self.folder.glob("**/*.j2"))
+            yield self.document.finding(
+                (*steps, "template"),
+                f'found "{configuration.template}", expected a template: there is no file {path}',
+                did_you_mean(configuration.template, known),
+            )
+            return
+        try:
+            used = template_variables(path)
+        except ExperimentError as error:
+            yield from error.findings
+            return
+        missing = sorted(used.names - configuration.variables.keys())
+        for name in missing:
+            yield self.document.finding(
+                (*steps, "variables"),
+                f'found no variable "{name}", which {configuration.template} uses',
+            )
+        if used.complete:
+            expected = f"one that {configuration.template} uses: {one_of(sorted(used.names))}"
+            for name in configuration.variables.keys() - used.names:
+                yield self.document.finding(
+                    (*steps, "variables", name),
+                    f'found the variable "{name}", expected {expected}',
+                    did_you_mean(name, used.names),
+                    at_key=True,
+                )
+        if not missing:
+            try:
+                render_configuration(self.file, configuration)
+            except ExperimentError as error:
+                yield from error.findings
+
+    # What is looked at
+
+    def watching(self) -> Iterator[Finding]:
+        topology = self.experiment.topology
+        yield from self.unique(("captures",), self.experiment.captures)
+        for index, capture in enumerate(self.experiment.captures):
+            if capture.node not in topology.nodes:
+                yield self.unknown(("captures", index, "node"), capture.node, topology.nodes)
+                continue
+            known = [near.interface for _, near, _ in topology.links_of(capture.node)]
+            if capture.interface not in known:
+                what = f"an interface of {capture.node} that a link uses, "
+                yield self.unknown(("captures", index, "interface"), capture.interface, known, what)
+        routers = self.experiment.routers
+        for index, observation in enumerate(self.experiment.observe):
+            steps: Steps = ("observe", index)
+            if observation.node not in routers:
+                yield self.unknown((*steps, "node"), observation.node, routers, "a router, ")
+            words = observation.command.split()
+            if words[:1] != ["show"] or len(words) < 2:
+                message = (
+                    f'found "{observation.command}", expected a show command in full, as show policy-map interface'
+                )
+                yield self.document.finding((*steps, "command"), message)
+
+    # What it is compared with
+
+    def comparison(self) -> Iterator[Finding]:
+        compare = self.experiment.compare
+        if compare is None:
+            return
+        arms = [arm.name for arm in self.experiment.arms]
+        path = _tidy(self.folder / compare.published)
+        if path.is_file():
+            try:
+                load_published(path, arms)
+            except ExperimentError as error:
+                yield from error.findings
+        else:
+            message = f'found "{compare.published}", expected a CSV file: there is no file {path}'
+            known = [each.name for each in path.parent.glob("*.csv")]
+            hint = did_you_mean(path.name, known)
+            yield self.document.finding(("compare", "published"), message, hint)
+        for index, expectation in enumerate(compare.expectations):
+            yield from self.expectation(("compare", "expectations", index), expectation, arms)
+
+    def expectation(self, steps: Steps, expectation: Expectation, arms: list[str]) -> Iterator[Finding]:
+        for arm in dict.fromkeys(expectation.arms):
+            if arm not in arms:
+                yield self.unknown((*steps, "arm"), arm, arms)
+        if len(expectation.arms) == 2 and len(set(expectation.arms)) == 1:
+            yield self.document.finding((*steps, "arm"), f'found "{expectation.arm}", expected two different arms')
+        forms = [form for form in FORMS if getattr(expectation, form) is not None]
+        if len(forms) != 1:
+            found = f"found {' and '.join(forms)}" if forms else "found no bound"
+            yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
+        if expectation.metric not in METRICS:
+            hint = did_you_mean(expectation.metric, METRICS)
+            message = f'found "{expectation.metric}", expected a metric (`qoslab schema --metrics` lists them)'
+            yield self.document.finding((*steps, "metric"), message, hint)
+            return
+        figures: list[float] = []
+        for form in forms:
+            bound = getattr(expectation, form)
+            for index, each in enumerate(bound if form == "between" else (bound,)):
+                place: Steps = (*steps, form, index) if form == "between" else (*steps, form)
+                try:
+                    figures.append(as_float(each, expectation.unit))
+                except QuantityError as error:
+                    yield self.document.finding(place, error.message, error.hint)
+        if expectation.between is not None and forms == ["between"] and figures != sorted(figures):
+            found = f"found {expectation.between[0]} before {expectation.between[1]}"
+            yield self.document.finding((*steps, "between"), f"{found}, expected the lesser first")
+
+
+def _tidy(path: Path) -> Path:
+    """Without `..` in the middle, for messages."""
+    return Path(os.path.normpath(path))

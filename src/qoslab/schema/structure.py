@@ -1,0 +1,177 @@
+"""Plain values → the model; every key, type and bound that does not fit becomes a finding."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from qoslab.errors import Finding
+from qoslab.model.experiment import Experiment
+from qoslab.schema.document import Document, Step, Steps
+from qoslab.schema.near import did_you_mean, one_of, shown
+from qoslab.units import QuantityError
+
+_EXPECTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping (KEY: VALUE)",
+    "model_type": "a mapping (KEY: VALUE)",
+    "model_attributes_type": "a mapping (KEY: VALUE)",
+    "tuple_type": "a list",
+    "finite_number": "a finite number",
+}
+"""What pydantic's error types mean to the author of a file."""
+
+_EXPECTED_TYPES: dict[Any, str] = {
+    IPv4Address: "an IPv4 address such as 192.168.10.1",
+    IPv4Interface: "an IPv4 address with prefix length such as 192.168.10.1/24",
+    IPv4Network: "an IPv4 network such as 192.168.10.0/24",
+}
+"""The same for types of the model, where it says more."""
+
+
+def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
+    """The experiment, or None and what does not hold."""
+    if not isinstance(document.data, dict):
+        required = one_of(name for name, field in Experiment.model_fields.items() if field.is_required())
+        return None, [
+            document.finding((), f"found {shown(document.data)}, expected a mapping with the keys {required[7:]}")
+        ]
+    try:
+        # Through JSON, since strict validation then takes lists for tuples and texts for addresses, and nothing else.
+        experiment = Experiment.model_validate_json(json.dumps(document.data), by_alias=True, by_name=False)
+    except ValidationError as error:
+        return None, list(_findings(document, error.errors(include_url=False)))
+    return experiment, []
+
+
+def _findings(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
+    """One finding for each place; the branches of a union speak as one."""
+    grouped: dict[tuple[Steps, bool], list[ErrorDetails]] = {}
+    for error in errors:
+        steps = _steps(document.data, error)
+        grouped.setdefault((steps, error["type"] in ("missing", "extra_forbidden")), []).append(error)
+    found = [_finding(document, steps, group) for (steps, _), group in grouped.items()]
+    yield from sorted(found, key=lambda finding: (finding.option, finding.line, finding.column))
+
+
+def _steps(data: Any, error: ErrorDetails) -> Steps:
+    """The way to the value; pydantic's location also names union members, which are not in the file."""
+    steps: list[Step] = []
+    location = [step for step in error["loc"] if step != "[key]"]
+    for index, step in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(data, dict) and isinstance(step, str) and (step in data or (last and error["type"] == "missing")):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int):
+            data = data[step] if step < len(data) else None
+        else:
+            continue
+        steps.append(step)
+    return tuple(steps)
+
+
+def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Finding:
+    error = group[0]
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        if isinstance(steps[-1], int):
+            return document.finding(steps[:-1], f"found {shown(document.get(steps[:-1]))}, expected {steps[-1] + 1}")
+        # Shown where the mapping begins that lacks the key.
+        place = document.place(steps[:-1])
+        return place.finding(document.path(steps[:-1]), f'found no key "{steps[-1]}", which is required')
+    if kind == "extra_forbidden":
+        known = sorted(_keys_at(steps[:-1]))
+        return document.finding(
+            steps,
+            f'found the unknown key "{steps[-1]}", expected {one_of(known)}',
+            did_you_mean(str(steps[-1]), known),
+            at_key=True,
+        )
+    if error["loc"][-1] == "[key]":
+        return document.finding(steps, f'found the name "{steps[-1]}", expected {_NAME}', at_key=True)
+    value, found = error["input"], shown(error["input"])
+    if kind == "value_error" and isinstance(context.get("error"), QuantityError):
+        return document.finding(steps, context["error"].message, context["error"].hint)
+    if kind == "literal_error":
+        known = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
+        return document.finding(steps, f"found {found}, expected {one_of(known)}", did_you_mean(str(value), known))
+    if kind == "string_pattern_mismatch":
+        expected = "an arm, or A/B for a ratio of two arms" if steps[-1] == "arm" else _NAME
+        return document.finding(steps, f"found {found}, expected {expected}")
+    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+        return document.finding(steps, f"found the number {found}, expected a text", f'write "{found}", in quotes')
+    if kind in ("too_short", "missing") or (kind == "too_long"):
+        least, most = context.get("min_length"), context.get("max_length")
+        bound = f"at least {least}" if least is not None else f"at most {most}"
+        return document.finding(steps, f"found {shown(value)}, expected {bound}")
+    for word, text in (("ge", "at least"), ("le", "at most"), ("gt", "more than"), ("lt", "less than")):
+        if word in context:
+            return document.finding(steps, f"found {found}, expected {text} {context[word]}")
+    by_type = [_EXPECTED_TYPES[each] for each in _annotations_at(steps) if each in _EXPECTED_TYPES]
+    wanted = list(dict.fromkeys(by_type or [_EXPECTED.get(each["type"]) or _plain(each["msg"]) for each in group]))
+    return document.finding(steps, f"found {found}, expected {' or '.join(wanted)}")
+
+
+_NAME = "a name: a letter, then letters, digits, _ . -, at most 40 in all"
+
+
+def _plain(message: str) -> str:
+    """pydantic's own words, made to follow `expected`."""
+    return message.removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
+
+
+def wants_text(steps: Steps) -> bool:
+    """Whether the model takes a text there and no number, so that a number is meant as its digits."""
+    members = _annotations_at(steps)
+    return str in members and not {int, float} & set(members)
+
+
+def _keys_at(steps: Steps) -> set[str]:
+    """The keys that the model knows there."""
+    models = [each for each in _annotations_at(steps) if _is_model(each)]
+    return {field.alias or name for model in models for name, field in model.model_fields.items()}
+
+
+def _annotations_at(steps: Steps) -> list[Any]:
+    """The types that the model takes there, unions taken apart."""
+    annotations: list[Any] = [Experiment]
+    for step in steps:
+        annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
+    return [member for annotation in annotations for member in _members(annotation)]
+
+
+def _inside(annotation: Any, step: Step) -> Iterator[Any]:
+    for member in _members(annotation):
+        arguments = typing.get_args(member)
+        if _is_model(member):
+            yield from (f.annotation for name, f in member.model_fields.items() if (f.alias or name) == step)
+        elif typing.get_origin(member) is dict:
+            yield arguments[1]
+        elif typing.get_origin(member) is tuple and isinstance(step, int):
+            yield arguments[0] if arguments[-1] is Ellipsis else arguments[min(step, len(arguments) - 1)]
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    """The members of a union, the inside of an `Annotated`, or the annotation itself."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        yield from _members(typing.get_args(annotation)[0])
+    elif origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(annotation):
+            yield from _members(member)
+    else:
+        yield annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
