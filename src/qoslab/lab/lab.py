@@ -1,0 +1,526 @@
+"""A virtual lab as the rest of qoslab sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from qoslab.errors import MachineError, UserError
+from qoslab.lab import netlink, tcp
+from qoslab.lab.control import ControlClient
+from qoslab.lab.names import linux_interface
+from qoslab.lab.process import LabProcess, enter_argv
+from qoslab.lab.supervision import LabError, Supervisor
+from qoslab.lab.supervisor import PROCESS_NAME
+from qoslab.lab.wiring import (
+    DATA_PLANE_SUFFIX,
+    HOST_SYSCTLS,
+    MTU,
+    ROUTER_SYSCTLS,
+    TXQUEUELEN,
+    Wiring,
+    wire,
+)
+from qoslab.model.experiment import TCP_PROFILES, Node, TcpProfile, Topology
+from qoslab.platforms import platform_of
+
+RUNTIME = Path("/run/qoslab")
+"""Where the lab's files are, inside the lab."""
+STATE_FILE = "lab.json"
+DAEMON_TIMEOUT = 10.0
+"""Seconds until a daemon must answer after its start."""
+LOG_TAIL = 4000
+"""Characters of a dead daemon's log that are reported."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+@dataclass(frozen=True)
+class Ssh:
+    """How to log in to a virtual IOS router."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    enable: str
+
+
+@dataclass(frozen=True)
+class DaemonFailure:
+    """A daemon of the lab that ended although nobody asked it to."""
+
+    daemon: str
+    """The router's name for a `qos-router`; `iosd`."""
+    exit: int
+    """Exit status; negative: the signal that killed it."""
+    log: str
+    """The end of what it said."""
+
+    def __str__(self) -> str:
+        how = f"was killed by {signal.Signals(-self.exit).name}" if self.exit < 0 else f"ended with status {self.exit}"
+        said = self.log.strip().splitlines()
+        return f"{self.daemon}: its daemon {how}" + (f"; it said: {said[-1]}" if said else "")
+
+
+@dataclass(frozen=True)
+class LabNode:
+    """One node of a lab that is up."""
+
+    name: str
+    node: Node
+    addresses: dict[str, str]
+    """Address of each of its interfaces that has one in the topology."""
+
+    @property
+    def address(self) -> str:
+        """The first of its addresses."""
+        return next(iter(self.addresses.values()))
+
+
+class Lab:
+    """A lab that is up. Made by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
+
+    def __init__(self, supervisor: Supervisor, state: dict[str, Any]) -> None:
+        self._supervisor = supervisor
+        self._state = state
+        self.name: str = state["name"]
+        self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
+        self._wiring = wire(self.topology)
+        self.nodes = {
+            name: LabNode(
+                name,
+                node,
+                {
+                    near.interface: str(near.address.ip)
+                    for _, near, _ in self.topology.links_of(name)
+                    if near.address is not None
+                },
+            )
+            for name, node in self.topology.nodes.items()
+        }
+
+    # Coming and going
+
+    @classmethod
+    def up(cls, topology: Topology, *, name: str, owned: bool = True, tcp_profile: TcpProfile | None = None) -> Lab:
+        """Bring a lab up; with `owned` it ends with this process, however this process ends.
+
+        Hosts start with `tcp_profile` (`modern` where absent). Raises `ExperimentError` for a topology that the virtual
+        lab cannot do, `MachineError` where the machine lacks something, `UserError` where this user has a lab of
+        that name.
+        """
+        if _NAME.fullmatch(name) is None:
+            raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
+        wiring = wire(topology)
+        routers = [node for node, value in topology.nodes.items() if platform_of(value).is_router]
+        program = qos_router() if routers else None
+        supervisor = Supervisor.start(name, owned=owned)
+        try:
+            state: dict[str, Any] = {
+                "name": name,
+                "owned": owned,
+                "started": time.time(),
+                "topology": topology.model_dump(mode="json", by_alias=True),
+                "ssh": {},
+            }
+            state |= _build(supervisor, wiring, topology, tcp_profile or TCP_PROFILES["modern"])
+            lab = cls(supervisor, state)
+            if program is not None:
+                lab._start_routers(program, routers)
+            lab._save()
+            return lab
+        except BaseException:
+            supervisor.stop()
+            raise
+
+    @classmethod
+    def all(cls) -> list[Lab]:
+        """This user's labs that are up, by name."""
+        labs = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                if (process / "comm").read_bytes().rstrip(
+                    b"\n"
+                ) != PROCESS_NAME or process.stat().st_uid != os.geteuid():
+                    continue
+                state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text())
+                labs.append(cls(Supervisor.connect(int(process.name)), state))
+            except (OSError, LabError):
+                continue  # It ended meanwhile, is still coming up, or is out of reach.
+        return sorted(labs, key=lambda lab: lab.name)
+
+    @classmethod
+    def find(cls, name: str | None = None) -> Lab:
+        """This user's lab of that name, or the only one; `UserError` where there is none."""
+        labs = cls.all()
+        chosen = [lab for lab in labs if name is None or lab.name == name]
+        for lab in labs:
+            if lab not in chosen or len(chosen) > 1:
+                lab.close()
+        if len(chosen) == 1:
+            return chosen[0]
+        names = ", ".join(lab.name for lab in labs)
+        if not labs:
+            raise UserError("you have no lab that is up", hint="Bring one up: qoslab lab up EXPERIMENT")
+        if name is None:
+            raise UserError(f"you have {len(labs)} labs: {names}", hint="Say which one.")
+        raise UserError(f"you have no lab called {name}; there is {names}")
+
+    def down(self) -> None:
+        """End the lab; when this returns every process of it has ended."""
+        self._supervisor.stop()
+
+    def close(self) -> None:
+        """Forget the lab without ending it."""
+        self._supervisor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+
+    # Processes
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        return self._supervisor.pid
+
+    def argv(self, node: str | None, argv: Sequence[str], *, directory: Path | None = None) -> list[str]:
+        """The command line that runs a command in a node; None is the lab with the machine's network."""
+        return enter_argv(
+            self.pid,
+            None if node is None else self._handle(node),
+            user_namespace=self._supervisor.user_namespace,
+            directory=directory or Path.cwd(),
+            argv=argv,
+        )
+
+    def popen(self, node: str | None, argv: Sequence[str], **options: Any) -> LabProcess:
+        """Start a command in a node; options are those of `subprocess.Popen`. It dies with the lab."""
+        directory = options.pop("cwd", None)
+        command = self.argv(node, argv, directory=None if directory is None else Path(directory).absolute())
+        return LabProcess(command, **options)
+
+    def run(
+        self,
+        node: str | None,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a node and return its output as text."""
+        for stream in ("stdout", "stderr"):
+            options.setdefault(stream, subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        with self.popen(node, argv, text=True, **options) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        result = subprocess.CompletedProcess(list(argv), process.returncode, output, errors)
+        if check:
+            result.check_returncode()
+        return result
+
+    # Nodes
+
+    def interface(self, node: str, interface: str) -> tuple[str, str]:
+        """Where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
+        if platform_of(self.nodes[node].node).is_router:
+            return node + DATA_PLANE_SUFFIX, linux_interface(interface)
+        return node, interface
+
+    def runtime(self, node: str) -> Path:
+        """The node's folder of sockets and logs, as this process sees it."""
+        return self._supervisor.runtime / node
+
+    def control(self, node: str) -> ControlClient:
+        """A client of the router's data plane."""
+        return ControlClient(self.runtime(node) / "control.sock")
+
+    def ssh(self, node: str) -> Ssh:
+        """How to log in to a virtual IOS router."""
+        if node not in self._state["ssh"]:
+            raise UserError(f"{node} is not an IOS router of the lab {self.name}")
+        return Ssh(**self._state["ssh"][node])
+
+    def apply_tcp_profile(self, node: str, profile: TcpProfile) -> dict[str, Any]:
+        """Give a host these TCP settings and return what the kernel says it has.
+
+        New connections take them. Raises `MachineError` where the kernel has other values afterwards.
+        """
+        wanted = tcp.sysctls(profile)
+        values = self._sysctl(node, write=wanted, read=list(wanted))
+        metrics = tcp.metrics(profile)
+        spaces = self._supervisor.namespaces([node])
+        try:
+            space = spaces[node]
+            try:
+                space.transact(_host_routes(self._wiring, node, metrics))
+            except MachineError as error:
+                raise MachineError(
+                    f"{error.message}, with the TCP settings {profile.model_dump(mode='json')}",
+                    hint=f"Is the congestion control there? As root: modprobe tcp_{profile.congestion_control}",
+                ) from error
+            routes = space.routes()
+        finally:
+            for opened in spaces.values():
+                opened.close()
+        for key, value in wanted.items():
+            if values[key] != str(value):
+                raise MachineError(f"{node}: {key} is {values[key]} after {value} was written")
+        for found in routes:
+            if found["metrics"] != dict(metrics):
+                raise MachineError(f"{node}: route {found['prefix']} has {found['metrics']}, expected {dict(metrics)}")
+        return {"sysctls": values, "routes": routes}
+
+    # State
+
+    def failures(self) -> list[DaemonFailure]:
+        """The daemons that have ended; empty while all is well. `LabError` where the supervisor is gone."""
+        failures = []
+        for name, daemon in self._supervisor.request("status")["daemons"].items():
+            if daemon["exit"] is not None:
+                log = self._supervisor.runtime / Path(daemon["log"]).relative_to(RUNTIME)
+                text = log.read_text(errors="replace") if log.exists() else ""
+                failures.append(DaemonFailure(name, daemon["exit"], text[-LOG_TAIL:]))
+        return failures
+
+    def alive(self) -> bool:
+        """Whether the supervisor and every daemon run."""
+        try:
+            return not self.failures()
+        except LabError:
+            return False
+
+    async def health(self) -> dict[str, dict[str, Any]]:
+        """Lateness and lost input of each router's data plane."""
+        result = {}
+        for router in self._wiring.ports:
+            async with self.control(router) as client:
+                result[router] = await client.health()
+        return result
+
+    def describe(self) -> dict[str, Any]:
+        """What a manifest needs: kernel, settings as read back, offloads, links."""
+        sysctls = {}
+        for name, node in self.topology.nodes.items():
+            keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())
+            sysctls[name] = self._sysctl(name, write={}, read=[*keys, *RECORDED_SYSCTLS])
+        return {
+            "name": self.name,
+            "kernel": " ".join(platform.uname()[i] for i in (0, 2, 3, 4)),
+            "user_namespace": self._supervisor.user_namespace,
+            "mtu": MTU,
+            "txqueuelen": TXQUEUELEN,
+            "sysctls": sysctls,
+            "offloads_on": self._state["offloads_on"],
+            "links": [
+                {
+                    "name": link.name,
+                    "ends": [f"{end.node} {end.interface}" for end in link.ends],
+                    "rate_bps": link.rate.bps,
+                    "delay_ns": int(link.delay),
+                    "framing": link.framing,
+                }
+                for link in self.topology.links
+            ],
+            "shapers": {
+                f"{interface.namespace} {interface.name}": {
+                    "discipline": "tbf",
+                    "rate_bps": interface.shaper.rate_bps,
+                    "burst_bytes": interface.shaper.burst_bytes,
+                    "limit_bytes": interface.shaper.limit_bytes,
+                    "overhead_bytes": interface.shaper.overhead_bytes,
+                }
+                for interface in self._wiring.interfaces()
+                if interface.shaper is not None
+            },
+        }
+
+    def _sysctl(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
+        values: dict[str, str | None] = self._supervisor.request(
+            "sysctl", namespace=node, write=write, read=list(read)
+        )["values"]
+        return values
+
+    def _handle(self, namespace: str) -> int:
+        handles: dict[str, int] = self._state["handles"]
+        if namespace not in handles:
+            raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
+        return handles[namespace]
+
+    def _save(self) -> None:
+        """Make the lab known to `Lab.all`."""
+        path = self._supervisor.runtime / STATE_FILE
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(self._state))
+        partial.rename(path)
+
+    # Routers
+
+    def _start_routers(self, program: Path, routers: Sequence[str]) -> None:
+        for router in routers:
+            self.runtime(router).mkdir()
+            (self.runtime(router) / "ports.json").write_text(json.dumps({"ports": self._wiring.ports[router]}))
+            inside = RUNTIME / router
+            self._supervisor.request(
+                "spawn",
+                name=router,
+                namespace=router + DATA_PLANE_SUFFIX,
+                argv=[
+                    *(str(program), "--name", router),
+                    *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
+                ],
+                environment=dict(os.environ),
+                log=str(inside / "qos-router.log"),
+            )
+        for router in routers:
+            self._wait_for(router, self.runtime(router) / "control.sock")
+
+    def _wait_for(self, daemon: str, control: Path) -> None:
+        """Wait until a data plane says hello."""
+        deadline = time.monotonic() + DAEMON_TIMEOUT
+        while True:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, contextlib.suppress(OSError):
+                client.settimeout(DAEMON_TIMEOUT)
+                client.connect(str(control))
+                client.sendall(b'{"op": "hello"}\n')
+                if b'"ok"' in client.recv(4096):
+                    return
+            for failure in self.failures():
+                raise LabError(str(failure))
+            if time.monotonic() > deadline:
+                raise LabError(f"{daemon}: its daemon does not answer on {control} after {DAEMON_TIMEOUT:g} s")
+            time.sleep(0.002)
+
+
+RECORDED_SYSCTLS = (
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+)
+"""Settings that a run's manifest keeps although the lab leaves them at the kernel's defaults."""
+
+
+def qos_router() -> Path:
+    """The data plane's program: $QOSLAB_QOS_ROUTER, the repository's release build, or the one in PATH."""
+    named = os.environ.get("QOSLAB_QOS_ROUTER")
+    if named is not None:
+        if not os.access(named, os.X_OK):
+            raise MachineError(f"QOSLAB_QOS_ROUTER names {named}, which is no program")
+        return Path(named).absolute()
+    built = Path(__file__).parents[3] / "target/release/qos-router"
+    if os.access(built, os.X_OK):
+        return built
+    installed = shutil.which("qos-router")
+    if installed is None:
+        raise MachineError(
+            f"qos-router, the routers' data plane, is neither at {built} nor in PATH",
+            hint="Build it: cargo build --release",
+        )
+    return Path(installed).absolute()
+
+
+def _build(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, Any]:
+    """Make namespaces and everything in them; returns the part of the lab's state that comes from it."""
+    hosts = {name for name, node in topology.nodes.items() if node.platform == "host"}
+    handles = supervisor.request(
+        "create",
+        namespaces=[
+            {"name": name, "sysctls": settings | (tcp.sysctls(profile) if name in hosts else {})}
+            for name, settings in wiring.namespaces.items()
+        ],
+    )["handles"]
+    spaces = supervisor.namespaces(list(wiring.namespaces))
+    try:
+        some = next(iter(spaces.values()), None)
+        if some is not None:
+            some.transact(
+                [
+                    netlink.veth(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
+                    for a, b in wiring.pairs
+                ]
+            )
+        on = _offloads_off(spaces, wiring)
+        for name, space in spaces.items():
+            space.transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
+    finally:
+        for space in spaces.values():
+            space.close()
+    return {"handles": handles, "offloads_on": on}
+
+
+def _offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dict[str, list[str]]:
+    offloads: netlink.Offloads | None = None
+    on: dict[str, list[str]] = {}
+    for interface in wiring.interfaces():
+        control = spaces[interface.namespace].socket
+        if offloads is None:
+            offloads = netlink.Offloads(control, interface.name)
+        stubborn = offloads.disable(control, interface.name)
+        if stubborn:
+            raise MachineError(
+                f"{interface.namespace} {interface.name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}"
+            )
+        on[f"{interface.namespace} {interface.name}"] = sorted(stubborn)
+    return on
+
+
+def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+    """The messages that configure one namespace once its interfaces exist."""
+    messages = []
+    own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
+    for interface in own:
+        if interface.shaper is not None:
+            messages.append(netlink.token_bucket(interface, interface.shaper))
+        if interface.address is not None:
+            messages.append(netlink.address(interface))
+        if interface.up:
+            messages.append(netlink.link_up(interface))
+    messages += [netlink.neighbour(entry) for entry in wiring.neighbours if entry.namespace == namespace]
+    if metrics:
+        messages += _host_routes(wiring, namespace, metrics)
+    else:
+        messages += [
+            netlink.route(route.prefix, via=str(route.via)) for route in wiring.routes if route.namespace == namespace
+        ]
+    return messages
+
+
+def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+    """All routes of a host, with these attributes; they replace those that are there."""
+    connected = [
+        netlink.route(interface.address.network, connected=interface, metrics=metrics)
+        for interface in wiring.interfaces()
+        if interface.namespace == host and interface.address is not None
+    ]
+    return connected + [
+        netlink.route(route.prefix, via=str(route.via), metrics=metrics)
+        for route in wiring.routes
+        if route.namespace == host
+    ]

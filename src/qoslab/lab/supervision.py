@@ -1,0 +1,222 @@
+"""Starting a lab's supervisor, and talking to it. Its own side is `qoslab.lab.supervisor`."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import MachineError, QoslabError, UserError
+from qoslab.lab.netlink import Namespace
+from qoslab.lab.supervisor import PACKET_LIMIT
+
+SCRIPT = Path(__file__).with_name("supervisor.py")
+TIMEOUT = 30.0
+"""Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
+SOCKETS_AT_ONCE = 100
+"""Namespaces a `sockets` request: the kernel passes at most 253 descriptors in one message."""
+
+
+class LabError(QoslabError):
+    """The lab itself failed: its supervisor refused a request or is gone."""
+
+
+class Supervisor:
+    """A connection to a supervisor. Requests may come from any thread."""
+
+    def __init__(self, channel: socket.socket, pid: int, *, launcher: subprocess.Popen[bytes] | None = None) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._launcher = launcher
+        self.pid = pid
+        """Process id as the machine counts."""
+        self.pidfd = os.pidfd_open(pid)
+
+    @classmethod
+    def start(cls, name: str, *, owned: bool) -> Supervisor:
+        """Start a lab's supervisor; with `owned` the lab ends with this process.
+
+        Raises `MachineError` where the kernel forbids it, `UserError` where this user has a lab of that name.
+        """
+        try:
+            return cls._start(name, owned=owned, user_namespace=True)
+        except MachineError:
+            if os.geteuid() != 0:
+                raise
+            # Root needs no user namespace; some kernels and containers forbid one.
+            return cls._start(name, owned=owned, user_namespace=False)
+
+    @classmethod
+    def _start(cls, name: str, *, owned: bool, user_namespace: bool) -> Supervisor:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(TIMEOUT)
+        with theirs:
+            descriptor = theirs.fileno()
+            arguments = [name, descriptor, os.geteuid(), os.getpid() if owned else 0, int(user_namespace)]
+            launcher = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SCRIPT), *map(str, arguments)],
+                pass_fds=[descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                # Ctrl-C in the terminal reaches the run, which needs the lab to restore devices.
+                start_new_session=True,
+                cwd="/",
+            )
+        try:
+            reply = _first_reply(ours, launcher)
+            if reply.get("stage") == "map" and reply["ok"]:
+                _map_ids(launcher.pid)
+                ours.send(b"mapped")
+                reply = _first_reply(ours, launcher)
+            if not reply["ok"]:
+                raise _start_failed(name, reply)
+            return cls(ours, reply["pid"], launcher=launcher)
+        except BaseException:
+            ours.close()
+            launcher.kill()
+            launcher.communicate()
+            raise
+
+    @classmethod
+    def connect(cls, pid: int) -> Supervisor:
+        """Talk to a supervisor that is running."""
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.settimeout(TIMEOUT)
+        try:
+            channel.connect(f"/proc/{pid}/root/run/qoslab/supervisor.sock")
+            return cls(channel, pid)
+        except OSError as error:
+            channel.close()
+            raise LabError(f"process {pid} is no lab that can be reached: {error}") from error
+
+    @property
+    def runtime(self) -> Path:
+        """The lab's /run/qoslab as this process sees it."""
+        return Path(f"/proc/{self.pid}/root/run/qoslab")
+
+    @property
+    def user_namespace(self) -> bool:
+        """Whether the lab has a user namespace of its own."""
+        return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
+
+    def request(self, op: str, **keys: Any) -> dict[str, Any]:
+        """Send one request; `LabError` where it fails or the supervisor is gone."""
+        return self._request(op, keys, 0)[0]
+
+    def _request(self, op: str, keys: Mapping[str, Any], descriptors: int) -> tuple[dict[str, Any], list[int]]:
+        room = socket.CMSG_SPACE(descriptors * array.array("i").itemsize) if descriptors else 0
+        with self._lock:
+            try:
+                self._channel.send(json.dumps({"op": op, **keys}).encode())
+                packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
+            except OSError as error:
+                raise LabError(f"the lab's supervisor (process {self.pid}) does not answer: {error}") from error
+        if not packet:
+            raise LabError(f"the lab's supervisor (process {self.pid}) has ended")
+        received = array.array("i")
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                received.frombytes(data)
+        reply = json.loads(packet)
+        if not reply["ok"]:
+            raise LabError(f"the lab's supervisor refused {op}: {reply['error']}")
+        return reply, list(received)
+
+    def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
+        """Open namespaces for netlink requests; close each when done."""
+        opened: dict[str, Namespace] = {}
+        for start in range(0, len(names), SOCKETS_AT_ONCE):
+            chunk = names[start : start + SOCKETS_AT_ONCE]
+            _, descriptors = self._request("sockets", {"namespaces": chunk}, 2 * len(chunk))
+            if len(descriptors) != 2 * len(chunk):
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                raise MachineError(
+                    f"this process may not open {2 * len(chunk)} more files (limit: ulimit -n)",
+                    hint="Raise the limit: ulimit -n 4096",
+                )
+            for number, name in enumerate(chunk):
+                route = socket.socket(fileno=descriptors[2 * number + 1])
+                route.settimeout(TIMEOUT)
+                opened[name] = Namespace(name, descriptors[2 * number], route)
+        return opened
+
+    def stop(self) -> None:
+        """Kill the lab and wait until every process of it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        if self._launcher is not None:
+            self._launcher.communicate()
+        else:
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            poll.poll()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the lab stays, unless it is owned."""
+        self._channel.close()
+        with contextlib.suppress(OSError):
+            os.close(self.pidfd)
+
+
+def _first_reply(channel: socket.socket, launcher: subprocess.Popen[bytes]) -> dict[str, Any]:
+    packet = channel.recv(PACKET_LIMIT)
+    if packet:
+        reply: dict[str, Any] = json.loads(packet)
+        return reply
+    _, talk = launcher.communicate()
+    raise LabError(f"the lab's supervisor ended while starting: {talk.decode(errors='replace').strip()}")
+
+
+def _map_ids(pid: int) -> None:
+    """Write the user namespace's maps: root becomes all of root's own ids, another user becomes the lab's root."""
+    process = Path(f"/proc/{pid}")
+    try:
+        if os.geteuid() == 0:
+            # Files of all owners stay accessible; the capabilities are still confined to the lab.
+            for kind in ("uid_map", "gid_map"):
+                ranges = [line.split() for line in Path(f"/proc/self/{kind}").read_text().splitlines()]
+                (process / kind).write_text("".join(f"{first} {first} {count}\n" for first, _, count in ranges))
+        else:
+            (process / "setgroups").write_text("deny")
+            (process / "uid_map").write_text(f"0 {os.geteuid()} 1")
+            (process / "gid_map").write_text(f"0 {os.getegid()} 1")
+    except OSError as error:
+        raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=HINT) from error
+
+
+HINT = (
+    "Allow user namespaces, as root: sysctl -w user.max_user_namespaces=10000; on Debian also "
+    "sysctl -w kernel.unprivileged_userns_clone=1; on Ubuntu 24.04 and later sysctl -w "
+    "kernel.apparmor_restrict_unprivileged_userns=0. Or run qoslab as root."
+)
+CONTAINER_HINT = (
+    "In a container, /proc must not be masked: with Docker add --security-opt systempaths=unconfined "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; with Podman --security-opt unmask=ALL."
+)
+
+
+def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
+    """The exception for a stage that failed."""
+    if reply["stage"] == "name" and reply["errno"] == errno.EADDRINUSE:
+        return UserError(
+            f"you have a lab called {name} already",
+            hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
+        )
+    if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
+        hint = CONTAINER_HINT if reply["stage"].startswith("mount /proc") else HINT
+        return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)
+    return LabError(f"the lab did not start: {reply['error']}")

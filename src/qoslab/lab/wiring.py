@@ -1,0 +1,263 @@
+"""What a topology becomes in the kernel: namespaces, pairs of interfaces, addresses, routes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Any
+
+from qoslab.errors import ExperimentError
+from qoslab.lab.names import linux_interface
+from qoslab.model.experiment import Link, LinkEnd, Topology
+from qoslab.platforms import platform_of
+
+MTU = 1500
+"""Bytes of IP packet, on every interface."""
+TXQUEUELEN = 1000
+"""Packets; Linux' default for Ethernet, set so that it does not depend on the machine."""
+FRAME_OVERHEAD = {"ethernet": 38, "ppp": 7, "hdlc": 7}
+"""Bytes on the wire above the IP packet (Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap)."""
+ETHERNET_HEADER = 14
+ETHERNET_MINIMUM = 84
+"""Bytes of line time of the shortest Ethernet frame: 64 with FCS, 8 preamble, 12 gap."""
+
+BURST_NS = 5_000_000
+"""The host token buckets' depth in line time.
+
+A bucket refills only up to its depth while the machine stalls the kernel's timer, so a shallow one makes the line
+slower than its rate. A burst that leaves at once harms nothing: the data plane at the other end serialises it on the
+link's own clock. Five milliseconds is also the data plane's budget for lateness.
+"""
+
+DATA_PLANE_SUFFIX = ".dp"
+"""The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
+
+COMMON_SYSCTLS: dict[str, str | int] = {
+    # In all and default before any interface exists: no duplicate address detection, no router solicitations.
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+    "net.ipv4.conf.all.accept_redirects": 0,
+    "net.ipv4.conf.default.accept_redirects": 0,
+}
+ROUTER_SYSCTLS: dict[str, str | int] = {
+    **COMMON_SYSCTLS,
+    "net.ipv4.ip_forward": 1,
+    "net.ipv4.conf.all.send_redirects": 0,
+    "net.ipv4.conf.default.send_redirects": 0,
+}
+HOST_SYSCTLS: dict[str, str | int] = {
+    **COMMON_SYSCTLS,
+    # A new namespace copies these two from the machine; the values are Linux' own where memory is plentiful.
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+    # What one connection learnt about the path must not steer the next one.
+    "net.ipv4.tcp_no_metrics_save": 1,
+}
+
+
+@dataclass(frozen=True)
+class TokenBucket:
+    """A TBF qdisc on a host's interface: what keeps it at the link's rate."""
+
+    rate_bps: int
+    burst_bytes: int
+    limit_bytes: int
+    overhead_bytes: int
+    """Added to the frame that the kernel sees (Ethernet header included) to give its bytes on the wire."""
+    minimum_bytes: int
+
+    @classmethod
+    def for_link(cls, rate_bps: int) -> TokenBucket:
+        """The bucket for an Ethernet link; its queue holds `TXQUEUELEN` frames of full size."""
+        frame = MTU + FRAME_OVERHEAD["ethernet"]
+        return cls(
+            rate_bps=rate_bps,
+            burst_bytes=max(rate_bps * BURST_NS // 8 // 10**9, 2 * frame),
+            limit_bytes=TXQUEUELEN * (MTU + ETHERNET_HEADER),
+            overhead_bytes=FRAME_OVERHEAD["ethernet"] - ETHERNET_HEADER,
+            minimum_bytes=ETHERNET_MINIMUM,
+        )
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a pair."""
+
+    namespace: str
+    name: str
+    index: int
+    mac: str
+    up: bool = True
+    address: IPv4Interface | None = None
+    shaper: TokenBucket | None = None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entry of the ARP table that is there from the start, so that no first packet waits for ARP."""
+
+    namespace: str
+    index: int
+    address: IPv4Address
+    mac: str
+
+
+@dataclass(frozen=True)
+class StaticRoute:
+    """A route by next hop."""
+
+    namespace: str
+    prefix: IPv4Network
+    via: IPv4Address
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything that is made before a daemon starts."""
+
+    namespaces: dict[str, dict[str, str | int]]
+    """Name and settings."""
+    pairs: tuple[tuple[Interface, Interface], ...]
+    routes: tuple[StaticRoute, ...]
+    neighbours: tuple[Neighbour, ...]
+    ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """Per router: the ports of docs/control-protocol.md, by the interface's own name."""
+
+    def interfaces(self) -> Iterator[Interface]:
+        """Both ends of every pair."""
+        for pair in self.pairs:
+            yield from pair
+
+
+class _Numbers:
+    """Hands out interface indices per namespace and hardware addresses per lab."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._mac = 0
+
+    def index(self, namespace: str) -> int:
+        # 1 is the loopback interface.
+        self._index[namespace] = self._index.get(namespace, 1) + 1
+        return self._index[namespace]
+
+    def mac(self) -> str:
+        # Locally administered, unicast (IEEE 802: second least significant bit of the first octet).
+        self._mac += 1
+        return "02:00:5e:" + ":".join(f"{self._mac >> shift & 0xFF:02x}" for shift in (16, 8, 0))
+
+
+def wire(topology: Topology) -> Wiring:
+    """The wiring of a topology.
+
+    Raises `ExperimentError` where the virtual lab cannot do it: a delay on a link between two hosts, names that meet,
+    an interface used twice.
+    """
+    namespaces: dict[str, dict[str, str | int]] = {}
+    for name, node in topology.nodes.items():
+        router = platform_of(node).is_router
+        own = [(name, ROUTER_SYSCTLS if router else HOST_SYSCTLS)]
+        if router:
+            own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
+        for namespace, sysctls in own:
+            if namespace in namespaces:
+                raise ExperimentError(
+                    f"node {name} needs a network namespace {namespace}, which another node has",
+                    hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
+                )
+            namespaces[namespace] = sysctls
+    numbers = _Numbers()
+    pairs: list[tuple[Interface, Interface]] = []
+    neighbours: list[Neighbour] = []
+    ports: dict[str, dict[str, dict[str, Any]]] = {
+        name: {} for name, node in topology.nodes.items() if platform_of(node).is_router
+    }
+    used: set[tuple[str, str]] = set()
+    for link in topology.links:
+        _check(topology, link, used)
+        ends = [_end(topology, link, end, numbers) for end in link.ends]
+        pairs.append((ends[0].wire, ends[1].wire))
+        for side in (0, 1):
+            near, far, end, far_end = ends[side], ends[1 - side], link.ends[side], link.ends[1 - side]
+            if near.port is not None:
+                pairs.append(near.port)
+                ports[end.node][end.interface] = {
+                    "inside": near.port[1].name,
+                    "wire": near.wire.name,
+                    "link": {"rate_bps": link.rate.bps, "framing": link.framing, "delay_ns": int(link.delay)},
+                    "paced_by_peer": far.port is not None,
+                }
+            here = near.layer3
+            if here.up and here.address is not None and far_end.address is not None:
+                neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, far.layer3.mac))
+    return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports)
+
+
+@dataclass(frozen=True)
+class _End:
+    wire: Interface
+    """Where the link's pair ends."""
+    port: tuple[Interface, Interface] | None
+    """A router's second pair: the kernel's side, the data plane's side."""
+
+    @property
+    def layer3(self) -> Interface:
+        """The interface that has the address."""
+        return self.wire if self.port is None else self.port[0]
+
+
+def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
+    for end in link.ends:
+        if end.node not in topology.nodes:
+            raise ExperimentError(f"link {link.name} ends at {end.node}, which is no node of the topology")
+        if (end.node, end.interface) in used:
+            raise ExperimentError(
+                f"interface {end.interface} of {end.node} is used by two links, {link.name} the second"
+            )
+        used.add((end.node, end.interface))
+    hosts = [end.node for end in link.ends if not platform_of(topology.nodes[end.node]).is_router]
+    if len(hosts) == 2 and int(link.delay):
+        raise ExperimentError(
+            f"link {link.name} joins two hosts and has a delay of {link.delay}",
+            hint="In the virtual lab the port of a router makes the delay: put a router at one end.",
+        )
+    if hosts and link.framing != "ethernet":
+        raise ExperimentError(
+            f"link {link.name} has {link.framing} framing and ends at the host {hosts[0]}",
+            hint="Hosts have Ethernet interfaces only: put a router there.",
+        )
+
+
+def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers) -> _End:
+    node = topology.nodes[end.node]
+    if not platform_of(node).is_router:
+        index = numbers.index(end.node)
+        shaper = TokenBucket.for_link(link.rate.bps)
+        return _End(Interface(end.node, end.interface, index, numbers.mac(), True, end.address, shaper), None)
+    plane = end.node + DATA_PLANE_SUFFIX
+    name, inside = linux_interface(end.interface), linux_interface(end.interface, ".in")
+    # The interfaces of an IOS router are brought up by its startup configuration.
+    configured = node.platform == "linux"
+    kernel = Interface(
+        end.node, name, numbers.index(end.node), numbers.mac(), configured, end.address if configured else None
+    )
+    return _End(
+        Interface(plane, name, numbers.index(plane), numbers.mac()),
+        (kernel, Interface(plane, inside, numbers.index(plane), numbers.mac())),
+    )
+
+
+def _routes(topology: Topology) -> Iterator[StaticRoute]:
+    for name, node in topology.nodes.items():
+        if node.platform == "ios":
+            continue
+        for route in node.routes:
+            yield StaticRoute(name, route.prefix, route.via)
+        links = topology.links_of(name)
+        if node.platform == "host" and not node.routes and len(links) == 1:
+            far = links[0][2]
+            if platform_of(topology.nodes[far.node]).is_router and far.address is not None:
+                yield StaticRoute(name, IPv4Network("0.0.0.0/0"), far.address.ip)
