@@ -1,0 +1,29 @@
+"""`qoslab schema`: the JSON Schema of experiment files, and the metrics that they may name."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from qoslab.cli.options import json_option
+from qoslab.model.metrics import METRICS
+from qoslab.schema import schema_text
+
+
+@click.command()
+@click.option("--metrics", is_flag=True, help="List the metrics that expectations may name instead.")
+@json_option
+def command(metrics: bool, as_json: bool) -> None:
+    """Print the JSON Schema of experiment files.
+
+    Editors complete and check experiment files with it; docs/schema/experiment.schema.json is a copy.
+    """
+    if not metrics:
+        click.echo(schema_text(), nl=False)
+    elif as_json:
+        rows = [{"name": each.name, "unit": each.unit, "description": each.description} for each in METRICS.values()]
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        for each in METRICS.values():
+            click.echo(f"{each.name:<26}  {each.unit:<8}  {each.description}")

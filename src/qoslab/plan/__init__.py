@@ -1,0 +1,236 @@
+"""What a run will do, in order: cells (arm × repetition) and their steps, with estimates. Pure.
+
+`qoslab plan` prints it, `run` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment
+from qoslab.platforms import platform_of
+from qoslab.units import Duration, Rate, Size
+
+StepKind = Literal[
+    "lab up",
+    "prepare",
+    "apply",
+    "verify",
+    "capture on",
+    "observe",
+    "traffic",
+    "collect",
+    "capture off",
+    "restore",
+    "lab down",
+    "report",
+]
+
+# Estimates in seconds, for people who wait: rough, from runs on a machine with two cores.
+LAB_UP_S = 1.0
+LAB_DOWN_S = 0.3
+PREPARE_S = 0.2
+PLAYBOOK_S = 2.5
+"""Start of a playbook, and a few commands to one device."""
+SHOW_S = 0.2
+CAPTURE_ON_S = 0.5
+CAPTURE_OFF_S = 0.5
+DRAIN_S = 1.0
+"""Connections end after what their queues still hold has arrived."""
+COLLECT_S = 0.3
+REPORT_S = 4.0
+
+DURING = (2, 3)
+"""The moment `during`, as a fraction of the traffic time."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line changes about an experiment."""
+
+    arms: tuple[str, ...] = ()
+    """Only these, in the experiment's order; all where empty."""
+    duration: Duration | None = None
+    """Instead of the experiment's."""
+    repetitions: int | None = None
+    """Instead of the experiment's."""
+    lab: str = "virtual"
+    """`virtual`, or an inventory."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is done."""
+
+    kind: StepKind
+    nodes: tuple[str, ...]
+    """The nodes that it concerns."""
+    detail: str
+    """What exactly, for people."""
+    seconds: float
+    """Estimate."""
+    after_s: float | None = None
+    """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
+    moment: Moment | None = None
+    """Of an observation."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One arm, once."""
+
+    arm: str
+    repetition: int
+    """From 1."""
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        """ARM/REPETITION, as the folder under `cells/`."""
+        return f"{self.arm}/{self.repetition}"
+
+    @property
+    def seconds(self) -> float:
+        """Estimate of all steps one after another."""
+        return sum(step.seconds for step in self.steps if step.after_s is None)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole run."""
+
+    experiment: Experiment
+    """With the options applied; it still lists the arms that are left out."""
+    lab: str
+    before: tuple[Step, ...]
+    cells: tuple[Cell, ...]
+    after: tuple[Step, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Estimate of the run, cells one after another."""
+        return sum(step.seconds for step in (*self.before, *self.after)) + sum(cell.seconds for cell in self.cells)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`: plain values, times in seconds."""
+        return {
+            "experiment": self.experiment.name,
+            "lab": self.lab,
+            "seconds": self.seconds,
+            "before": [asdict(step) for step in self.before],
+            "cells": [
+                {
+                    "arm": cell.arm,
+                    "repetition": cell.repetition,
+                    "seconds": cell.seconds,
+                    "steps": [asdict(step) for step in cell.steps],
+                }
+                for cell in self.cells
+            ],
+            "after": [asdict(step) for step in self.after],
+        }
+
+
+def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
+    """From the start of the first flow to the end of the last."""
+    ends = [flow.start_after + (flow.duration or experiment.duration) for flow in experiment.flows_of(arm)]
+    return max(ends, default=Duration(0))
+
+
+def make_plan(experiment: Experiment, options: Options | None = None) -> Plan:
+    """The run of a checked experiment. `ExperimentError` for an arm that it does not have."""
+    chosen = options or Options()
+    names = [arm.name for arm in experiment.arms]
+    for name in chosen.arms:
+        if name not in names:
+            raise ExperimentError(
+                f'found the arm "{name}", expected one of {", ".join(names)}', hint="The arms are those of --arm."
+            )
+    if chosen.repetitions is not None and chosen.repetitions < 1:
+        raise ExperimentError(f"found {chosen.repetitions} repetitions, expected at least 1")
+    if chosen.duration is not None and not chosen.duration:
+        raise ExperimentError(f"found the duration {chosen.duration}, expected one above zero")
+    changes: dict[str, Any] = {}
+    if chosen.duration is not None:
+        changes["duration"] = chosen.duration
+    if chosen.repetitions is not None:
+        changes["repetitions"] = chosen.repetitions
+    experiment = experiment.model_copy(update=changes)
+    everyone = tuple(experiment.topology.nodes)
+    return Plan(
+        experiment=experiment,
+        lab=chosen.lab,
+        before=(Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S),),
+        # Repetitions outermost: what drifts with time then touches all arms alike.
+        cells=tuple(
+            Cell(arm.name, repetition, tuple(_steps(experiment, arm)))
+            for repetition in range(1, experiment.repetitions + 1)
+            for arm in experiment.arms
+            if not chosen.arms or arm.name in chosen.arms
+        ),
+        after=(
+            Step("lab down", everyone, "", LAB_DOWN_S),
+            Step("report", (), "tables, comparison, report.html", REPORT_S),
+        ),
+    )
+
+
+def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
+    tcp = experiment.tcp if arm.tcp is None else arm.tcp
+    profile = tcp if isinstance(tcp, str) else "own settings"
+    control = experiment.tcp_of(arm).congestion_control
+    yield Step("prepare", experiment.hosts, f"TCP: {profile} ({control})", PREPARE_S)
+    configurations = experiment.configurations_of(arm)
+    for device, layers in configurations.items():
+        role = platform_of(experiment.topology.nodes[device]).ansible_role
+        yield Step("apply", (device,), f"{'; '.join(map(_configuration, layers))} by role {role}", PLAYBOOK_S)
+    for device in configurations:
+        yield Step("verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
+    for capture in experiment.captures:
+        text = " ".join(filter(None, (capture.interface, capture.filter)))
+        yield Step("capture on", (capture.node,), f"{capture.name}: {text}", CAPTURE_ON_S)
+    yield from _observations(experiment, "before")
+    length = traffic_time(experiment, arm)
+    flows = experiment.flows_of(arm)
+    nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
+    text = "; ".join(_flow(flow, flow.duration or experiment.duration) for flow in flows)
+    yield Step("traffic", nodes, text, length.seconds + DRAIN_S)
+    part, whole = DURING
+    yield from _observations(experiment, "during", (length * part // whole).seconds)
+    yield Step("collect", nodes, "output of the traffic tools, counters", COLLECT_S)
+    yield from _observations(experiment, "after")
+    for capture in experiment.captures:
+        yield Step("capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
+    for device in configurations:
+        yield Step("restore", (device,), "the configuration from before", PLAYBOOK_S)
+
+
+def _observations(experiment: Experiment, moment: Moment, after_s: float | None = None) -> Iterator[Step]:
+    for observation in experiment.observe:
+        if moment in observation.when:
+            yield Step("observe", (observation.node,), f"{moment}: {observation.command}", SHOW_S, after_s, moment)
+
+
+def _configuration(configuration: Configuration) -> str:
+    variables = ", ".join(f"{name}={value}" for name, value in configuration.variables.items())
+    return f"{configuration.template} ({variables})" if variables else configuration.template
+
+
+def _flow(flow: Flow, duration: Duration) -> str:
+    words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
+    if flow.streams > 1:
+        words.append(f"{flow.streams} streams")
+    settings: tuple[tuple[str, Rate | Size | int | None], ...] = (
+        ("rate", flow.rate),
+        ("size", flow.size),
+        ("window", flow.window),
+        ("dscp", flow.dscp),
+    )
+    words.extend(f"{name} {value}" for name, value in settings if value is not None)
+    words.append(str(duration))
+    if flow.start_after:
+        words.append(f"from {flow.start_after} on")
+    return ", ".join(words)
