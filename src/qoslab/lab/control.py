@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, cast
 
-from qoslab.errors import QoslabError
 from qoslab.ios.counters import Counters
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
 
 LINE_LIMIT = 4 * 1024 * 1024
 """Bytes; the protocol's own limit for one line."""
@@ -17,21 +19,7 @@ LINE_LIMIT = 4 * 1024 * 1024
 DEFAULT_TIMEOUT = 5.0
 """Seconds. The daemon answers within milliseconds; silence this long means that it is stopped or gone."""
 
-
-class ControlError(QoslabError):
-    """Something went wrong on the control socket."""
-
-
-class DataPlaneDownError(ControlError):
-    """The daemon cannot be reached, hung up or did not answer in time."""
-
-
-class DataPlaneRefusedError(ControlError):
-    """The daemon answered that it will not do it; `code` is the protocol's (`bad_config`, …)."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+_CREDENTIALS = struct.Struct("=iII")
 
 
 class ControlClient:
@@ -102,6 +90,16 @@ class ControlClient:
         if not answer.endswith(b"\n"):
             raise ConnectionResetError("the data plane closed the connection")
         return json.loads(answer)
+
+    async def peer_pid(self) -> int:
+        """Process id of the daemon, from the socket's credentials (unix(7), SO_PEERCRED)."""
+        await self.request("hello")
+        if self._streams is None:
+            raise DataPlaneDownError(f"{self.path}: the data plane closed the connection")
+        connection: socket.socket = self._streams[1].get_extra_info("socket")
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid: int = _CREDENTIALS.unpack(credentials)[0]
+        return pid
 
     async def hello(self) -> dict[str, Any]:
         """Program, version, format and router name."""

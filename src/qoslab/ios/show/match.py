@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qoslab.ios.dscp import dscp_name
+from qoslab.ios.names import dscp_text
 
 Criterion = Mapping[str, Any]
 """One of `criteria` in docs/control-protocol.md."""
@@ -74,7 +74,7 @@ def _family(criterion: Criterion) -> str:
 
 
 def _dscp_values(values: Sequence[int]) -> str:
-    return " ".join(f"{dscp_name(value)} ({value})" for value in values)
+    return " ".join(f"{dscp_text(value)} ({value})" for value in values)
 
 
 def _is_number(name: str) -> bool:
@@ -84,7 +84,7 @@ def _is_number(name: str) -> bool:
 def set_text(field: str, value: int) -> str:
     """A `set` action: `dscp ef`, `ip precedence 1`, `qos-group 20`."""
     words = field.replace("ip_", "ip ").replace("qos_group", "qos-group")
-    return f"{words} {dscp_name(value) if field.endswith('dscp') else value}"
+    return f"{words} {dscp_text(value) if field.endswith('dscp') else value}"
 
 
 def police_action(action: Mapping[str, Any]) -> str:
@@ -93,7 +93,7 @@ def police_action(action: Mapping[str, Any]) -> str:
     value = action.get("value")
     if value is None:
         return name
-    return f"{name} {dscp_name(value) if name == 'set-dscp-transmit' else value}"
+    return f"{name} {dscp_text(value) if name == 'set-dscp-transmit' else value}"
 
 
 CONFORM_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "transmit"},)

@@ -1,0 +1,199 @@
+"""What the command line asks of the router that it stands in front of; `lab.iosd` answers with a live one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any, Literal, Protocol
+
+from qoslab.errors import QoslabError
+from qoslab.ios.counters import Counters
+from qoslab.ios.device import Device
+from qoslab.ios.show.hardware import Chassis, Software
+
+
+class RouterError(QoslabError):
+    """The router could not do what a command asked of it."""
+
+
+class DataPlaneDownError(RouterError):
+    """The data plane cannot be reached, hung up or did not answer in time."""
+
+
+class DataPlaneRefusedError(RouterError):
+    """The data plane will not do it; `code` is the control protocol's (`bad_config`, …)."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class KernelRefusedError(RouterError):
+    """The router's IP stack will not take an address, a route or an interface's state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An interface as the router's IP stack sees it."""
+
+    mac: str | None
+    """Like `02:00:00:00:00:01`; None on serial lines."""
+    carrier: bool
+    """Whether the link is up at the other end too."""
+    mtu: int
+    """Bytes of IP packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteEntry:
+    """One entry of the IP stack's routing table."""
+
+    prefix: IPv4Network
+    source: Literal["connected", "local", "static"]
+    next_hop: IPv4Address | None
+    interface: str | None
+    """Full IOS name."""
+    distance: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """One entry of the ARP table."""
+
+    address: IPv4Address
+    mac: str
+    interface: str
+    age_minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """Processor time of the data plane, in percent of one processor."""
+
+    five_seconds: float
+    five_seconds_kernel: float
+    one_minute: float
+    five_minutes: float
+    processes: tuple[ProcessCpu, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessCpu:
+    """One process of the router."""
+
+    pid: int
+    runtime_ms: int
+    invoked: int
+    """How often it was given the processor."""
+    five_seconds: float
+    one_minute: float
+    five_minutes: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PingOptions:
+    """What `ping` sends."""
+
+    address: IPv4Address
+    count: int = 5
+    size: int = 100
+    """Bytes of the IP packet."""
+    timeout_s: float = 2.0
+    source: IPv4Address | None = None
+    dont_fragment: bool = False
+    tos: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """When an interface last received and sent a packet, to a few seconds; None for never."""
+
+    last_input: datetime | None = None
+    last_output: datetime | None = None
+
+
+PingOutcome = float | Literal["timeout", "unreachable"]
+"""The round trip in seconds, or why there is none."""
+
+
+class Environment(Protocol):
+    """One router. All logins share it."""
+
+    @property
+    def device(self) -> Device:
+        """The running configuration; replaced by `edit`, never changed in place."""
+
+    @property
+    def booted(self) -> datetime:
+        """When the router started or was last reloaded."""
+
+    @property
+    def reloaded(self) -> bool:
+        """Whether that start was a `reload`."""
+
+    @property
+    def chassis(self) -> Chassis:
+        """The hardware."""
+
+    @property
+    def software(self) -> Software:
+        """The software image."""
+
+    @property
+    def boot_device(self) -> Device:
+        """The configuration that the router started with."""
+
+    def now(self) -> datetime:
+        """The router's clock, UTC."""
+
+    async def edit(self, change: Callable[[Device], None]) -> None:
+        """Let `change` edit a copy of the running configuration, then put that in force.
+
+        Edits of several logins come one after the other. When `change` raises, or the data plane or the IP stack
+        refuses the result (`RouterError`), the present configuration stays.
+        """
+
+    async def counters(self, interface: str | None = None) -> Counters:
+        """The data plane's counters."""
+
+    async def resolve(self) -> dict[str, Any]:
+        """The policy-maps in force with defaults filled in."""
+
+    async def clear(self, interface: str | None = None) -> None:
+        """Zero the counters of all interfaces, or of one."""
+
+    def cleared(self, interface: str) -> datetime | None:
+        """When the interface's counters were last cleared by command; None for never."""
+
+    async def activity(self) -> Mapping[str, Activity]:
+        """When the interfaces last carried packets, by full name."""
+
+    async def ports(self) -> Mapping[str, Port]:
+        """The interfaces of the IP stack by full IOS name."""
+
+    async def routes(self) -> list[RouteEntry]:
+        """The routing table."""
+
+    async def neighbours(self) -> list[Neighbour]:
+        """The ARP table, without the router's own addresses."""
+
+    async def cpu(self) -> CpuUse:
+        """Processor use of the data plane."""
+
+    def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        """Send ICMP echo requests from inside the router, one after the other."""
+
+    def startup_config(self) -> str | None:
+        """The saved configuration, or None when there is none."""
+
+    def save_startup_config(self, text: str | None) -> None:
+        """Save a configuration, or erase it with None."""
+
+    async def reload(self) -> None:
+        """Boot from the saved configuration; ends all logins."""
+
+    def opens_privileged_mode(self, password: str) -> bool:
+        """Whether it is the enable secret."""

@@ -1,0 +1,9 @@
+"""Exec commands: `ExecSession` is one login, `EXEC` the table of its commands.
+
+The modules here register their commands with `EXEC` when they are imported.
+"""
+
+from qoslab.ios.exec import configuration, ping, show, system
+from qoslab.ios.exec.session import EXEC, ExecSession
+
+__all__ = ["EXEC", "ExecSession", "configuration", "ping", "show", "system"]

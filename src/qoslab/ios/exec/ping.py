@@ -1,0 +1,90 @@
+"""`ping`: ICMP echo from inside the router."""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import IPv4Address
+
+from qoslab.ios.environment import PingOptions, PingOutcome
+from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
+from qoslab.ios.grammar import Args
+
+_LINE = 70
+"""Marks on a line of output."""
+
+
+@EXEC.add(
+    ANY_MODE,
+    "ping [ip] <address:address>"
+    " [repeat <count:1-2147483647>] [size <size:36-18024>] [timeout <timeout:0-3600>] [source <source:address>]"
+    " [df-bit] [tos <tos:0-255>]",
+    help={
+        "ping": "Send echo messages",
+        "ip": "IP echo",
+        "address": "Ping destination address",
+        "repeat": "specify repeat count",
+        "count": "Repeat count",
+        "size": "specify datagram size",
+        "timeout": "specify timeout interval",
+        "source": "specify source address or name",
+        "df-bit": "enable do not fragment bit in IP header",
+        "tos": "specify type of service value",
+    },
+)
+async def _ping(session: ExecSession, args: Args) -> None:
+    options = PingOptions(
+        address=args.value("address", IPv4Address),
+        count=_given(args, "count", 5),
+        size=_given(args, "size", 100),
+        timeout_s=float(_given(args, "timeout", 2)),
+        source=args.optional("source", IPv4Address),
+        dont_fragment="df-bit" in args,
+        tos=_given(args, "tos", 0),
+    )
+    terminal = session.terminal
+    terminal.write("\nType escape sequence to abort.\n")
+    terminal.write(
+        f"Sending {options.count}, {options.size}-byte ICMP Echos to {options.address},"
+        f" timeout is {options.timeout_s:g} seconds:\n"
+    )
+    if options.source is not None:
+        terminal.write(f"Packet sent with a source address of {options.source} \n")
+    if options.dont_fragment:
+        terminal.write("Packet sent with the DF bit set\n")
+    outcomes: list[PingOutcome] = []
+    work = asyncio.ensure_future(_send(session, options, outcomes))
+    interrupt = asyncio.ensure_future(terminal.interruptible())
+    try:
+        await asyncio.wait({work, interrupt}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        interrupt.cancel()
+        work.cancel()
+        await asyncio.gather(work, interrupt, return_exceptions=True)
+    if not work.cancelled() and (error := work.exception()) is not None:
+        raise error
+    terminal.write(("\n" if len(outcomes) % _LINE else "") + _summary(outcomes) + "\n")
+
+
+async def _send(session: ExecSession, options: PingOptions, outcomes: list[PingOutcome]) -> None:
+    async for outcome in session.environment.ping(options):
+        outcomes.append(outcome)
+        session.terminal.write({"timeout": ".", "unreachable": "U"}.get(str(outcome), "!"))
+        if len(outcomes) % _LINE == 0:
+            session.terminal.write("\n")
+
+
+def _summary(outcomes: list[PingOutcome]) -> str:
+    times = [outcome for outcome in outcomes if isinstance(outcome, float)]
+    sent = len(outcomes)
+    percent = 100 * len(times) // sent if sent else 0
+    text = f"Success rate is {percent} percent ({len(times)}/{sent})"
+    if not times:
+        return text
+    # IOS counts whole milliseconds and prints 1 for less.
+    low, mean, high = (max(1, round(1000 * t)) for t in (min(times), sum(times) / len(times), max(times)))
+    return f"{text}, round-trip min/avg/max = {low}/{mean}/{high} ms"
+
+
+def _given(args: Args, name: str, default: int) -> int:
+    value = args.optional(name, int)
+    return default if value is None else value

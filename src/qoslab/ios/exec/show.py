@@ -1,0 +1,91 @@
+"""`show` commands that read the live router."""
+
+from __future__ import annotations
+
+from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
+from qoslab.ios.grammar import Args
+from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief
+from qoslab.ios.show.ip import show_arp, show_ip_route
+from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
+
+
+@EXEC.add(ANY_MODE, "show version", help={"version": "System hardware and software status"})
+async def _show_version(session: ExecSession, args: Args) -> str:
+    router = session.environment
+    return show_version(
+        router.device,
+        router.chassis,
+        router.software,
+        now=router.now(),
+        booted=router.booted,
+        reloaded=router.reloaded,
+    )
+
+
+@EXEC.add(ANY_MODE, "show clock", help={"clock": "Display the system clock"})
+async def _show_clock(session: ExecSession, args: Args) -> str:
+    return show_clock(session.environment.now())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show processes cpu",
+    help={"processes": "Active process statistics", "cpu": "Show CPU use per process"},
+)
+async def _show_processes_cpu(session: ExecSession, args: Args) -> str:
+    return show_processes_cpu(await session.environment.cpu())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show interfaces [<name:interface>]",
+    help={"interfaces": "Interface status and configuration"},
+)
+async def _show_interfaces(session: ExecSession, args: Args) -> str:
+    router, device = session.environment, session.device
+    wanted = session.known_interface(args)
+    counters = await router.counters()
+    ports, activity = await router.ports(), await router.activity()
+    return "".join(
+        InterfaceView(
+            interface=interface,
+            chassis=router.chassis,
+            port=ports.get(name),
+            counters=counters["interfaces"][name],
+            now=router.now(),
+            cleared=router.cleared(name),
+            activity=activity[name],
+            kbit="Kbit" if device.hardware.version.startswith("12.") else "Kbit/sec",
+        ).render()
+        for name, interface in device.interfaces.items()
+        if wanted in (None, name)
+    )
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show ip interface brief",
+    help={
+        "interface": "IP interface status and configuration",
+        "brief": "Brief summary of IP status and configuration",
+    },
+)
+async def _show_ip_interface_brief(session: ExecSession, args: Args) -> str:
+    device, boot = session.device, session.environment.boot_device
+    from_startup = [
+        name
+        for name, interface in device.interfaces.items()
+        if name in boot.interfaces and boot.interfaces[name].address == interface.address
+    ]
+    return show_ip_interface_brief(device, await session.environment.ports(), from_startup)
+
+
+@EXEC.add(ANY_MODE, "show ip route", help={"route": "IP routing table"})
+async def _show_ip_route(session: ExecSession, args: Args) -> str:
+    return show_ip_route(await session.environment.routes())
+
+
+@EXEC.add(ANY_MODE, "show [ip] arp", help={"arp": "ARP table"})
+async def _show_arp(session: ExecSession, args: Args) -> str:
+    router = session.environment
+    return show_arp(session.device, await router.ports(), await router.neighbours())

@@ -1,0 +1,172 @@
+"""`show interfaces [X]` and `show ip interface brief`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from qoslab.ios.counters import InterfaceCounters
+from qoslab.ios.device import Device, Interface
+from qoslab.ios.environment import Activity, Port
+from qoslab.ios.show.hardware import Chassis
+from qoslab.ios.show.policy_interface import interval_text, rate_text
+from qoslab.ios.show.times import elapsed_text
+
+KEEPALIVE_S = 10
+DEFAULT_INPUT_HOLD_QUEUE = 75
+FAIR_QUEUE_THRESHOLD = 64
+"""The congestive discard threshold of weighted fair queueing, in packets."""
+FULL_LOAD = 255
+
+
+def dotted_mac(mac: str) -> str:
+    """`02:00:00:00:00:01` as IOS writes it: 0200.0000.0001."""
+    digits = mac.replace(":", "").lower()
+    return ".".join(digits[i : i + 4] for i in (0, 4, 8))
+
+
+def states(interface: Interface, port: Port | None) -> tuple[str, str]:
+    """Status and line protocol."""
+    if interface.shutdown:
+        return "administratively down", "down"
+    up = port is not None and port.carrier
+    return ("up", "up") if up else ("down", "down")
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceView:
+    """All that `show interfaces` says of one interface."""
+
+    interface: Interface
+    chassis: Chassis
+    port: Port | None
+    counters: InterfaceCounters
+    now: datetime
+    cleared: datetime | None
+    activity: Activity
+    kbit: str
+    """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
+
+    def render(self) -> str:
+        """The print."""
+        return "".join(line + "\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        interface, counters, port = self.interface, self.counters, self.port
+        status, protocol = states(interface, port)
+        yield f"{interface.name} is {status}, line protocol is {protocol} "
+        yield from self._hardware(protocol == "up")
+        yield (
+            f"  Last input {self._since(self.activity.last_input)}, output {self._since(self.activity.last_output)},"
+            + (" output hang never")
+        )
+        yield f'  Last clearing of "show interface" counters {self._since(self.cleared)}'
+        hold = DEFAULT_INPUT_HOLD_QUEUE if interface.hold_queue_in is None else interface.hold_queue_in
+        yield (
+            f"  Input queue: 0/{hold}/{counters['input']['drops']}/0 (size/max/drops/flushes);"
+            f" Total output drops: {counters['output']['drops']}"
+        )
+        yield from self._queue()
+        interval = interval_text(counters["load_interval_s"])
+        for way in ("input", "output"):
+            rates = counters["input"] if way == "input" else counters["output"]
+            bits, packets = rate_text(rates["rate_bps"]), round(rates["rate_pps"])
+            yield f"  {interval} {way} rate {bits} bits/sec, {packets} packets/sec"
+        yield from self._totals()
+
+    def _since(self, moment: datetime | None) -> str:
+        return elapsed_text(None if moment is None else self.now - moment)
+
+    def _hardware(self, up: bool) -> Iterator[str]:
+        interface, port = self.interface, self.port
+        hardware = self.chassis.interface(interface.name)
+        if hardware is None:
+            raise ValueError(f"{interface.name} is not an interface of a {self.chassis.name}")
+        address = "" if port is None or port.mac is None or interface.serial else dotted_mac(port.mac)
+        yield f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else "")
+        if interface.description is not None:
+            yield f"  Description: {interface.description}"
+        if interface.address is not None:
+            yield f"  Internet address is {interface.address}"
+        bandwidth = hardware.bandwidth_kbps if interface.bandwidth_kbps is None else interface.bandwidth_kbps
+        mtu = 1500 if port is None else port.mtu
+        yield f"  MTU {mtu} bytes, BW {bandwidth} {self.kbit}, DLY {hardware.delay_us} usec, "
+        yield (
+            f"     reliability 255/255, txload {_load(self.counters['output']['rate_bps'], bandwidth)}/255,"
+            f" rxload {_load(self.counters['input']['rate_bps'], bandwidth)}/255"
+        )
+        yield from self._encapsulation(up)
+        yield f"  Keepalive set ({KEEPALIVE_S} sec)" if interface.keepalive else "  Keepalive not set"
+        if interface.serial:
+            yield "  CRC checking enabled"
+        else:
+            yield f"  Full-duplex, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, 100BaseTX/FX"
+            yield "  ARP type: ARPA, ARP Timeout 04:00:00"
+
+    def _encapsulation(self, up: bool) -> Iterator[str]:
+        if not self.interface.serial:
+            yield "  Encapsulation ARPA, loopback not set"
+        elif self.interface.encapsulation == "ppp":
+            yield f"  Encapsulation PPP, LCP {'Open' if up else 'Closed'}"
+            yield f"  {'Open: IPCP' if up else 'Closed: IPCP'}, loopback not set"
+        else:
+            yield "  Encapsulation HDLC, loopback not set"
+
+    def _queue(self) -> Iterator[str]:
+        queue = self.counters["queue"]
+        strategy = queue["strategy"]
+        yield f"  Queueing strategy: {strategy}"
+        depth, limit, drops = queue["depth"], queue["limit"], queue["drops"]
+        if strategy == "fifo":
+            yield f"  Output queue: {depth}/{limit} (size/max)"
+            return
+        if queue["conversations"] is None:
+            yield f"  Output queue: {depth}/{limit}/{drops} (size/max total/drops)"
+            return
+        yield f"  Output queue: {depth}/{limit}/{FAIR_QUEUE_THRESHOLD}/{drops} (size/max total/threshold/drops) "
+
+    def _totals(self) -> Iterator[str]:
+        # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or
+        # carrier losses, so those are zero; broadcasts are not told apart from other packets.
+        received, sent = self.counters["input"], self.counters["output"]
+        yield f"     {received['packets']} packets input, {received['bytes']} bytes" + (
+            ", 0 no buffer" if self.interface.serial else ""
+        )
+        yield "     Received 0 broadcasts, 0 runts, 0 giants, 0 throttles"
+        if self.interface.serial:
+            yield "     0 input errors, 0 CRC, 0 frame, 0 overrun, 0 ignored, 0 abort"
+        else:
+            yield "     0 input errors, 0 CRC, 0 frame, 0 overrun, 0 ignored"
+            yield "     0 watchdog"
+            yield "     0 input packets with dribble condition detected"
+        yield f"     {sent['packets']} packets output, {sent['bytes']} bytes, 0 underruns"
+        yield "     0 output errors, 0 collisions, 0 interface resets"
+        if self.interface.serial:
+            yield "     0 output buffer failures, 0 output buffers swapped out"
+            yield "     0 carrier transitions"
+            # [I] The state of the modem lines of a serial port.
+            signal = "up" if self.port is not None and self.port.carrier else "down"
+            yield "     " + "  ".join(f"{line}={signal}" for line in ("DCD", "DSR", "DTR", "RTS", "CTS"))
+        else:
+            yield "     0 babbles, 0 late collision, 0 deferred"
+            yield "     0 lost carrier, 0 no carrier"
+            yield "     0 output buffer failures, 0 output buffers swapped out"
+
+
+def _load(rate_bps: float, bandwidth_kbps: int) -> int:
+    """The load as a fraction of 255, at least 1."""
+    return max(1, min(FULL_LOAD, int(FULL_LOAD * rate_bps / (1000 * bandwidth_kbps))))
+
+
+def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_startup: Collection[str]) -> str:
+    """One line an interface; `from_startup` names those whose address came from the startup configuration."""
+    lines = ["Interface                  IP-Address      OK? Method Status                Protocol"]
+    for name, interface in device.interfaces.items():
+        status, protocol = states(interface, ports.get(name))
+        if interface.address is None:
+            address, method = "unassigned", "unset"
+        else:
+            address, method = str(interface.address.ip), "NVRAM" if name in from_startup else "manual"
+        lines.append(f"{name:<27}{address:<16}YES {method:<7}{status:<22}{protocol:<8}")
+    return "".join(line + "\n" for line in lines)

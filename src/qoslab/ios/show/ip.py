@@ -1,0 +1,87 @@
+"""`show ip route` and `show arp`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+
+from qoslab.ios.device import Device
+from qoslab.ios.environment import Neighbour, Port, RouteEntry
+from qoslab.ios.show.interfaces import dotted_mac
+
+# The legend of 12.4.
+_CODES = (
+    "Codes: C - connected, S - static, R - RIP, M - mobile, B - BGP",
+    "       D - EIGRP, EX - EIGRP external, O - OSPF, IA - OSPF inter area ",
+    "       N1 - OSPF NSSA external type 1, N2 - OSPF NSSA external type 2",
+    "       E1 - OSPF external type 1, E2 - OSPF external type 2",
+    "       i - IS-IS, su - IS-IS summary, L1 - IS-IS level-1, L2 - IS-IS level-2",
+    "       ia - IS-IS inter area, * - candidate default, U - per-user static route",
+    "       o - ODR, P - periodic downloaded static route",
+)
+_ANYWHERE = IPv4Network("0.0.0.0/0")
+
+
+def show_ip_route(routes: Sequence[RouteEntry]) -> str:
+    """The routing table, grouped by classful network as IOS does."""
+    default = next((route for route in routes if route.prefix == _ANYWHERE), None)
+    if default is None or default.next_hop is None:
+        last_resort = "Gateway of last resort is not set"
+        if default is not None:
+            last_resort = "Gateway of last resort is 0.0.0.0 to network 0.0.0.0"
+    else:
+        last_resort = f"Gateway of last resort is {default.next_hop} to network 0.0.0.0"
+    by_major: dict[IPv4Network, list[RouteEntry]] = {}
+    for route in sorted(routes, key=lambda r: (r.prefix.network_address, r.prefix.prefixlen)):
+        if route.prefix != _ANYWHERE:
+            by_major.setdefault(_major(route.prefix), []).append(route)
+    lines: list[str] = []
+    for major, group in by_major.items():
+        lines += _group(major, group)
+    if default is not None:
+        lines.append("S*   0.0.0.0/0" + _target(default))
+    return "".join(line + "\n" for line in [*_CODES, "", last_resort, "", *lines])
+
+
+def _group(major: IPv4Network, group: list[RouteEntry]) -> list[str]:
+    if all(route.prefix.prefixlen <= major.prefixlen for route in group):
+        return [f"{_code(route)}    {route.prefix}{_target(route)}" for route in group]
+    prefixes = {route.prefix for route in group}
+    lengths = {prefix.prefixlen for prefix in prefixes}
+    if len(lengths) == 1:
+        lines = [f"     {major.network_address}/{lengths.pop()} is subnetted, {len(prefixes)} subnets"]
+        return lines + [f"{_code(r)}       {r.prefix.network_address}{_target(r)}" for r in group]
+    lines = [f"     {major} is variably subnetted, {len(prefixes)} subnets, {len(lengths)} masks"]
+    return lines + [f"{_code(r)}       {r.prefix}{_target(r)}" for r in group]
+
+
+def _code(route: RouteEntry) -> str:
+    return {"connected": "C", "local": "L", "static": "S"}[route.source]
+
+
+def _target(route: RouteEntry) -> str:
+    if route.next_hop is None:
+        return f" is directly connected, {route.interface}"
+    return f" [{route.distance}/0] via {route.next_hop}"
+
+
+def _major(prefix: IPv4Network) -> IPv4Network:
+    """The classful network that a prefix belongs to; a supernet stands for itself."""
+    first = int(prefix.network_address) >> 24
+    length = 8 if first < 128 else 16 if first < 192 else 24
+    return prefix if prefix.prefixlen <= length else prefix.supernet(new_prefix=length)
+
+
+def show_arp(device: Device, ports: Mapping[str, Port], neighbours: Sequence[Neighbour]) -> str:
+    """The router's own addresses (age `-`) and its neighbours'."""
+    rows: list[tuple[str, str, str, str]] = []
+    for name, interface in device.interfaces.items():
+        port = ports.get(name)
+        if interface.address is None or port is None or port.mac is None or interface.serial or interface.shutdown:
+            continue
+        for address in (interface.address, *interface.secondary_addresses):
+            rows.append((str(address.ip), "-", dotted_mac(port.mac), name))
+    rows += [(str(n.address), str(n.age_minutes), dotted_mac(n.mac), n.interface) for n in neighbours]
+    lines = ["Protocol  Address          Age (min)  Hardware Addr   Type   Interface"]
+    lines += [f"Internet  {address:<15}  {age:>8}   {mac}  ARPA   {name}" for address, age, mac, name in rows]
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,95 @@
+"""`show policy-map [P]` and `show class-map [C]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from qoslab.ios.show.match import class_map_match, percent_text, police_action, police_actions, set_text
+
+Config = Mapping[str, Any]
+
+
+def show_policy_map(config: Config, resolved: Config, *, name: str | None = None) -> str:
+    """Every policy-map, or one.
+
+    `config` is the configuration in force; `resolved` its policy-maps with every default filled in (the control
+    protocol's `resolve`), since IOS prints the burst that it chose.
+    """
+    lines: list[str] = []
+    for policy_name, policy in resolved.items():
+        if name not in (None, policy_name):
+            continue
+        if lines:
+            lines.append("")
+        lines.append(f"  Policy Map {policy_name}")
+        typed = {entry["name"]: entry for entry in config["policy_maps"][policy_name]["classes"]}
+        for entry in policy["classes"]:
+            lines.append(f"    Class {entry['name']}")
+            lines += _class(config, typed.get(entry["name"], {}), entry)
+    return "".join(line + "\n" for line in lines)
+
+
+def _class(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("shape") is not None:
+        yield from _shape(typed["shape"])
+    if typed.get("queue_limit") is not None:
+        yield f"      queue-limit {typed['queue_limit']['packets']} packets"
+    if typed.get("fair_queue") is not None:
+        queues = typed["fair_queue"].get("queues")
+        yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
+    for action in typed.get("set") or []:
+        yield f"      set {set_text(action['field'], action['value'])}"
+    if typed.get("police") is not None:
+        yield from _police(typed["police"], entry["police"])
+    if typed.get("service_policy") is not None:
+        yield f"      service-policy {typed['service_policy']}"
+
+
+def _shape(shape: Config) -> Iterator[str]:
+    yield f"      {shape['mode'].capitalize()} Rate Traffic Shaping"
+    rate, bc, be = shape["rate"], shape.get("bc"), shape.get("be")
+    text = f"cir {percent_text(rate['percent'])}%" if "percent" in rate else f"cir {rate['bps']} (bps)"
+    for word, burst in (("bc", bc), ("be", be)):
+        if burst is not None:
+            text += f" {word} {burst['bits']} (bits)" if "bits" in burst else f" {word} {burst['ms']} (msec)"
+    yield f"      {text}"
+
+
+def _police(typed: Config, resolved: Config) -> Iterator[str]:
+    words = ["police"]
+    rate_form = typed.get("form") == "rate"
+    for rate_word, rate_key, burst_word, burst_key in (
+        ("rate" if rate_form else "cir", "cir", "burst" if rate_form else "bc", "bc"),
+        ("peak-rate" if rate_form else "pir", "pir", "peak-burst" if rate_form else "be", "be"),
+    ):
+        rate = typed.get(rate_key)
+        if rate is not None:
+            words += [rate_word, f"percent {percent_text(rate['percent'])}" if "percent" in rate else str(rate["bps"])]
+            if rate_form and "bps" in rate:
+                words.append("bps")
+        burst = resolved.get(burst_key)
+        if burst is not None and "bytes" in burst:
+            words += [burst_word, str(burst["bytes"])] + (["bytes"] if rate_form else [])
+        elif burst is not None and "ms" in burst:
+            words += [burst_word, str(burst["ms"]), "ms"]
+    yield "     " + " ".join(words)
+    actions = police_actions(typed)
+    for colour, of_colour in actions.items():
+        if colour == "violate" and typed.get("violate") is None:
+            continue
+        yield from (f"       {colour}-action {police_action(action)} " for action in of_colour)
+
+
+def show_class_map(config: Config, *, name: str | None = None) -> str:
+    """Every class-map, or one; the id counts in order of definition, with class-default as 0."""
+    class_default: Config = {"match": "any", "criteria": [{"type": "any"}]}
+    lines: list[str] = []
+    for number, (class_name, class_map) in enumerate({"class-default": class_default, **config["class_maps"]}.items()):
+        if name not in (None, class_name):
+            continue
+        lines.append(f" Class Map match-{class_map['match']} {class_name} (id {number})")
+        # IOS prints `none` for a class-map without criteria; it matches nothing.
+        lines += [f"   Match {class_map_match(criterion)}" for criterion in class_map["criteria"]] or ["   Match none"]
+        lines.append("")
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,69 @@
+"""`show version`, `show clock`, `show processes cpu`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from qoslab.ios.device import Device
+from qoslab.ios.environment import CpuUse
+from qoslab.ios.names import interface_kind
+from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.show.times import clock_text, uptime_text
+
+
+def show_version(
+    device: Device, chassis: Chassis, software: Software, *, now: datetime, booted: datetime, reloaded: bool
+) -> str:
+    """The image, the uptime and the hardware. `reloaded`: whether the last start was a `reload`."""
+    image_file = chassis.image_file(device.generation)
+    kinds = Counter(interface_kind(name) for name in device.hardware.interfaces)
+    lines = [
+        f"Cisco IOS Software, {chassis.software_family} Software ({chassis.image}), Version {software.version},"
+        f" RELEASE SOFTWARE ({software.build})",
+        "Technical Support: http://www.cisco.com/techsupport",
+        f"Copyright (c) 1986-{software.copyright_to} by Cisco Systems, Inc.",
+        f"Compiled {software.compiled}",
+        "",
+        f"ROM: {chassis.bootstrap}",
+        "",
+        f"{device.hostname} uptime is {uptime_text(now - booted)}",
+        f"System returned to ROM by {'reload' if reloaded else 'power-on'}",
+        f'System image file is "flash:{image_file}"',
+        "",
+        chassis.chassis,
+        f"Processor board ID {chassis.board_id}",
+        *chassis.processor_lines,
+        *(f"{count} {kind} interface{'' if count == 1 else 's'}" for kind, count in kinds.items()),
+        *chassis.memory_lines,
+        "",
+        "Configuration register is 0x2102",
+        "",
+    ]
+    return "".join(line + "\n" for line in lines)
+
+
+def show_clock(now: datetime) -> str:
+    """The router's clock."""
+    return clock_text(now) + "\n"
+
+
+def show_processes_cpu(cpu: CpuUse) -> str:
+    """Processor use of the data plane.
+
+    The first figure is its whole processor time in percent of one processor, the second the part that it spent in the
+    kernel's packet input and output: what stands closest to a router's interrupt-level forwarding.
+    """
+    lines = [
+        f"CPU utilization for five seconds: {cpu.five_seconds:.0f}%/{cpu.five_seconds_kernel:.0f}%;"
+        f" one minute: {cpu.one_minute:.0f}%; five minutes: {cpu.five_minutes:.0f}%",
+        " PID Runtime(ms)   Invoked      uSecs   5Sec   1Min   5Min TTY Process ",
+    ]
+    for process in cpu.processes:
+        each = process.runtime_ms * 1000 // process.invoked if process.invoked else 0
+        lines.append(
+            f"{process.pid:4}{process.runtime_ms:12}{process.invoked:11}{each:11}"
+            f" {process.five_seconds:5.2f}% {process.one_minute:5.2f}% {process.five_minutes:5.2f}%   0"
+            f" {process.name:<17}"
+        )
+    return "".join(line + "\n" for line in lines)

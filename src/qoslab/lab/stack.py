@@ -1,0 +1,343 @@
+"""The IP stack of a virtual router: the kernel in its network namespace, by netlink and ICMP.
+
+Netlink sockets belong to the namespace that the thread was in when it opened them, so that one thread, which
+may go from namespace to namespace, does this for all routers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import os
+import random
+import socket
+import struct
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from qoslab.ios.device import Device
+from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
+from qoslab.lab.names import linux_interface
+
+CLONE_NEWNET = 0x40000000
+RTPROT_KERNEL, RTPROT_STATIC = 2, 4
+RT_TABLE_MAIN = 254
+IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
+NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
+HZ = 100
+"""The kernel's clock ticks a second, as user space sees them."""
+
+ICMP_ECHO_REPLY, ICMP_UNREACHABLE, ICMP_ECHO = 0, 3, 8
+IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_PMTUDISC_DONT = 10, 2, 0
+IP_HEADER, ICMP_HEADER = 20, 8
+
+T = TypeVar("T")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class NamespaceThread:
+    """The thread in which all requests to all namespaces are made."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="netns")
+
+    async def run(self, netns: Path, work: Callable[[], T]) -> T:
+        """Call `work` in a network namespace."""
+
+        def body() -> T:
+            descriptor = os.open(netns, os.O_RDONLY)
+            try:
+                if _libc.setns(descriptor, CLONE_NEWNET) == -1:
+                    number = ctypes.get_errno()
+                    raise KernelRefusedError(f"cannot enter the network namespace {netns}: {os.strerror(number)}")
+            finally:
+                os.close(descriptor)
+            return work()
+
+        return await asyncio.get_running_loop().run_in_executor(self._executor, body)
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._executor.shutdown(wait=False)
+
+
+class IpStack:
+    """Addresses, routes and ports of one router; `interfaces` are the chassis's full names."""
+
+    def __init__(self, thread: NamespaceThread, netns: Path, interfaces: tuple[str, ...]) -> None:
+        self._thread = thread
+        self._netns = netns
+        self._linux = {name: linux_interface(name) for name in interfaces}
+        self._ios = {linux: name for name, linux in self._linux.items()}
+        self._netlink: IPRoute | None = None
+
+    async def open(self) -> None:
+        """Open the netlink socket and make the namespace a router."""
+
+        def work() -> IPRoute:
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            return IPRoute()
+
+        self._netlink = await self._thread.run(self._netns, work)
+
+    async def close(self) -> None:
+        """Close the netlink socket."""
+        if self._netlink is not None:
+            netlink, self._netlink = self._netlink, None
+            await self._thread.run(self._netns, netlink.close)
+
+    async def _request(self, work: Callable[[IPRoute], T]) -> T:
+        netlink = self._netlink
+        if netlink is None:
+            raise KernelRefusedError("the router's IP stack is not open")
+        try:
+            return await self._thread.run(self._netns, lambda: work(netlink))
+        except NetlinkError as error:
+            raise KernelRefusedError(f"the kernel answered {errno.errorcode.get(error.code, error.code)}") from error
+
+    async def apply(self, device: Device) -> None:
+        """Bring addresses, interface states and static routes to what `device` says."""
+        await self._request(lambda netlink: self._apply(netlink, device))
+
+    def _apply(self, netlink: IPRoute, device: Device) -> None:
+        links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
+        present: dict[int, set[IPv4Interface]] = {}
+        for entry in netlink.get_addr(family=socket.AF_INET):
+            address = IPv4Interface(f"{entry.get_attr('IFA_LOCAL')}/{entry['prefixlen']}")
+            present.setdefault(entry["index"], set()).add(address)
+        for name, interface in device.interfaces.items():
+            link = links.get(self._linux[name])
+            if link is None:
+                continue
+            index = link["index"]
+            wanted = {address for address in (interface.address, *interface.secondary_addresses) if address}
+            have = present.get(index, set())
+            for address in have - wanted:
+                netlink.addr("del", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
+            for address in wanted - have:
+                netlink.addr(
+                    "add",
+                    index=index,
+                    address=str(address.ip),
+                    prefixlen=address.network.prefixlen,
+                    broadcast=str(address.network.broadcast_address),
+                )
+            up = bool(link["flags"] & IFF_UP)
+            if up == interface.shutdown:
+                netlink.link("set", index=index, state="down" if interface.shutdown else "up")
+        self._apply_routes(netlink, device, {name: link["index"] for name, link in links.items()})
+
+    def _apply_routes(self, netlink: IPRoute, device: Device, indices: dict[str, int]) -> None:
+        wanted = {
+            (prefix, gateway, indices.get(self._linux[interface]) if interface else None, distance)
+            for prefix, gateway, interface, distance in installable_routes(device)
+        }
+        have: set[tuple[IPv4Network, IPv4Address | None, int | None, int]] = set()
+        for prefix, gateway, index, metric in self._static_routes(netlink):
+            have.add((prefix, gateway, index if gateway is None else None, metric))
+        for command, routes in (("del", have - wanted), ("add", wanted - have)):
+            for prefix, gateway, index, distance in routes:
+                keys: dict[str, Any] = {"dst": str(prefix), "proto": RTPROT_STATIC, "priority": distance}
+                if gateway is not None:
+                    keys["gateway"] = str(gateway)
+                elif index is not None:
+                    keys["oif"] = index
+                else:
+                    continue
+                try:
+                    netlink.route(command, **keys)
+                except NetlinkError as error:
+                    # A next hop behind a dead interface: configured, and not in the table until it comes up.
+                    if error.code not in (errno.ENETUNREACH, errno.ENETDOWN, errno.ESRCH):
+                        raise
+
+    @staticmethod
+    def _static_routes(netlink: IPRoute) -> list[tuple[IPv4Network, IPv4Address | None, int | None, int]]:
+        found = []
+        for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
+            if route["proto"] != RTPROT_STATIC:
+                continue
+            prefix = IPv4Network(f"{route.get_attr('RTA_DST') or '0.0.0.0'}/{route['dst_len']}")
+            gateway = route.get_attr("RTA_GATEWAY")
+            found.append(
+                (
+                    prefix,
+                    None if gateway is None else IPv4Address(gateway),
+                    route.get_attr("RTA_OIF"),
+                    route.get_attr("RTA_PRIORITY") or 0,
+                )
+            )
+        return found
+
+    async def ports(self) -> dict[str, Port]:
+        """The router's interfaces that are wired."""
+
+        def work(netlink: IPRoute) -> dict[str, Port]:
+            return {
+                self._ios[link.get_attr("IFLA_IFNAME")]: Port(
+                    mac=link.get_attr("IFLA_ADDRESS"),
+                    carrier=bool(link["flags"] & IFF_LOWER_UP),
+                    mtu=link.get_attr("IFLA_MTU"),
+                )
+                for link in netlink.get_links()
+                if link.get_attr("IFLA_IFNAME") in self._ios
+            }
+
+        return await self._request(work)
+
+    async def routes(self) -> list[RouteEntry]:
+        """The kernel's table."""
+
+        def work(netlink: IPRoute) -> list[RouteEntry]:
+            names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
+            found = []
+            for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
+                prefix = IPv4Network(f"{route.get_attr('RTA_DST') or '0.0.0.0'}/{route['dst_len']}")
+                gateway = route.get_attr("RTA_GATEWAY")
+                found.append(
+                    RouteEntry(
+                        prefix=prefix,
+                        source="connected" if route["proto"] == RTPROT_KERNEL else "static",
+                        next_hop=None if gateway is None else IPv4Address(gateway),
+                        interface=names.get(route.get_attr("RTA_OIF")),
+                        distance=route.get_attr("RTA_PRIORITY") or 1,
+                    )
+                )
+            return found
+
+        return await self._request(work)
+
+    async def neighbours(self) -> list[Neighbour]:
+        """The ARP table."""
+
+        def work(netlink: IPRoute) -> list[Neighbour]:
+            names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
+            found = []
+            for entry in netlink.get_neighbours(family=socket.AF_INET):
+                mac, name = entry.get_attr("NDA_LLADDR"), names.get(entry["ifindex"])
+                if mac is None or name is None or not entry["state"] & NUD_VALID:
+                    continue
+                info = entry.get_attr("NDA_CACHEINFO") or {}
+                age = int(info.get("ndm_updated", 0)) // HZ // 60
+                found.append(Neighbour(IPv4Address(entry.get_attr("NDA_DST")), mac, name, age))
+            return found
+
+        return await self._request(work)
+
+    async def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        """Send echo requests one after the other; yield each outcome."""
+        connection = await self._thread.run(self._netns, lambda: _icmp_socket(options))
+        try:
+            identifier = random.randrange(1 << 16)
+            for sequence in range(options.count):
+                yield await _echo(connection, options, identifier, sequence & 0xFFFF)
+        finally:
+            connection.close()
+
+
+def _icmp_socket(options: PingOptions) -> socket.socket:
+    connection = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    try:
+        connection.setblocking(False)
+        discovery = IP_PMTUDISC_DO if options.dont_fragment else IP_PMTUDISC_DONT
+        connection.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, discovery)
+        connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, options.tos)
+        if options.source is not None:
+            connection.bind((str(options.source), 0))
+    except OSError as error:
+        connection.close()
+        raise KernelRefusedError(f"ping: {error.strerror}") from error
+    return connection
+
+
+async def _echo(connection: socket.socket, options: PingOptions, identifier: int, sequence: int) -> PingOutcome:
+    loop = asyncio.get_running_loop()
+    # IOS fills its pings with 0xABCD.
+    size = options.size - IP_HEADER - ICMP_HEADER
+    payload = (b"\xab\xcd" * (size // 2 + 1))[:size]
+    packet = struct.pack(">BBHHH", ICMP_ECHO, 0, 0, identifier, sequence) + payload
+    packet = packet[:2] + struct.pack(">H", checksum(packet)) + packet[4:]
+    started = time.perf_counter()
+    try:
+        await loop.sock_sendto(connection, packet, (str(options.address), 0))
+    except OSError as error:
+        if error.errno == errno.EMSGSIZE:
+            return "unreachable"
+        # No route: IOS sends nothing and waits out its timeout.
+        await asyncio.sleep(options.timeout_s)
+        return "timeout"
+    try:
+        async with asyncio.timeout(options.timeout_s):
+            while True:
+                received, _ = await loop.sock_recvfrom(connection, 1 << 16)
+                arrived = time.perf_counter()
+                icmp = received[(received[0] & 0xF) * 4 :]
+                if len(icmp) < ICMP_HEADER:
+                    continue
+                if icmp[0] == ICMP_ECHO_REPLY and icmp[4:8] == packet[4:8]:
+                    return arrived - started
+                if icmp[0] == ICMP_UNREACHABLE and packet[4:8] in icmp[ICMP_HEADER + IP_HEADER :]:
+                    return "unreachable"
+    except TimeoutError:
+        return "timeout"
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+InstallableRoute = tuple[IPv4Network, IPv4Address | None, str | None, int]
+"""Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+
+
+def installable_routes(device: Device) -> list[InstallableRoute]:
+    """The static routes that can stand in the table.
+
+    A next hop that is reached through another static route is replaced by that route's next hop, as IOS resolves it.
+    """
+    connected = [
+        address.network
+        for interface in device.interfaces.values()
+        if not interface.shutdown
+        for address in (interface.address, *interface.secondary_addresses)
+        if address is not None
+    ]
+
+    def resolve(next_hop: IPv4Address, seen: frozenset[IPv4Address]) -> IPv4Address | None:
+        if any(next_hop in network for network in connected):
+            return next_hop
+        via = [r for r in device.routes if r.next_hop is not None and next_hop in r.prefix and r.next_hop not in seen]
+        via.sort(key=lambda route: -route.prefix.prefixlen)
+        for route in via:
+            assert route.next_hop is not None
+            found = resolve(route.next_hop, seen | {route.next_hop})
+            if found is not None:
+                return found
+        return None
+
+    found: list[InstallableRoute] = []
+    for route in device.routes:
+        distance = 1 if route.distance is None else route.distance
+        if route.next_hop is None:
+            if route.interface is not None and not device.interfaces[route.interface].shutdown:
+                found.append((route.prefix, None, route.interface, distance))
+            continue
+        gateway = resolve(route.next_hop, frozenset({route.next_hop}))
+        if gateway is not None:
+            found.append((route.prefix, gateway, None, distance))
+    return found
