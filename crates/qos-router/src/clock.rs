@@ -1,0 +1,99 @@
+//! The daemon's clock.
+//!
+//! Event time starts as the wall clock and then runs with `CLOCK_MONOTONIC`, so that a step of the wall clock cannot move it.
+//! The kernel stamps received frames with the wall clock; [`Clock`] follows the offset between the two and converts.
+
+use qos_core::Time;
+
+/// Two readings around a third that are further apart than this were interrupted: the offset is not taken from them.
+const READING_NS: u64 = 2_000;
+
+/// Nanoseconds of one of the kernel's clocks.
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is a valid place for the result; the two clocks that we ask for always exist on Linux.
+    unsafe { libc::clock_gettime(clock, &mut ts) };
+    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+}
+
+/// Event time, and how the kernel's receive stamps relate to it.
+#[derive(Debug)]
+pub struct Clock {
+    /// Event time minus monotonic time: constant.
+    base: u64,
+    /// Wall clock minus monotonic time: follows steps and slewing of the wall clock.
+    wall: u64,
+}
+
+impl Clock {
+    /// Starts event time at the wall clock.
+    pub fn new() -> Self {
+        let offset = (0..100)
+            .map(|_| Self::reading())
+            .min_by_key(|&(width, _, _)| width)
+            .map_or(0, |(_, offset, _)| offset);
+        Self { base: offset, wall: offset }
+    }
+
+    /// Duration of the reading, wall clock minus monotonic time, monotonic time.
+    fn reading() -> (u64, u64, u64) {
+        let before = read(libc::CLOCK_MONOTONIC);
+        let wall = read(libc::CLOCK_REALTIME);
+        let after = read(libc::CLOCK_MONOTONIC);
+        let width = after - before;
+        (width, wall.saturating_sub(before + width / 2), after)
+    }
+
+    /// Event time now.
+    pub fn now(&self) -> Time {
+        Time(read(libc::CLOCK_MONOTONIC) + self.base)
+    }
+
+    /// Event time now; follows the wall clock for the conversion of stamps.
+    pub fn tick(&mut self) -> Time {
+        let (width, offset, now) = Self::reading();
+        if width < READING_NS {
+            self.wall = offset;
+        }
+        Time(now + self.base)
+    }
+
+    /// Event time of a wall-clock stamp, at most `limit`: a stamp from before a step backwards would lie in the future.
+    pub fn event(&self, stamp: u64, limit: Time) -> Time {
+        Time((stamp + self.base).saturating_sub(self.wall)).min(limit)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_taken_now_lies_between_two_readings() {
+        let mut clock = Clock::new();
+        let before = clock.tick();
+        let stamp = read(libc::CLOCK_REALTIME);
+        let after = clock.now();
+        let event = clock.event(stamp, Time(u64::MAX));
+        assert!(event.0 + READING_NS >= before.0, "{event} {before}");
+        assert!(event.0 <= after.0 + READING_NS, "{event} {after}");
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_does_not_move_event_time() {
+        let mut clock = Clock { base: 1_000, wall: 1_000 };
+        assert_eq!(clock.event(5_000, Time(u64::MAX)), Time(5_000));
+        clock.wall += 1_000_000;
+        assert_eq!(clock.event(1_005_000, Time(u64::MAX)), Time(5_000));
+        // A stamp of before the step, converted after it, is old rather than negative.
+        assert_eq!(clock.event(5_000, Time(u64::MAX)), Time(0));
+        clock.wall = 0;
+        assert_eq!(clock.event(5_000, Time(5_500)), Time(5_500));
+    }
+}

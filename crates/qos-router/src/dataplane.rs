@@ -1,0 +1,524 @@
+//! Frames between the ports' interfaces and the engine, in event time.
+//!
+//! A round ([`Dataplane::round`]) takes what has arrived and lets the engine catch up with the clock. After a stall it catches up in small
+//! steps of event time: frames that leave the input side go to the kernel and come back before the engine settles what happened later,
+//! so that policers, queues and shapers see what they would have seen on time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use qos_core::config::Framing;
+use qos_core::counters::Resolved;
+use qos_core::packet::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::{ConfigError, Counters, Departure, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
+
+use crate::clock::Clock;
+use crate::frame::TransitKeys;
+use crate::health::{Health, Lateness};
+use crate::ledger::{Ledger, Transit};
+use crate::netdev;
+use crate::pool::{Frame, Pool};
+use crate::ring::{Ring, BATCH};
+
+/// Event time that the engine may pass over in one step while it catches up. Within a step, queueing decisions may be taken before
+/// frames that came a little earlier have returned from the kernel.
+const STEP_NS: u64 = 100_000;
+/// Frames taken from one link in one round, so that the others have their turn.
+const TAKEN_PER_ROUND: usize = 256;
+/// Frames of the router's own that may wait for the engine to catch up with their time.
+const OWN_WAITING: usize = 4096;
+/// Frames that may be in transit through the kernel.
+const IN_TRANSIT: usize = 16_384;
+/// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
+const TRANSIT_NS: u64 = 1_000_000_000;
+/// Slots of the ring on the router's side: a batch of forwarded frames is taken out right after it was put in, so this is for the router's own.
+const INSIDE_SLOTS: usize = 1024;
+/// Bounds of the slots of a ring on a link.
+const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
+/// Shortest frame on an Ethernet link with all its overhead, bytes.
+const SHORTEST_ON_WIRE: u64 = 84;
+
+/// A frame in the engine.
+#[derive(Debug)]
+struct Held {
+    frame: Frame,
+    /// Markings as they are in the bytes.
+    dscp: u8,
+    cos: u8,
+}
+
+/// A frame on its way to an interface.
+#[derive(Debug)]
+struct Sending {
+    time: Time,
+    frame: Frame,
+}
+
+/// A frame that came from the router's side.
+#[derive(Debug)]
+struct Arrival {
+    event: Time,
+    descriptor: Descriptor,
+    held: Held,
+}
+
+/// One of the two Linux interfaces of a port.
+#[derive(Debug)]
+struct Interface {
+    name: String,
+    ring: Ring,
+    sending: Vec<Sending>,
+    /// Drop counters of the interface when the health counters were last cleared.
+    drops_before: netdev::Drops,
+}
+
+#[derive(Debug)]
+struct Port {
+    id: PortId,
+    framing: Framing,
+    inside: Interface,
+    wire: Interface,
+    /// Frames of the router's own with stamps that the engine has not reached yet.
+    own: VecDeque<Arrival>,
+}
+
+/// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
+#[derive(Debug, Default)]
+struct Counts {
+    received: u64,
+    transmitted: u64,
+    malformed: u64,
+    unsent: u64,
+    /// Ring overflows before the last clearing.
+    lost_before: u64,
+}
+
+/// All ports and the engine.
+pub struct Dataplane {
+    /// Event time.
+    clock: Clock,
+    engine: Engine<Held>,
+    ports: Vec<Port>,
+    pool: Pool,
+    keys: TransitKeys,
+    ledger: Ledger,
+    lateness: Lateness,
+    counts: Counts,
+    /// Time that the engine has reached.
+    reached: Time,
+    // Kept between rounds for their memory.
+    outputs: Vec<Output<Held>>,
+    inward: Vec<Departure<Held>>,
+    arrivals: Vec<Arrival>,
+}
+
+/// Why the data plane cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An interface is missing.
+    #[error("interface {name:?} ({place}) does not exist in this network namespace, which has {existing}; create it or correct the ports file")]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Where it is named in the ports file.
+        place: String,
+        /// Those that exist.
+        existing: String,
+    },
+    /// A socket cannot be opened.
+    #[error("interface {name:?} ({place}): {source}")]
+    Socket {
+        /// Name of the interface.
+        name: String,
+        /// Where it is named in the ports file.
+        place: String,
+        /// The system's reason, with what was being done.
+        source: io::Error,
+    },
+    /// The engine refuses the wiring.
+    #[error("ports file: {0}")]
+    Wiring(#[from] qos_core::ConfigError),
+}
+
+impl Interface {
+    fn open(name: &str, place: &str, slots: usize) -> Result<Self, StartError> {
+        let (name, place) = (name.to_owned(), place.to_owned());
+        let Some(index) = netdev::index(&name) else {
+            let existing = netdev::names().join(", ");
+            return Err(StartError::Missing { name, place, existing });
+        };
+        match Ring::open(index, slots) {
+            Ok(ring) => {
+                let drops_before = netdev::Drops { name: name.clone(), received: 0, sent: 0 };
+                Ok(Self { name, ring, sending: Vec::new(), drops_before })
+            }
+            Err(source) => Err(StartError::Socket { name, place, source }),
+        }
+    }
+
+    /// Sends what waits, in order, and calls `batch` after each system call with the frames that the kernel took.
+    /// Returns how many it would not take.
+    fn flush(&mut self, pool: &mut Pool, mut batch: impl FnMut(&[Sending])) -> u64 {
+        let mut refused = 0;
+        let mut rest = &self.sending[..];
+        while !rest.is_empty() {
+            let count = self.ring.send(rest.iter().map(|s| pool.get(&s.frame)));
+            batch(&rest[..count]);
+            rest = &rest[count..];
+            // The kernel stops at a frame that it refuses: go on behind it, unless the whole batch was taken.
+            if count < BATCH && !rest.is_empty() {
+                refused += 1;
+                rest = &rest[1..];
+            }
+        }
+        for sending in self.sending.drain(..) {
+            pool.free(sending.frame);
+        }
+        refused
+    }
+}
+
+impl Port {
+    fn open(engine: &Engine<Held>, id: PortId, name: &str, wiring: &PortsConfig, ring_ns: u64) -> Result<Self, StartError> {
+        let config = &wiring.ports[name];
+        let frames = u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
+        let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
+        Ok(Self {
+            id,
+            framing: engine.framing(id),
+            inside: Interface::open(&config.inside, &format!("ports.{name}.inside"), INSIDE_SLOTS)?,
+            wire: Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize)?,
+            own: VecDeque::new(),
+        })
+    }
+
+    fn interfaces(&self) -> [&Interface; 2] {
+        [&self.inside, &self.wire]
+    }
+}
+
+impl Dataplane {
+    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds.
+    ///
+    /// # Errors
+    /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
+    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64) -> Result<Self, StartError> {
+        let clock = Clock::new();
+        let now = clock.now();
+        let engine = Engine::new(wiring, now)?;
+        let ports = engine
+            .ports()
+            .map(|(id, name)| Port::open(&engine, id, name, wiring, ring_ns))
+            .collect::<Result<_, _>>()?;
+        let mut plane = Self {
+            clock,
+            engine,
+            ports,
+            pool: Pool::default(),
+            keys: TransitKeys::default(),
+            ledger: Ledger::new(IN_TRANSIT, TRANSIT_NS),
+            lateness: Lateness::new(budget_ns),
+            counts: Counts::default(),
+            reached: now,
+            outputs: Vec::new(),
+            inward: Vec::new(),
+            arrivals: Vec::new(),
+        };
+        plane.mark_drops();
+        Ok(plane)
+    }
+
+    /// Descriptors of the sockets: each can be read while frames wait.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.ports.iter().flat_map(Port::interfaces).map(|i| i.ring.as_raw_fd())
+    }
+
+    /// True when a frame waits in a ring.
+    pub fn ready(&self) -> bool {
+        self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
+    }
+
+    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor was reported.
+    pub fn take_errors(&self) {
+        for interface in self.ports.iter().flat_map(Port::interfaces) {
+            if interface.ring.ready() {
+                continue;
+            }
+            if let Some(error) = interface.ring.take_error() {
+                eprintln!("qos-router: interface {}: {error}", interface.name);
+            }
+        }
+    }
+
+    /// Event time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// When the next round is due, if nothing arrives before.
+    pub fn deadline(&self) -> Option<Time> {
+        let own = self.ports.iter().filter_map(|p| p.own.front()).map(|a| a.event);
+        own.chain(self.engine.next_deadline()).min()
+    }
+
+    /// Takes what has arrived, catches up with the clock and sends what is due.
+    pub fn round(&mut self) {
+        let now = self.clock.tick();
+        let horizon = self.take_from_links(now).max(self.reached);
+        loop {
+            let next = self.deadline().unwrap_or(horizon).max(self.reached);
+            let step = Time(next.0 + STEP_NS).min(horizon);
+            self.advance(step);
+            if step == horizon {
+                break;
+            }
+        }
+        for port in 0..self.ports.len() {
+            self.flush_wire(port);
+        }
+    }
+
+    /// Gives the engine what waits on the links. Returns up to when all that arrived has been taken.
+    fn take_from_links(&mut self, now: Time) -> Time {
+        let mut horizon = now;
+        for port in &mut self.ports {
+            let mut last = now;
+            for _ in 0..TAKEN_PER_ROUND {
+                let taken = port.wire.ring.take(|stamp, bytes| {
+                    last = self.clock.event(stamp, now);
+                    let descriptor = parse(bytes, port.framing);
+                    let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                    self.engine.receive(last, port.id, descriptor, held);
+                });
+                match taken {
+                    None => break,
+                    Some(Ok(())) => self.counts.received += 1,
+                    Some(Err(_)) => self.counts.malformed += 1,
+                }
+            }
+            if port.wire.ring.ready() {
+                horizon = horizon.min(last);
+            }
+        }
+        horizon
+    }
+
+    /// Lets the engine reach `time`, with everything that passes through the kernel until then.
+    fn advance(&mut self, time: Time) {
+        self.reached = time;
+        loop {
+            self.engine.poll(time, &mut self.outputs);
+            self.dispatch();
+            if !self.take_from_inside(time) {
+                break;
+            }
+        }
+    }
+
+    /// Sorts what came out of the engine: to the kernel at once, to the links when a batch is full or the round ends.
+    fn dispatch(&mut self) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Dropped(dropped) => self.pool.free(dropped.payload.frame),
+                Output::Departure(departure) => {
+                    self.mark(&departure);
+                    match departure.side {
+                        Side::Inside => self.inward.push(departure),
+                        Side::Wire => {
+                            let port = usize::from(departure.port.0);
+                            let sending = &mut self.ports[port].wire.sending;
+                            sending.push(Sending { time: departure.time, frame: departure.payload.frame });
+                            if sending.len() == BATCH {
+                                self.flush_wire(port);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.outputs = outputs;
+        if !self.inward.is_empty() {
+            self.send_inside();
+        }
+    }
+
+    /// Writes the engine's markings into the bytes.
+    fn mark(&mut self, departure: &Departure<Held>) {
+        let (held, descriptor) = (&departure.payload, &departure.descriptor);
+        if descriptor.dscp != held.dscp {
+            rewrite_dscp(self.pool.get_mut(&held.frame), descriptor.dscp);
+        }
+        if descriptor.cos != held.cos {
+            rewrite_cos(self.pool.get_mut(&held.frame), descriptor.cos);
+        }
+    }
+
+    /// Hands frames from the links to the kernel, in the order of their event times over all ports.
+    fn send_inside(&mut self) {
+        self.inward.sort_by_key(|d| d.time);
+        let now = self.clock.now();
+        for departure in self.inward.drain(..) {
+            let Departure { time, port, descriptor, payload, .. } = departure;
+            if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
+                let transit = Transit { event: time, input: port, qos_group: descriptor.qos_group };
+                self.ledger.insert(now.0, key, transit);
+            }
+            let sending = Sending { time, frame: payload.frame };
+            self.ports[usize::from(port.0)].inside.sending.push(sending);
+        }
+        for port in &mut self.ports {
+            self.counts.unsent += port.inside.flush(&mut self.pool, |_| {});
+        }
+    }
+
+    /// Gives the engine what the router's own IP stack has sent by `time`, in the order of event time. True if there was any.
+    fn take_from_inside(&mut self, time: Time) -> bool {
+        let mut any = false;
+        for port in &mut self.ports {
+            while port.own.front().is_some_and(|a| a.event <= time) {
+                self.arrivals.extend(port.own.pop_front());
+            }
+            if port.own.len() < OWN_WAITING && port.inside.ring.ready() {
+                let now = self.clock.now();
+                let mut limit = INSIDE_SLOTS;
+                while limit > 0 {
+                    limit -= 1;
+                    let taken = port.inside.ring.take(|stamp, bytes| {
+                        let mut descriptor = parse(bytes, port.framing);
+                        let transit = self.keys.key(bytes).and_then(|key| self.ledger.take(now.0, key));
+                        let event = match transit {
+                            Some(transit) => {
+                                descriptor.qos_group = transit.qos_group;
+                                descriptor.input_port = Some(transit.input);
+                                transit.event
+                            }
+                            None => self.clock.event(stamp, now),
+                        };
+                        let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                        Arrival { event, descriptor, held }
+                    });
+                    match taken {
+                        None => break,
+                        Some(Err(_)) => self.counts.malformed += 1,
+                        Some(Ok(arrival)) if arrival.event <= time => self.arrivals.push(arrival),
+                        Some(Ok(arrival)) => port.own.push_back(arrival),
+                    }
+                }
+            }
+            any |= !self.arrivals.is_empty();
+            self.arrivals.sort_by_key(|a| a.event);
+            for Arrival { event, descriptor, held } in self.arrivals.drain(..) {
+                self.engine.transmit(event, port.id, descriptor, held);
+            }
+        }
+        any
+    }
+
+    /// Sends what is due on a link, and records how late it was.
+    fn flush_wire(&mut self, port: usize) {
+        let wire = &mut self.ports[port].wire;
+        if wire.sending.is_empty() {
+            return;
+        }
+        let (clock, lateness, counts) = (&self.clock, &mut self.lateness, &mut self.counts);
+        let mut before = clock.now();
+        counts.unsent += wire.flush(&mut self.pool, |batch| {
+            // The frames of a batch leave one by one while the call lasts: take them as evenly spaced.
+            let after = clock.now();
+            let each = after.since(before).0 / batch.len().max(1) as u64;
+            for (number, sending) in (1..).zip(batch) {
+                let left = Time(before.0 + each * number);
+                lateness.record(left.since(sending.time).0);
+            }
+            counts.transmitted += batch.len() as u64;
+            before = after;
+        });
+    }
+
+    /// Puts a complete configuration in force, or nothing.
+    ///
+    /// # Errors
+    /// Those of [`Engine::configure`].
+    pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
+        self.engine.configure(self.clock.now(), config)
+    }
+
+    /// What the engine counted, of one port or all.
+    pub fn counters(&mut self, port: Option<PortId>) -> Counters {
+        self.engine.counters(self.clock.now(), port)
+    }
+
+    /// Zeroes the counters of one port, or of all and the health.
+    pub fn clear(&mut self, port: Option<PortId>) {
+        self.engine.clear(self.clock.now(), port);
+        if port.is_none() {
+            self.clear_health();
+        }
+    }
+
+    /// The configured policy-maps with every default filled in.
+    pub fn resolve(&self) -> Resolved {
+        self.engine.resolve()
+    }
+
+    /// The port of that IOS name.
+    pub fn port(&self, name: &str) -> Option<PortId> {
+        self.engine.port(name)
+    }
+
+    /// IOS names of the ports.
+    pub fn port_names(&self) -> impl Iterator<Item = &str> {
+        self.engine.ports().map(|(_, name)| name)
+    }
+
+    /// How the daemon is doing.
+    pub fn health(&mut self) -> Health {
+        let (received, sent) = self.drops();
+        Health {
+            received: self.counts.received,
+            transmitted: self.counts.transmitted,
+            lost_input: self.lost() - self.counts.lost_before + received,
+            malformed: self.counts.malformed,
+            unsent: self.counts.unsent + sent,
+            lateness_ns: self.lateness.quantiles(),
+            late_over_budget: self.lateness.over_budget(),
+            budget_ns: self.lateness.budget_ns(),
+        }
+    }
+
+    /// Starts the health's counters again.
+    fn clear_health(&mut self) {
+        self.counts = Counts { lost_before: self.lost(), ..Counts::default() };
+        self.lateness.clear();
+        self.mark_drops();
+    }
+
+    /// Ring overflows since the start.
+    fn lost(&mut self) -> u64 {
+        self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]).map(|i| i.ring.lost()).sum()
+    }
+
+    /// Frames to us and from us that the kernel dropped in its backlog since the last clearing.
+    fn drops(&self) -> (u64, u64) {
+        let now = netdev::read().unwrap_or_default();
+        let mut sums = (0, 0);
+        for interface in self.ports.iter().flat_map(Port::interfaces) {
+            if let Some(drops) = now.iter().find(|d| d.name == interface.name) {
+                sums.0 += drops.received.saturating_sub(interface.drops_before.received);
+                sums.1 += drops.sent.saturating_sub(interface.drops_before.sent);
+            }
+        }
+        sums
+    }
+
+    fn mark_drops(&mut self) {
+        let now = netdev::read().unwrap_or_default();
+        for interface in self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]) {
+            if let Some(drops) = now.iter().find(|d| d.name == interface.name) {
+                interface.drops_before = drops.clone();
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The few things the daemon itself looks at in a frame. Any bytes are safe input.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Longest frame that the daemon passes: 1500 bytes of packet, 14 of Ethernet header and two VLAN tags (the FCS is never seen).
+pub const LONGEST: usize = 1522;
+/// Shortest frame with an Ethernet header.
+pub const SHORTEST: usize = 14;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const ETHERTYPE_VLAN: u16 = 0x8100;
+const ETHERTYPE_QINQ: u16 = 0x88a8;
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+
+/// How much of the packet above the IP header goes into a transit key: enough for TCP's and UDP's headers and the
+/// sequence numbers that traffic generators put first in their payload.
+const KEY_PAYLOAD: usize = 48;
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// The IP packet in a frame.
+enum Ip<'a> {
+    V4 { header: &'a [u8], payload: &'a [u8] },
+    V6 { header: &'a [u8], payload: &'a [u8] },
+}
+
+/// Offset of the layer-3 header and its EtherType, past at most two VLAN tags.
+fn layer3(frame: &[u8]) -> Option<(usize, u16)> {
+    let mut at = 12;
+    for _ in 0..3 {
+        let ethertype = u16_at(frame, at)?;
+        at += 2;
+        if ethertype != ETHERTYPE_VLAN && ethertype != ETHERTYPE_QINQ {
+            return Some((at, ethertype));
+        }
+        at += 2;
+    }
+    None
+}
+
+fn ip(frame: &[u8]) -> Option<Ip<'_>> {
+    let (at, ethertype) = layer3(frame)?;
+    let packet = frame.get(at..)?;
+    match ethertype {
+        ETHERTYPE_IPV4 => {
+            let first = *packet.first()?;
+            let header_length = usize::from(first & 0x0f) * 4;
+            let total = usize::from(u16_at(packet, 2)?);
+            if first >> 4 != 4 || header_length < 20 || total < header_length {
+                return None;
+            }
+            Some(Ip::V4 {
+                header: packet.get(..header_length)?,
+                payload: packet.get(header_length..total)?,
+            })
+        }
+        ETHERTYPE_IPV6 => {
+            if packet.first()? >> 4 != 6 {
+                return None;
+            }
+            let total = 40 + usize::from(u16_at(packet, 4)?);
+            Some(Ip::V6 {
+                header: packet.get(..40)?,
+                payload: packet.get(40..total)?,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Makes the keys under which the transit ledger knows packets.
+///
+/// The hash is keyed at random, so that nobody can send packets that all fall into one bucket.
+#[derive(Debug, Default)]
+pub struct TransitKeys {
+    hash: RandomState,
+}
+
+impl TransitKeys {
+    /// The key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4 identification or IPv6
+    /// flow label, addresses, protocol and the first bytes above the IP header. `None` for anything but a whole IP packet.
+    pub fn key(&self, frame: &[u8]) -> Option<u64> {
+        let mut fields = [0u8; 40 + KEY_PAYLOAD];
+        let payload = match ip(frame)? {
+            Ip::V4 { header, payload } => {
+                fields[..2].copy_from_slice(&header[4..6]);
+                fields[2] = header[9];
+                fields[3] = 4;
+                fields[4..12].copy_from_slice(&header[12..20]);
+                payload
+            }
+            Ip::V6 { header, payload } => {
+                fields[0] = header[1] & 0x0f;
+                fields[1..3].copy_from_slice(&header[2..4]);
+                fields[3] = 6;
+                fields[4] = header[6];
+                fields[8..40].copy_from_slice(&header[8..40]);
+                payload
+            }
+        };
+        let taken = payload.len().min(KEY_PAYLOAD);
+        fields[40..40 + taken].copy_from_slice(&payload[..taken]);
+        Some(self.hash.hash_one(fields))
+    }
+}
+
+/// Completes a TCP or UDP checksum that the sending kernel left to the hardware, where only the sum of the
+/// pseudo-header has been filled in. False where the frame holds no such checksum.
+pub fn complete_checksum(frame: &mut [u8]) -> bool {
+    let Some((at, field)) = (match ip(frame) {
+        // A fragment's checksum covers bytes that are not here; kernels never leave those undone.
+        Some(Ip::V4 { header, payload }) if header[6] & 0x3f == 0 && header[7] == 0 => {
+            checksum_field(header[9], payload).map(|f| (offset(frame, payload), f))
+        }
+        Some(Ip::V6 { header, payload }) => checksum_field(header[6], payload).map(|f| (offset(frame, payload), f)),
+        _ => None,
+    }) else {
+        return false;
+    };
+    let (start, end) = at;
+    let mut sum: u32 = 0;
+    for pair in frame[start..end].chunks(2) {
+        sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Zero means "no checksum" in UDP and never hurts in TCP's arithmetic as all ones (RFC 768).
+    let value = match !(sum as u16) {
+        0 => 0xffff,
+        other => other,
+    };
+    frame[start + field..start + field + 2].copy_from_slice(&value.to_be_bytes());
+    true
+}
+
+fn checksum_field(protocol: u8, payload: &[u8]) -> Option<usize> {
+    let (field, header) = match protocol {
+        PROTOCOL_TCP => (16, 20),
+        PROTOCOL_UDP => (6, 8),
+        _ => return None,
+    };
+    (payload.len() >= header).then_some(field)
+}
+
+/// Where `part`, a sub-slice of `whole`, starts and ends in it.
+fn offset(whole: &[u8], part: &[u8]) -> (usize, usize) {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    (start, start + part.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An Ethernet frame with an IPv4 UDP packet.
+    fn udp(id: u16, ttl: u8, tos: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0u8; 12];
+        frame.extend([0x08, 0x00]);
+        let total = (28 + payload.len()) as u16;
+        frame.extend([0x45, tos]);
+        frame.extend(total.to_be_bytes());
+        frame.extend(id.to_be_bytes());
+        frame.extend([0, 0, ttl, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x13, 0x88, 0x13, 0x89]);
+        frame.extend(((8 + payload.len()) as u16).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(payload);
+        frame
+    }
+
+    #[test]
+    fn forwarding_and_marking_leave_the_key_alone() {
+        let keys = TransitKeys::default();
+        let mut before = udp(7, 64, 0, b"payload");
+        let key = keys.key(&before).unwrap();
+        let mut after = udp(7, 63, 184, b"payload");
+        after[..12].copy_from_slice(&[9; 12]);
+        after[24..26].copy_from_slice(&[0xab, 0xcd]);
+        assert_eq!(keys.key(&after), Some(key));
+        // The padding of a short frame is not part of the packet.
+        before.extend([0; 20]);
+        assert_eq!(keys.key(&before), Some(key));
+    }
+
+    #[test]
+    fn other_packets_have_other_keys() {
+        let keys = TransitKeys::default();
+        let key = keys.key(&udp(7, 64, 0, b"payload"));
+        assert_ne!(keys.key(&udp(8, 64, 0, b"payload")), key);
+        assert_ne!(keys.key(&udp(7, 64, 0, b"Payload")), key);
+    }
+
+    #[test]
+    fn a_tagged_packet_has_the_key_of_the_untagged_one() {
+        let keys = TransitKeys::default();
+        let plain = udp(7, 64, 0, b"payload");
+        let mut tagged = plain[..12].to_vec();
+        tagged.extend([0x81, 0x00, 0xa0, 0x0a]);
+        tagged.extend(&plain[12..]);
+        assert_eq!(keys.key(&tagged), keys.key(&plain));
+    }
+
+    #[test]
+    fn a_partial_checksum_is_completed() {
+        let mut frame = udp(7, 64, 0, b"odd");
+        // Pseudo-header: addresses, protocol, length.
+        let sum: u32 = [0x0a00, 0x0001, 0x0a00, 0x0002, 17, 11].iter().sum();
+        frame[40..42].copy_from_slice(&(sum as u16).to_be_bytes());
+        assert!(complete_checksum(&mut frame));
+        // A receiver adds everything up, checksum included, and must get all ones (RFC 1071).
+        let mut total = sum;
+        for pair in frame[34..].chunks(2) {
+            total += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+        }
+        while total > 0xffff {
+            total = (total & 0xffff) + (total >> 16);
+        }
+        assert_eq!(total, 0xffff);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            let keys = TransitKeys::default();
+            let _ = keys.key(&bytes);
+            let _ = complete_checksum(&mut bytes);
+        }
+
+        #[test]
+        fn any_damage_to_a_packet_is_survived(at in 0usize..49, byte in any::<u8>(), cut in 0usize..49) {
+            let mut frame = udp(7, 64, 0, b"payload");
+            frame[at] = byte;
+            frame.truncate(cut);
+            let _ = TransitKeys::default().key(&frame);
+            let _ = complete_checksum(&mut frame);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What the daemon says about itself: frames passed and lost, and how late frames left.
+
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Longest lateness told apart, in nanoseconds; longer ones count as this long.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The `health` reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Health {
+    /// Frames taken from the links.
+    pub received: u64,
+    /// Frames put onto the links.
+    pub transmitted: u64,
+    /// Frames on their way to the daemon that the kernel dropped because it was too slow (receive ring or backlog full).
+    pub lost_input: u64,
+    /// Frames that cannot be passed: shorter than an Ethernet header, too long, or with a checksum that cannot be completed.
+    pub malformed: u64,
+    /// Frames that the kernel would not take from the daemon (interface down, buffer or backlog full).
+    pub unsent: u64,
+    /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
+    pub lateness_ns: LatenessNs,
+    /// Departures that were later than the budget.
+    pub late_over_budget: u64,
+    /// The budget in nanoseconds.
+    pub budget_ns: u64,
+}
+
+/// Quantiles of lateness in nanoseconds, to three digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LatenessNs {
+    /// The greatest.
+    pub max: u64,
+    /// The median.
+    pub p50: u64,
+    /// 99 of 100 are at most this.
+    pub p99: u64,
+    /// 999 of 1000 are at most this.
+    pub p999: u64,
+    /// Departures measured.
+    pub count: u64,
+}
+
+/// A histogram of lateness with three significant digits.
+#[derive(Debug)]
+pub struct Lateness {
+    histogram: Histogram<u64>,
+    budget_ns: u64,
+    over_budget: u64,
+}
+
+impl Lateness {
+    /// An empty histogram; departures later than `budget_ns` are counted apart.
+    pub fn new(budget_ns: u64) -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants that fit");
+        Self { histogram, budget_ns, over_budget: 0 }
+    }
+
+    /// Records one departure that was `ns` late.
+    pub fn record(&mut self, ns: u64) {
+        self.histogram.saturating_record(ns);
+        self.over_budget += u64::from(ns > self.budget_ns);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        self.over_budget = 0;
+    }
+
+    /// The quantiles.
+    pub fn quantiles(&self) -> LatenessNs {
+        let at = |q| self.histogram.value_at_quantile(q);
+        LatenessNs {
+            max: self.histogram.max(),
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            count: self.histogram.len(),
+        }
+    }
+
+    /// Departures that were later than the budget.
+    pub fn over_budget(&self) -> u64 {
+        self.over_budget
+    }
+
+    /// The budget in nanoseconds.
+    pub fn budget_ns(&self) -> u64 {
+        self.budget_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_one_to_a_thousand() {
+        let mut lateness = Lateness::new(990);
+        (1..=1000).for_each(|ns| lateness.record(ns));
+        let LatenessNs { max, p50, p99, p999, count } = lateness.quantiles();
+        assert_eq!((max, p50, p99, p999, count), (1000, 500, 990, 999, 1000));
+        assert_eq!(lateness.over_budget(), 10);
+        lateness.clear();
+        assert_eq!((lateness.quantiles().max, lateness.over_budget()), (0, 0));
+    }
+
+    #[test]
+    fn an_hour_and_more_is_survived() {
+        let mut lateness = Lateness::new(0);
+        lateness.record(u64::MAX);
+        assert_eq!(lateness.quantiles().count, 1);
+    }
+}

@@ -1,0 +1,233 @@
+//! The transit ledger: lets a frame keep its event time while the kernel forwards it.
+//!
+//! A frame that the input side hands to the kernel comes back out of another port's inside interface a little later,
+//! with a newer stamp that contains the daemon's and the kernel's own delays. The ledger remembers what was handed over
+//! under a key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical packets) are
+//! matched first in, first out. Entries that are not asked for (packets for the router itself, or that it dropped) expire, and the
+//! oldest makes room when the ledger is full; a frame that is not found keeps the kernel's stamp.
+
+use qos_core::{PortId, Time};
+
+/// What is remembered of a frame in transit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transit {
+    /// Event time at which the frame left the input side.
+    pub event: Time,
+    /// Port through which the frame came in.
+    pub input: PortId,
+    /// QoS group that an input policy has set.
+    pub qos_group: u16,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    key: u64,
+    /// Real time at which the entry was made, for its expiry.
+    made: u64,
+    transit: Transit,
+    /// Sequence number of the next younger entry in the bucket, or `NONE`.
+    next: u64,
+    taken: bool,
+}
+
+const NONE: u64 = u64::MAX;
+
+/// A bounded multi-map from key to [`Transit`], oldest first.
+///
+/// Entries live in a ring in the order of their making and are chained by bucket, so that inserting, taking and expiring touch no allocator.
+#[derive(Debug)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    /// Oldest and youngest entry of each bucket, as sequence numbers.
+    buckets: Vec<(u64, u64)>,
+    /// Sequence numbers: `oldest..next` are in the ring.
+    oldest: u64,
+    next: u64,
+    life_ns: u64,
+}
+
+impl Ledger {
+    /// A ledger for `capacity` frames (a power of two) that forgets them after `life_ns`.
+    pub fn new(capacity: usize, life_ns: u64) -> Self {
+        assert!(capacity.is_power_of_two(), "the ring is indexed by mask");
+        Self {
+            entries: Vec::with_capacity(capacity),
+            buckets: vec![(NONE, NONE); capacity],
+            oldest: 0,
+            next: 0,
+            life_ns,
+        }
+    }
+
+    fn mask(&self) -> u64 {
+        self.buckets.len() as u64 - 1
+    }
+
+    fn slot(&self, sequence: u64) -> usize {
+        (sequence & self.mask()) as usize
+    }
+
+    /// Remembers a frame that is handed to the kernel at real time `now`.
+    pub fn insert(&mut self, now: u64, key: u64, transit: Transit) {
+        self.expire(now);
+        if self.next - self.oldest == self.buckets.len() as u64 {
+            self.drop_oldest();
+        }
+        let entry = Entry {
+            key,
+            made: now,
+            transit,
+            next: NONE,
+            taken: false,
+        };
+        let (sequence, slot) = (self.next, self.slot(self.next));
+        if slot == self.entries.len() {
+            self.entries.push(entry);
+        } else {
+            self.entries[slot] = entry;
+        }
+        self.next += 1;
+        let bucket = self.slot(key);
+        let (first, last) = self.buckets[bucket];
+        if first == NONE {
+            self.buckets[bucket] = (sequence, sequence);
+        } else {
+            let last = self.slot(last);
+            self.entries[last].next = sequence;
+            self.buckets[bucket].1 = sequence;
+        }
+    }
+
+    /// Takes out the oldest frame with this key.
+    pub fn take(&mut self, now: u64, key: u64) -> Option<Transit> {
+        self.expire(now);
+        let bucket = self.slot(key);
+        let mut before = NONE;
+        let mut at = self.buckets[bucket].0;
+        while at != NONE {
+            let slot = self.slot(at);
+            if self.entries[slot].key == key {
+                self.unlink(bucket, before, at);
+                return Some(self.entries[slot].transit);
+            }
+            before = at;
+            at = self.entries[slot].next;
+        }
+        None
+    }
+
+    /// Frames in transit.
+    pub fn len(&self) -> usize {
+        (self.oldest..self.next)
+            .filter(|&s| !self.entries[self.slot(s)].taken)
+            .count()
+    }
+
+    /// True when nothing is in transit.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn unlink(&mut self, bucket: usize, before: u64, at: u64) {
+        let slot = self.slot(at);
+        let after = self.entries[slot].next;
+        self.entries[slot].taken = true;
+        if before == NONE {
+            self.buckets[bucket].0 = after;
+        } else {
+            let before = self.slot(before);
+            self.entries[before].next = after;
+        }
+        if after == NONE {
+            self.buckets[bucket].1 = before;
+        }
+    }
+
+    fn expire(&mut self, now: u64) {
+        while self.oldest < self.next {
+            let entry = &self.entries[self.slot(self.oldest)];
+            if !entry.taken && now.saturating_sub(entry.made) < self.life_ns {
+                break;
+            }
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        let entry = self.entries[self.slot(self.oldest)];
+        if !entry.taken {
+            // The oldest of all is the oldest of its bucket, since chains are in the order of making.
+            let bucket = self.slot(entry.key);
+            self.unlink(bucket, NONE, self.oldest);
+        }
+        self.oldest += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    fn transit(event: u64) -> Transit {
+        Transit {
+            event: Time(event),
+            input: PortId(0),
+            qos_group: 0,
+        }
+    }
+
+    #[test]
+    fn identical_packets_come_back_in_order() {
+        let mut ledger = Ledger::new(8, 1000);
+        for event in 0..3 {
+            ledger.insert(event, 42, transit(event));
+        }
+        let events: Vec<_> = (0..4).map(|_| ledger.take(3, 42).map(|t| t.event.0)).collect();
+        assert_eq!(events, [Some(0), Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn entries_expire() {
+        let mut ledger = Ledger::new(8, 1000);
+        ledger.insert(0, 42, transit(0));
+        assert_eq!(ledger.take(1000, 42), None);
+        assert!(ledger.is_empty());
+    }
+
+    proptest! {
+        /// The ledger does what a plain list does.
+        #[test]
+        fn agrees_with_a_list(steps in prop::collection::vec((0u64..300, 0u64..6, any::<bool>()), 1..400)) {
+            const CAPACITY: usize = 16;
+            const LIFE: u64 = 1000;
+            let mut ledger = Ledger::new(CAPACITY, LIFE);
+            // The list keeps taken entries' places until they are the oldest, as the ring does.
+            let mut list: VecDeque<(u64, u64, Transit, bool)> = VecDeque::new();
+            let mut now = 0;
+            for (step, key, insert) in steps {
+                now += step;
+                while list.front().is_some_and(|e| e.3 || now - e.0 >= LIFE) {
+                    list.pop_front();
+                }
+                // Keys that share a bucket but differ.
+                let key = key % 3 + (key / 3) * CAPACITY as u64;
+                if insert {
+                    if list.len() == CAPACITY {
+                        list.pop_front();
+                    }
+                    list.push_back((now, key, transit(now), false));
+                    ledger.insert(now, key, transit(now));
+                } else {
+                    let expected = list.iter_mut().find(|e| e.1 == key && !e.3).map(|e| {
+                        e.3 = true;
+                        e.2
+                    });
+                    prop_assert_eq!(ledger.take(now, key), expected);
+                }
+                prop_assert_eq!(ledger.len(), list.iter().filter(|e| !e.3).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The command line of `qos-router`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use qos_router::{client, daemon, schema};
+
+/// Data plane of one router: classifies, marks, polices, queues and shapes the frames of its ports.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Option<Run>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the daemon (the same as giving the options without a subcommand)
+    Run(Run),
+    /// Send one request to a running daemon and print its reply; exit status 1 when it is refused
+    Ctl(Ctl),
+    /// Print a JSON Schema
+    Schema {
+        /// Of what
+        of: Schema,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Name of the router
+    #[arg(long)]
+    name: String,
+    /// File with the wiring of the ports
+    #[arg(long)]
+    ports: PathBuf,
+    /// Where to make the control socket
+    #[arg(long)]
+    control: PathBuf,
+    /// Departures later than this many nanoseconds are counted in health's late_over_budget
+    #[arg(long, default_value_t = 5_000_000)]
+    budget: u64,
+    /// Milliseconds of shortest frames at the link's rate for which the receive rings have room
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    ring_ms: u64,
+    /// Nanoseconds before a departure from which to wait actively for its time (0: never)
+    #[arg(long, default_value_t = daemon::DEFAULT_SPIN_NS)]
+    spin: u64,
+}
+
+#[derive(Debug, Args)]
+struct Ctl {
+    /// The daemon's control socket
+    #[arg(long)]
+    control: PathBuf,
+    /// Only this interface (counters, clear)
+    #[arg(long)]
+    interface: Option<String>,
+    /// hello, configure, config, counters, resolve, clear, health or shutdown
+    op: String,
+    /// The configuration to send with configure (- for standard input)
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Schema {
+    /// The configuration
+    Config,
+    /// The reply to counters
+    Counters,
+    /// The wiring of the ports
+    Ports,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Some(Command::Run(run)) => start(run),
+        Some(Command::Ctl(ctl)) => control(&ctl),
+        Some(Command::Schema { of }) => {
+            let text = match of {
+                Schema::Config => schema::config(),
+                Schema::Counters => schema::counters(),
+                Schema::Ports => schema::ports(),
+            };
+            print(&text)
+        }
+        None => match cli.run {
+            Some(run) => start(run),
+            // clap has printed the help when nothing was given at all.
+            None => Ok(ExitCode::from(2)),
+        },
+    };
+    result.unwrap_or_else(|message| {
+        eprintln!("qos-router: {message}");
+        ExitCode::FAILURE
+    })
+}
+
+fn start(run: Run) -> Result<ExitCode, String> {
+    let options = daemon::Options {
+        name: run.name,
+        ports: run.ports,
+        control: run.control,
+        budget_ns: run.budget,
+        ring_ns: run.ring_ms * 1_000_000,
+        spin_ns: run.spin,
+    };
+    daemon::run(&options).map(|()| ExitCode::SUCCESS).map_err(|e| e.to_string())
+}
+
+fn control(ctl: &Ctl) -> Result<ExitCode, String> {
+    let request =
+        client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref()).map_err(|e| e.to_string())?;
+    let reply = client::send(&ctl.control, &request).map_err(|e| e.to_string())?;
+    print(&reply)?;
+    let ok = serde_json::from_str::<serde_json::Value>(&reply).is_ok_and(|r| r["ok"] == true);
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints to standard output; a reader that has gone away is no error.
+fn print(text: &str) -> Result<ExitCode, String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("cannot write to standard output: {e}")),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

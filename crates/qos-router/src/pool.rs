@@ -1,0 +1,67 @@
+//! Buffers for the frames that the engine holds.
+
+use crate::frame::LONGEST;
+
+/// A frame in the pool.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame {
+    buffer: u32,
+    length: u16,
+}
+
+/// Buffers of one size, made when needed and used again. Its growth is bounded by the limits of the engine's queues.
+#[derive(Debug, Default)]
+pub struct Pool {
+    buffers: Vec<Box<[u8; LONGEST]>>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// Copies a frame in.
+    ///
+    /// # Panics
+    /// If it is longer than [`LONGEST`].
+    pub fn put(&mut self, bytes: &[u8]) -> Frame {
+        let buffer = self.free.pop().unwrap_or_else(|| {
+            self.buffers.push(Box::new([0; LONGEST]));
+            (self.buffers.len() - 1) as u32
+        });
+        self.buffers[buffer as usize][..bytes.len()].copy_from_slice(bytes);
+        Frame { buffer, length: bytes.len() as u16 }
+    }
+
+    /// A frame's bytes.
+    pub fn get(&self, frame: &Frame) -> &[u8] {
+        &self.buffers[frame.buffer as usize][..usize::from(frame.length)]
+    }
+
+    /// A frame's bytes, to be changed.
+    pub fn get_mut(&mut self, frame: &Frame) -> &mut [u8] {
+        &mut self.buffers[frame.buffer as usize][..usize::from(frame.length)]
+    }
+
+    /// Gives a frame's buffer back.
+    pub fn free(&mut self, frame: Frame) {
+        self.free.push(frame.buffer);
+    }
+
+    /// Frames that are held.
+    pub fn held(&self) -> usize {
+        self.buffers.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_used_again() {
+        let mut pool = Pool::default();
+        let (a, b) = (pool.put(b"first"), pool.put(b"second"));
+        assert_eq!((pool.get(&a), pool.get(&b)), (&b"first"[..], &b"second"[..]));
+        pool.free(a);
+        let c = pool.put(b"3");
+        assert_eq!((pool.get(&c), pool.get(&b), pool.held(), pool.buffers.len()), (&b"3"[..], &b"second"[..], 2, 2));
+    }
+}

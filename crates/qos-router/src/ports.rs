@@ -1,0 +1,109 @@
+//! The wiring of the router's ports (`--ports ports.json`): hardware, not configuration.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use qos_core::{ConfigError, PortsConfig};
+
+/// Longest Linux interface name (`IFNAMSIZ` less the final zero).
+const LONGEST_NAME: usize = 15;
+
+/// What can be wrong with the wiring file. The text names the place and says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum WiringError {
+    /// The file cannot be read.
+    #[error("cannot read the ports file {path}: {source}; give the path of a readable file with --ports")]
+    Unreadable {
+        /// The path as given.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Not a usable wiring.
+    #[error("ports file: {0}")]
+    Unusable(#[from] ConfigError),
+}
+
+/// Reads and checks the file at `path`.
+///
+/// # Errors
+/// When it cannot be read, is not of the documented form, or names interfaces that cannot exist.
+pub fn load(path: &Path) -> Result<PortsConfig, WiringError> {
+    let text = std::fs::read_to_string(path).map_err(|source| WiringError::Unreadable {
+        path: path.display().to_string(),
+        source,
+    })?;
+    Ok(parse(&text)?)
+}
+
+/// Parses and checks the text of a wiring file.
+///
+/// # Errors
+/// The path in the file and the reason.
+pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
+    let wiring = PortsConfig::from_json(text)?;
+    if wiring.ports.is_empty() {
+        return Err(ConfigError::new("ports", "empty; a router needs at least one port"));
+    }
+    let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+    for (name, port) in &wiring.ports {
+        for (key, interface) in [("inside", &port.inside), ("wire", &port.wire)] {
+            let place = format!("ports.{name}.{key}");
+            let strange = |c: char| c == '/' || c == '\0' || c.is_whitespace();
+            if interface.is_empty() || interface.len() > LONGEST_NAME || interface.contains(strange) {
+                let message = format!("found {interface:?}; expected the name of a Linux interface (1 to {LONGEST_NAME} bytes)");
+                return Err(ConfigError::new(place, message));
+            }
+            if let Some(other) = seen.insert(interface, place.clone()) {
+                let message = format!("{interface:?} is already used by {other}; give each side of a port its own interface");
+                return Err(ConfigError::new(place, message));
+            }
+        }
+    }
+    Ok(wiring)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &str = r#"{"ports": {"FastEthernet0/1": {"inside": "Fa0-1.in", "wire": "Fa0-1",
+        "link": {"rate_bps": 100000000, "framing": "ethernet", "delay_ns": 0}, "paced_by_peer": false}}}"#;
+
+    fn error(text: &str) -> String {
+        parse(text).expect_err("the text is wrong").to_string()
+    }
+
+    #[test]
+    fn the_documented_example_is_read() {
+        let wiring = parse(GOOD).unwrap();
+        let port = &wiring.ports["FastEthernet0/1"];
+        assert_eq!((port.inside.as_str(), port.wire.as_str()), ("Fa0-1.in", "Fa0-1"));
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let same = error(&GOOD.replace("Fa0-1.in", "Fa0-1"));
+        assert!(same.contains("already used by ports.FastEthernet0/1.inside"), "{same}");
+        let long = error(&GOOD.replace("Fa0-1.in", "a-name-of-17-byte"));
+        assert!(long.contains("ports.FastEthernet0/1.inside"), "{long}");
+        let key = error(&GOOD.replace("paced_by_peer", "paced"));
+        assert!(key.contains("paced"), "{key}");
+        assert!(error(r#"{"ports": {}}"#).contains("at least one port"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".{0,200}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn any_damage_to_a_good_file_is_survived(at in 0..GOOD.len(), byte in 0u8..128) {
+            let mut text = GOOD.as_bytes().to_vec();
+            text[at] = byte;
+            let _ = parse(std::str::from_utf8(&text).unwrap());
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The control protocol: a line to a reply. `docs/control-protocol.md` describes it.
+
+use qos_core::{config, PortId, RouterConfig};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::control::LONGEST_LINE;
+use crate::dataplane::Dataplane;
+use crate::schema::CountersReply;
+
+/// Operations that there are, for messages.
+const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, shutdown";
+
+/// A request as it comes in a line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    op: String,
+    #[serde(default)]
+    config: Option<Box<RawValue>>,
+    #[serde(default)]
+    interface: Option<String>,
+}
+
+/// A request.
+#[derive(Debug)]
+pub enum Request {
+    /// Who are you?
+    Hello,
+    /// Put this configuration in force.
+    Configure(Box<RawValue>),
+    /// What is in force?
+    Config,
+    /// What was counted, of one interface or all?
+    Counters(Option<String>),
+    /// What do the policy-maps come to?
+    Resolve,
+    /// Zero the counters of one interface or all.
+    Clear(Option<String>),
+    /// How are you?
+    Health,
+    /// Stop.
+    Shutdown,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// `bad_json`, `bad_request`, `bad_config` or `internal`.
+    pub code: &'static str,
+    /// What was found, what was expected and what to do.
+    pub message: String,
+}
+
+impl Refusal {
+    fn request(message: impl Into<String>) -> Self {
+        Self { code: "bad_request", message: message.into() }
+    }
+
+    /// A line that is longer than the protocol allows.
+    pub fn too_long() -> Self {
+        Self::request(format!("the line is longer than {LONGEST_LINE} bytes; the connection ends here"))
+    }
+}
+
+/// Reads a request from a line.
+///
+/// # Errors
+/// When it is not JSON, or not a request.
+pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
+    // Bytes that are not UTF-8 cannot be JSON; the raw configuration must be text.
+    let text = std::str::from_utf8(line)
+        .map_err(|e| Refusal { code: "bad_json", message: format!("not UTF-8: {e}; send one JSON object a line") })?;
+    let wire: Wire = serde_json::from_str(text).map_err(|e| {
+        let code = if e.is_data() { "bad_request" } else { "bad_json" };
+        Refusal { code, message: format!("{e}; send one JSON object a line, with a key \"op\"") }
+    })?;
+    let Wire { op, config, interface } = wire;
+    let unexpected = |key: &str| Refusal::request(format!("{op:?} takes no key {key:?}; leave it out"));
+    if config.is_some() && op != "configure" {
+        return Err(unexpected("config"));
+    }
+    if interface.is_some() && op != "counters" && op != "clear" {
+        return Err(unexpected("interface"));
+    }
+    match op.as_str() {
+        "hello" => Ok(Request::Hello),
+        "configure" => config.map(Request::Configure).ok_or_else(|| {
+            Refusal::request("\"configure\" lacks the key \"config\"; give the complete configuration")
+        }),
+        "config" => Ok(Request::Config),
+        "counters" => Ok(Request::Counters(interface)),
+        "resolve" => Ok(Request::Resolve),
+        "clear" => Ok(Request::Clear(interface)),
+        "health" => Ok(Request::Health),
+        "shutdown" => Ok(Request::Shutdown),
+        _ => Err(Refusal::request(format!("unknown op {op:?}; expected one of {OPERATIONS}"))),
+    }
+}
+
+/// A reply line, without its newline.
+fn reply<T: Serialize>(body: T) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Reply<T> {
+        ok: bool,
+        #[serde(flatten)]
+        body: T,
+    }
+    serde_json::to_vec(&Reply { ok: true, body }).unwrap_or_else(|e| {
+        refusal(&Refusal { code: "internal", message: format!("the reply cannot be written as JSON: {e}") })
+    })
+}
+
+/// The reply line to a request that is refused, without its newline.
+pub fn refusal(refusal: &Refusal) -> Vec<u8> {
+    serde_json::json!({"ok": false, "error": refusal}).to_string().into_bytes()
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Serialize)]
+struct Hello<'a> {
+    program: &'static str,
+    version: &'static str,
+    format: u32,
+    router: &'a str,
+}
+
+#[derive(Serialize)]
+struct Config<'a> {
+    config: Option<&'a RawValue>,
+}
+
+/// What answers requests: the data plane and what the protocol knows of it.
+pub struct Service {
+    /// The data plane.
+    pub plane: Dataplane,
+    /// The router's name.
+    pub name: String,
+    /// The configuration in force, as it was given.
+    config: Option<Box<RawValue>>,
+    /// A client has asked for the end.
+    pub stopping: bool,
+}
+
+impl Service {
+    /// A service for the router `name`, not yet configured.
+    pub fn new(name: String, plane: Dataplane) -> Self {
+        Self { plane, name, config: None, stopping: false }
+    }
+
+    /// Answers one line.
+    pub fn answer(&mut self, line: &[u8]) -> Vec<u8> {
+        parse(line).and_then(|request| self.carry_out(request)).unwrap_or_else(|r| refusal(&r))
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<Vec<u8>, Refusal> {
+        Ok(match request {
+            Request::Hello => reply(Hello {
+                program: "qos-router",
+                version: env!("CARGO_PKG_VERSION"),
+                format: config::FORMAT,
+                router: &self.name,
+            }),
+            Request::Configure(config) => {
+                self.configure(config)?;
+                reply(Nothing {})
+            }
+            Request::Config => reply(Config { config: self.config.as_deref() }),
+            Request::Counters(interface) => {
+                let port = self.port(interface.as_deref())?;
+                let counters = self.plane.counters(port);
+                reply(CountersReply { counters, health: self.plane.health() })
+            }
+            Request::Resolve => reply(self.plane.resolve()),
+            Request::Clear(interface) => {
+                let port = self.port(interface.as_deref())?;
+                self.plane.clear(port);
+                reply(Nothing {})
+            }
+            Request::Health => reply(self.plane.health()),
+            Request::Shutdown => {
+                self.stopping = true;
+                reply(Nothing {})
+            }
+        })
+    }
+
+    fn configure(&mut self, text: Box<RawValue>) -> Result<(), Refusal> {
+        let bad = |message: String| Refusal { code: "bad_config", message };
+        let config = RouterConfig::from_json(text.get()).map_err(|e| bad(e.to_string()))?;
+        if config.router != self.name {
+            return Err(bad(format!(
+                "router: found {:?}, but this is {:?}; send the configuration to its own router",
+                config.router, self.name
+            )));
+        }
+        self.plane.configure(&config).map_err(|e| bad(e.to_string()))?;
+        self.config = Some(text);
+        Ok(())
+    }
+
+    fn port(&self, interface: Option<&str>) -> Result<Option<PortId>, Refusal> {
+        let Some(name) = interface else { return Ok(None) };
+        self.plane.port(name).map(Some).ok_or_else(|| {
+            let names: Vec<_> = self.plane.port_names().collect();
+            Refusal::request(format!("interface: no port {name:?}; expected one of {}", names.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn code(line: &str) -> &'static str {
+        parse(line.as_bytes()).expect_err("the request is wrong").code
+    }
+
+    #[test]
+    fn requests_are_read() {
+        assert!(matches!(parse(br#"{"op": "hello"}"#), Ok(Request::Hello)));
+        assert!(matches!(parse(br#"{"op": "clear", "interface": "P"}"#), Ok(Request::Clear(Some(p))) if p == "P"));
+        let configure = parse(br#"{"op": "configure", "config": { "z": 1,  "a": 2}}"#);
+        assert!(matches!(configure, Ok(Request::Configure(c)) if c.get() == r#"{ "z": 1,  "a": 2}"#));
+    }
+
+    #[test]
+    fn refusals_tell_bad_json_from_bad_requests() {
+        assert_eq!(code("{"), "bad_json");
+        assert_eq!(code("nonsense"), "bad_json");
+        assert_eq!(parse(b"\xff").unwrap_err().code, "bad_json");
+        assert_eq!(code("{}"), "bad_request");
+        assert_eq!(code("[]"), "bad_request");
+        assert_eq!(code(r#"{"op": "dance"}"#), "bad_request");
+        assert_eq!(code(r#"{"op": "hello", "interface": "P"}"#), "bad_request");
+        assert_eq!(code(r#"{"op": "hello", "other": 1}"#), "bad_request");
+        assert_eq!(code(r#"{"op": "configure"}"#), "bad_request");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Err(r) = parse(&bytes) {
+                let line = refusal(&r);
+                prop_assert!(!line.contains(&b'\n'));
+                prop_assert!(serde_json::from_slice::<serde_json::Value>(&line).is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Packet sockets with a memory-mapped receive ring (packet(7), TPACKET_V2) and batched sending.
+//!
+//! Version 2 of the ring hands over frame by frame; version 3 would hold frames back until a block is full or its timer of at
+//! least a millisecond has run out. Sending does not use the kernel's transmit ring: over a veth pair the
+//! receiver still refers to the ring's pages after the kernel has reported the slot free, so reusing it would change packets
+//! that have been sent.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::frame::{self, LONGEST};
+
+/// Bytes of a ring slot: the ring's header and the longest frame, rounded up to a power of two.
+const SLOT: usize = 2048;
+/// Bytes of a block of the ring, the kernel's unit of allocation.
+const BLOCK: usize = 64 * 1024;
+/// Slots in a block.
+const SLOTS_PER_BLOCK: usize = BLOCK / SLOT;
+/// Most frames sent in one call.
+pub const BATCH: usize = 64;
+
+const VLAN_TAG: usize = 4;
+
+/// A frame that cannot be passed: too short, too long, or with a checksum that cannot be completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed;
+
+/// A packet socket on one interface.
+#[derive(Debug)]
+pub struct Ring {
+    socket: OwnedFd,
+    map: NonNull<u8>,
+    slots: usize,
+    /// The slot that the kernel fills next or has filled first.
+    next: usize,
+    lost: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone and is not tied to a thread.
+unsafe impl Send for Ring {}
+
+fn check(result: libc::c_int, doing: &str) -> io::Result<libc::c_int> {
+    if result < 0 {
+        let error = io::Error::last_os_error();
+        return Err(io::Error::new(error.kind(), format!("{doing}: {error}")));
+    }
+    Ok(result)
+}
+
+fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, doing: &str) -> io::Result<()> {
+    let length = std::mem::size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` points to `length` readable bytes.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            length,
+        )
+    };
+    check(result, doing).map(drop)
+}
+
+impl Ring {
+    /// Opens a socket on the interface with this index, with a ring of at least `slots` frames.
+    ///
+    /// # Errors
+    /// Those of the system calls, with what was being done: usually a missing `CAP_NET_RAW`.
+    pub fn open(interface: u32, slots: usize) -> io::Result<Self> {
+        let blocks = slots.div_ceil(SLOTS_PER_BLOCK).max(1);
+        let slots = blocks * SLOTS_PER_BLOCK;
+        // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
+        // SAFETY: no pointers are involved; the descriptor that is returned is owned by nobody else.
+        let socket = unsafe {
+            let fd = libc::socket(
+                libc::AF_PACKET,
+                libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+                0,
+            );
+            check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        let packet = libc::SOL_PACKET;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set(&socket, packet, libc::PACKET_VERSION, &version, "choosing the ring's version")?;
+        set(&socket, packet, libc::PACKET_IGNORE_OUTGOING, &1, "ignoring outgoing frames")?;
+        set(&socket, packet, libc::PACKET_QDISC_BYPASS, &1, "bypassing the qdisc")?;
+        // Stamps are taken where the frame enters the interface's queue rather than where it reaches the ring.
+        let software = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
+        set(&socket, packet, libc::PACKET_TIMESTAMP, &software, "choosing receive stamps")?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1, "turning on receive stamps")?;
+        // The kernel limits this to net.core.wmem_max and says nothing; a full buffer is counted when it happens.
+        set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20), "sizing the send buffer")?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as libc::c_uint,
+            tp_block_nr: blocks as libc::c_uint,
+            tp_frame_size: SLOT as libc::c_uint,
+            tp_frame_nr: slots as libc::c_uint,
+        };
+        set(&socket, packet, libc::PACKET_RX_RING, &request, "allocating the receive ring")?;
+        // SAFETY: a new mapping of the ring that was just made, of its exact size.
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                slots * SLOT,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        let map = match NonNull::new(map.cast::<u8>()) {
+            Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
+            _ => return Err(check(-1, "mapping the receive ring").unwrap_err()),
+        };
+        let ring = Self {
+            socket,
+            map,
+            slots,
+            next: 0,
+            lost: 0,
+        };
+        // SAFETY: all zeros is a valid sockaddr_ll.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = interface as libc::c_int;
+        // SAFETY: the address is a sockaddr_ll of the size that is given.
+        let bound = unsafe {
+            libc::bind(
+                ring.socket.as_raw_fd(),
+                std::ptr::from_ref(&address).cast(),
+                std::mem::size_of_val(&address) as libc::socklen_t,
+            )
+        };
+        check(bound, "binding the packet socket to the interface")?;
+        Ok(ring)
+    }
+
+    /// Slots of the ring.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
+        debug_assert!(slot < self.slots);
+        // SAFETY: the slot lies within the mapping; slots are aligned to their size.
+        unsafe { self.map.as_ptr().add(slot * SLOT).cast() }
+    }
+
+    fn status(&self, slot: usize) -> &AtomicU32 {
+        // SAFETY: `tp_status` is an aligned u32 that the kernel and we both access as an atomic.
+        unsafe { AtomicU32::from_ptr(std::ptr::addr_of_mut!((*self.header(slot)).tp_status)) }
+    }
+
+    /// True when a frame waits in the ring.
+    pub fn ready(&self) -> bool {
+        self.status(self.next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Takes the next frame from the ring: `look` sees the kernel's stamp (wall clock in nanoseconds) and the bytes.
+    /// `None` when the ring is empty.
+    pub fn take<R>(&mut self, look: impl FnOnce(u64, &[u8]) -> R) -> Option<Result<R, Malformed>> {
+        let slot = self.next;
+        let status = self.status(slot).load(Ordering::Acquire);
+        if status & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        self.next = (self.next + 1) % self.slots;
+        let result = self.inspect(slot, status).map(|(stamp, bytes)| look(stamp, bytes));
+        self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        Some(result.ok_or(Malformed))
+    }
+
+    /// The stamp and bytes of a slot that is ours.
+    fn inspect(&mut self, slot: usize, status: u32) -> Option<(u64, &mut [u8])> {
+        // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is given back.
+        let header = unsafe { self.header(slot).read() };
+        let (mut start, mut length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+        if header.tp_len != header.tp_snaplen || length < frame::SHORTEST || length > LONGEST || start + length > SLOT {
+            return None;
+        }
+        if status & libc::TP_STATUS_VLAN_VALID != 0 {
+            let tpid = match status & libc::TP_STATUS_VLAN_TPID_VALID {
+                0 => libc::ETH_P_8021Q as u16,
+                _ => header.tp_vlan_tpid,
+            };
+            // The kernel has taken the tag out; there is room for it between the ring's header and the frame.
+            if start < std::mem::size_of::<libc::tpacket2_hdr>() + VLAN_TAG || length + VLAN_TAG > LONGEST {
+                return None;
+            }
+            start -= VLAN_TAG;
+            length += VLAN_TAG;
+            let bytes = self.bytes(slot, start, length);
+            bytes.copy_within(VLAN_TAG..VLAN_TAG + 12, 0);
+            bytes[12..14].copy_from_slice(&tpid.to_be_bytes());
+            bytes[14..16].copy_from_slice(&header.tp_vlan_tci.to_be_bytes());
+        }
+        let bytes = self.bytes(slot, start, length);
+        if status & libc::TP_STATUS_CSUMNOTREADY != 0 && !frame::complete_checksum(bytes) {
+            return None;
+        }
+        Some((u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec), bytes))
+    }
+
+    fn bytes(&mut self, slot: usize, start: usize, length: usize) -> &mut [u8] {
+        assert!(slot < self.slots && start + length <= SLOT);
+        // SAFETY: checked to lie within one slot of the mapping; only slots that are ours are asked for, one at a time.
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_ptr().add(slot * SLOT + start), length) }
+    }
+
+    /// Clears the error that is left on the socket when its interface has gone down or away.
+    pub fn take_error(&self) -> Option<io::Error> {
+        let (mut error, mut length) = (0, std::mem::size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: `error` has room for `length` bytes.
+        unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                std::ptr::from_mut(&mut error).cast(),
+                &mut length,
+            );
+        }
+        (error != 0).then(|| io::Error::from_raw_os_error(error))
+    }
+
+    /// Frames that found the ring full, since the socket was opened.
+    pub fn lost(&mut self) -> u64 {
+        let mut stats = libc::tpacket_stats {
+            tp_packets: 0,
+            tp_drops: 0,
+        };
+        let mut length = std::mem::size_of_val(&stats) as libc::socklen_t;
+        // SAFETY: `stats` has room for `length` bytes. Reading zeroes the kernel's own counters.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                std::ptr::from_mut(&mut stats).cast(),
+                &mut length,
+            )
+        };
+        if result == 0 {
+            self.lost += u64::from(stats.tp_drops);
+        }
+        self.lost
+    }
+
+    /// Sends frames in order, at most [`BATCH`]; returns how many the kernel took. Those behind the first that it
+    /// refused have not been tried.
+    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> usize {
+        // SAFETY: all zeros is a valid empty mmsghdr and iovec.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for bytes in frames.take(BATCH) {
+            vectors[count].iov_base = bytes.as_ptr().cast_mut().cast();
+            vectors[count].iov_len = bytes.len();
+            messages[count].msg_hdr.msg_iov = &mut vectors[count];
+            messages[count].msg_hdr.msg_iovlen = 1;
+            count += 1;
+        }
+        if count == 0 {
+            return 0;
+        }
+        loop {
+            // SAFETY: the first `count` messages refer to live vectors, and these to frames that live for 'a.
+            let sent = unsafe {
+                libc::sendmmsg(
+                    self.socket.as_raw_fd(),
+                    messages.as_mut_ptr(),
+                    count as libc::c_uint,
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if sent >= 0 {
+                return sent as usize;
+            }
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return 0;
+            }
+        }
+    }
+}
+
+impl AsRawFd for Ring {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this size and nothing refers to it any more.
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots * SLOT) };
+    }
+}

@@ -1,0 +1,37 @@
+//! JSON Schemas of what goes over the control socket, generated from the types.
+
+use qos_core::{Counters, PortsConfig, RouterConfig};
+use schemars::{schema_for, JsonSchema, Schema};
+
+use crate::health::Health;
+
+/// The `counters` reply without `ok`.
+#[derive(Debug, serde::Serialize, JsonSchema)]
+pub struct CountersReply {
+    /// What the engine counted.
+    #[serde(flatten)]
+    pub counters: Counters,
+    /// How the daemon is doing.
+    pub health: Health,
+}
+
+fn text(schema: &Schema) -> String {
+    let mut text = serde_json::to_string_pretty(schema).expect("a schema is plain JSON");
+    text.push('\n');
+    text
+}
+
+/// Schema of the configuration.
+pub fn config() -> String {
+    text(&schema_for!(RouterConfig))
+}
+
+/// Schema of the reply to `counters`.
+pub fn counters() -> String {
+    text(&schema_for!(CountersReply))
+}
+
+/// Schema of the wiring file.
+pub fn ports() -> String {
+    text(&schema_for!(PortsConfig))
+}
