@@ -1,0 +1,342 @@
+"""The run folder: paths, writing once, reading back."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from qoslab.errors import UserError
+from qoslab.model.experiment import Moment
+from qoslab.results.records import FORMAT, CellRecord, Manifest
+from qoslab.traffic import Output
+
+LATEST = "latest"
+_TIME = "%Y%m%dT%H%M%SZ"
+_RUN_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_R = TypeVar("_R", bound=BaseModel)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the file system says against writing `path` into a `UserError` that says what is kept."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise UserError(
+            f"{path}: found a file from before, expected none", hint="run folders are written once; start a new run"
+        ) from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise UserError(
+                f"{path}: cannot be written, the disk is full ({error.strerror})",
+                hint=f"what was written before is kept in {path.parent}; make room and run again",
+            ) from error
+        raise UserError(
+            f"{path}: cannot be written: {error.strerror}", hint="what was written before is kept"
+        ) from error
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("xb") as handle:
+                handle.write(content)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file that is half there would be taken for the whole.
+            path.unlink(missing_ok=True)
+            raise
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file that may be computed again: the old one stays until the new one is whole."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_bytes(content)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _json(record: BaseModel) -> bytes:
+    return (record.model_dump_json(indent=2) + "\n").encode()
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
+
+
+def _read_record(kind: type[_R], path: Path) -> _R:
+    text = _read_text(path)
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: {where}: {first['msg']}", hint="the file was changed or damaged") from error
+
+
+def file_word(command: str) -> str:
+    """A show command as part of a file name: blanks become `-`, other odd characters `_`."""
+    return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
+
+
+class Cell:
+    """The folder of one repetition of one arm: `cells/ARM/REPETITION`."""
+
+    def __init__(self, path: Path, arm: str, repetition: int) -> None:
+        self.path = path
+        self.arm = arm
+        self.repetition = repetition
+
+    def configuration(self, name: str) -> Path:
+        """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
+        return self.path / "config" / name
+
+    def ansible(self, intent: str) -> Path:
+        """Folder of what ansible-runner left of a playbook; made where it is missing."""
+        folder = self.path / "ansible" / intent
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def observation(self, device: str, moment: Moment, command: str) -> Path:
+        """Base path of a show command's output; `.txt` is raw, `.json` parsed."""
+        return self.path / "observations" / device / f"{moment}.{file_word(command)}"
+
+    def traffic(self, flow: str, side: str, suffix: str) -> Path:
+        """Raw output of a traffic tool; `side` is `client` or `server`, the suffix is the tool's, or `err`."""
+        return self.path / "traffic" / f"{flow}.{side}.{suffix}"
+
+    def capture(self, point: str) -> Path:
+        """The pcapng file of a capture point; its folder is made where it is missing."""
+        file = self.path / "captures" / f"{point}.pcapng"
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        return file
+
+    def counters(self, device: str) -> Path:
+        """The control socket's `counters` replies of a router, one a line."""
+        return self.path / "counters" / f"{device}.jsonl"
+
+    def write(self, path: Path, content: str | bytes) -> None:
+        """Write one of the files above; `UserError` where it is there already or the disk is full."""
+        _write_once(path, content.encode() if isinstance(content, str) else content)
+
+    def append_counters(self, device: str, reply: dict[str, Any]) -> None:
+        """Add a `counters` reply."""
+        path = self.counters(device)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as handle:
+                handle.write(json.dumps(reply, separators=(",", ":")) + "\n")
+
+    def write_output(self, flow: str, suffix: str, side: str, output: Output) -> None:
+        """Keep what one side of a traffic tool printed."""
+        self.write(self.traffic(flow, side, suffix), output.stdout)
+        if output.stderr:
+            self.write(self.traffic(flow, side, "err"), output.stderr)
+
+    def read_output(self, flow: str, suffix: str, side: str) -> Output:
+        """What `write_output` kept."""
+        errors = self.traffic(flow, side, "err")
+        return Output(
+            stdout=_read_text(self.traffic(flow, side, suffix)), stderr=_read_text(errors) if errors.exists() else ""
+        )
+
+    def write_record(self, record: CellRecord) -> None:
+        """Write `cell.json`, the last thing of a cell."""
+        self.write(self.path / "cell.json", _json(record))
+
+    def record(self) -> CellRecord:
+        """Read `cell.json`."""
+        return _read_record(CellRecord, self.path / "cell.json")
+
+    def devices_with_counters(self) -> list[str]:
+        """Routers whose counters were kept."""
+        return sorted(file.stem for file in (self.path / "counters").glob("*.jsonl"))
+
+    def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
+        """The kept replies in order. A last line that was cut off by the end of the run is left out."""
+        path = self.counters(device)
+        lines = _read_text(path).splitlines(keepends=True)
+        for number, line in enumerate(lines, start=1):
+            try:
+                reply = json.loads(line)
+            except ValueError as error:
+                if number == len(lines) and not line.endswith("\n"):
+                    return
+                raise UserError(f"{path}:{number}: no JSON: {error}", hint="the file was changed or damaged") from error
+            if reply.get("ok") is True:
+                yield reply
+
+    def text(self, path: Path) -> str:
+        """The text of one of the cell's files."""
+        return _read_text(path)
+
+    def parsed(self, device: str, moment: Moment, command: str) -> dict[str, Any] | None:
+        """A show command as Genie parsed it; None where it did not."""
+        path = self.observation(device, moment, command)
+        path = path.with_name(path.name + ".json")
+        if not path.exists():
+            return None
+        content = json.loads(_read_text(path))
+        return content if isinstance(content, dict) and "unparsed" not in content else None
+
+
+class RunFolder:
+    """One run: `runs/EXPERIMENT/TIME`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    @classmethod
+    def create(cls, root: Path, experiment: str, now: datetime | None = None) -> Self:
+        """Make a new run's folder. Of two runs in the same second the later one gets `-2` appended."""
+        parent = root / experiment
+        stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime(_TIME)
+        with writing(parent / stamp):
+            parent.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 1000):
+                path = parent / (stamp if number == 1 else f"{stamp}-{number}")
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                return cls(path)
+            raise FileExistsError(errno.EEXIST, "a thousand runs in one second")
+
+    def cell(self, arm: str, repetition: int = 1) -> Cell:
+        """A cell's folder; it need not exist."""
+        return Cell(self.path / "cells" / arm / str(repetition), arm, repetition)
+
+    def cells(self) -> list[Cell]:
+        """The cells that have a `cell.json`, in the experiment's order of arms."""
+        found = [
+            Cell(record.parent, record.parent.parent.name, int(record.parent.name))
+            for record in (self.path / "cells").glob("*/*/cell.json")
+            if record.parent.name.isdigit()
+        ]
+        order = {arm.name: number for number, arm in enumerate(self.manifest().experiment.arms)}
+        return sorted(found, key=lambda cell: (order.get(cell.arm, len(order)), cell.arm, cell.repetition))
+
+    def write_experiment(self, text: str) -> None:
+        """Keep the experiment file as it was given."""
+        _write_once(self.path / "experiment.yml", text.encode())
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write `manifest.json`, the last thing of a run."""
+        _write_once(self.path / "manifest.json", _json(manifest))
+
+    def manifest(self) -> Manifest:
+        """Read `manifest.json`; `UserError` where it is missing, damaged or of another format."""
+        path = self.path / "manifest.json"
+        if not path.exists():
+            raise UserError(
+                f"{self.path}: found no manifest.json, expected a finished run",
+                hint="the run broke off, or is still going; `qoslab list` shows the runs",
+            )
+        try:
+            content = json.loads(_read_text(path))
+            found = content["format"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: found no format version, expected {FORMAT}", hint="it is no manifest") from error
+        if found != FORMAT:
+            newer = isinstance(found, int) and found > FORMAT
+            raise UserError(
+                f"{path}: found format {found}, expected {FORMAT}",
+                hint="a newer qoslab wrote this run; use that one"
+                if newer
+                else "an older qoslab wrote it; run it again",
+            )
+        return _read_record(Manifest, path)
+
+    @property
+    def tables(self) -> Path:
+        """Folder of the Parquet tables; see `qoslab.results.tables`."""
+        return self.path / "tables"
+
+    @property
+    def report(self) -> Path:
+        """The report."""
+        return self.path / "report.html"
+
+    def replace(self, name: str, content: str | bytes) -> Path:
+        """Write a file that is computed from the rest, such as `comparison.csv`; it may be there already."""
+        path = self.path / name
+        replace(path, content.encode() if isinstance(content, str) else content)
+        return path
+
+    def publish(self) -> None:
+        """Let `latest` name this run, unless it names a newer one. Safe while other runs do the same."""
+        parent = self.path.parent
+        link = parent / LATEST
+        with writing(link):
+            directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(directory, fcntl.LOCK_EX)
+                if link.is_symlink() and _order(link.readlink().name) > _order(self.path.name):
+                    return
+                draft = parent / f".{LATEST}.{os.getpid()}"
+                draft.unlink(missing_ok=True)
+                draft.symlink_to(self.path.name)
+                draft.replace(link)
+            finally:
+                os.close(directory)
+
+
+def _order(name: str) -> tuple[str, int]:
+    stamp, _, number = name.partition("-")
+    return stamp, int(number) if number.isdigit() else 1
+
+
+def runs(root: Path, experiment: str) -> list[RunFolder]:
+    """The runs of an experiment, oldest first, unfinished ones included."""
+    found = [path for path in (root / experiment).glob("*Z*") if path.is_dir() and _RUN_NAME.fullmatch(path.name)]
+    return [RunFolder(path) for path in sorted(found, key=lambda path: _order(path.name))]
+
+
+def find_run(root: Path, text: str | None = None) -> RunFolder:
+    """The run that a user means: a run's folder, an experiment's name (its latest run), nothing (the latest of all)."""
+    if text is not None:
+        given = Path(text)
+        if (given / "manifest.json").exists():
+            return RunFolder(given.resolve())
+        inside = root / text
+        if (inside / "manifest.json").exists():
+            return RunFolder(inside.resolve())
+        if (inside / LATEST).exists():
+            return RunFolder((inside / LATEST).resolve())
+        known = ", ".join(sorted(path.parent.name for path in root.glob(f"*/{LATEST}"))) or "none"
+        raise UserError(
+            f'found "{text}", expected the folder of a finished run or an experiment with one ({known})',
+            hint="`qoslab list` shows the runs",
+        )
+    latest = [link.resolve() for link in root.glob(f"*/{LATEST}") if link.exists()]
+    if not latest:
+        raise UserError(
+            f"{root}: found no finished run", hint="qoslab run experiments/policing-vs-shaping.yml makes one"
+        )
+    return RunFolder(max(latest, key=lambda path: _order(path.name)))

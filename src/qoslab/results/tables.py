@@ -1,0 +1,203 @@
+"""The tidy tables of a run: their columns, and Parquet files with exactly these columns.
+
+Each row starts with `arm` and `repetition`. Times `time_s` are seconds since the cell's traffic started and negative
+before. Booleans may be null. Counters are those of docs/control-protocol.md, flattened with `_`.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from qoslab.errors import UserError
+from qoslab.results.folder import RunFolder
+
+_CELL = [("arm", pa.string()), ("repetition", pa.int64())]
+
+
+def _counted(name: str) -> list[tuple[str, pa.DataType]]:
+    return [(f"{name}_packets", pa.int64()), (f"{name}_bytes", pa.int64())]
+
+
+def _rated(name: str) -> list[tuple[str, pa.DataType]]:
+    return [*_counted(name), (f"{name}_rate_bps", pa.float64())]
+
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "flows": pa.schema(
+        [
+            *_CELL,
+            ("traffic", pa.string()),
+            ("tool", pa.string()),
+            ("protocol", pa.string()),
+            ("stream", pa.int64()),
+            ("local_port", pa.int64()),
+            ("seconds", pa.float64()),
+            ("bytes", pa.int64()),
+            ("goodput_bps", pa.float64()),
+            ("sender_bps", pa.float64()),
+            ("retransmits", pa.int64()),
+            ("datagrams", pa.int64()),
+            ("lost", pa.int64()),
+            ("jitter_ms", pa.float64()),
+        ]
+    ),
+    "intervals": pa.schema(
+        [
+            *_CELL,
+            ("traffic", pa.string()),
+            ("stream", pa.int64()),
+            ("start_s", pa.float64()),
+            ("end_s", pa.float64()),
+            ("bytes", pa.int64()),
+            ("bps", pa.float64()),
+        ]
+    ),
+    "packets_io": pa.schema(
+        [
+            *_CELL,
+            ("capture", pa.string()),
+            ("flow", pa.string()),
+            ("time_s", pa.float64()),
+            ("bytes", pa.int64()),
+            ("packets", pa.int64()),
+        ]
+    ),
+    "classes": pa.schema(
+        [
+            *_CELL,
+            ("device", pa.string()),
+            ("interface", pa.string()),
+            ("direction", pa.string()),
+            ("policy", pa.string()),
+            ("class", pa.string()),
+            ("time_s", pa.float64()),
+            ("packets", pa.int64()),
+            ("bytes", pa.int64()),
+            ("offered_rate_bps", pa.float64()),
+            ("drop_rate_bps", pa.float64()),
+            *_counted("drops_police"),
+            *_counted("drops_tail"),
+            *_counted("drops_flow"),
+            ("police_form", pa.string()),
+            ("police_cir_bps", pa.float64()),
+            ("police_cir_percent", pa.float64()),
+            ("police_bc_bytes", pa.float64()),
+            ("police_pir_bps", pa.float64()),
+            ("police_pir_percent", pa.float64()),
+            ("police_be_bytes", pa.float64()),
+            *_rated("police_conformed"),
+            *_rated("police_exceeded"),
+            *_rated("police_violated"),
+            ("shape_mode", pa.string()),
+            ("shape_cir_bps", pa.float64()),
+            ("shape_percent", pa.float64()),
+            ("shape_target_bps", pa.float64()),
+            ("shape_bc_bits", pa.float64()),
+            ("shape_be_bits", pa.float64()),
+            ("shape_interval_ms", pa.float64()),
+            ("shape_byte_limit", pa.float64()),
+            ("shape_increment_bytes", pa.float64()),
+            ("shape_active", pa.bool_()),
+            *_counted("shape_sent"),
+            *_counted("shape_delayed"),
+            ("queue_discipline", pa.string()),
+            ("queue_limit_packets", pa.int64()),
+            ("queue_depth_packets", pa.int64()),
+            ("queue_depth_bytes", pa.int64()),
+            ("queue_per_flow_limit", pa.int64()),
+            ("queue_flows", pa.int64()),
+            ("queue_max_flows", pa.int64()),
+            *_counted("queue_output"),
+        ]
+    ),
+    "interfaces": pa.schema(
+        [
+            *_CELL,
+            ("device", pa.string()),
+            ("interface", pa.string()),
+            ("time_s", pa.float64()),
+            ("enabled", pa.bool_()),
+            ("load_interval_s", pa.int64()),
+            ("line_rate_bps", pa.float64()),
+            *(
+                (f"{direction}_{counter}", kind)
+                for direction in ("input", "output")
+                for counter, kind in (
+                    ("packets", pa.int64()),
+                    ("bytes", pa.int64()),
+                    ("rate_bps", pa.float64()),
+                    ("rate_pps", pa.float64()),
+                    ("drops", pa.int64()),
+                )
+            ),
+            ("queue_strategy", pa.string()),
+            ("queue_depth", pa.int64()),
+            ("queue_limit", pa.int64()),
+            ("queue_drops", pa.int64()),
+            ("queue_conversations", pa.int64()),
+            ("queue_max_conversations", pa.int64()),
+            ("tx_ring_limit", pa.int64()),
+            ("tx_ring_depth", pa.int64()),
+        ]
+    ),
+    "health": pa.schema(
+        [
+            *_CELL,
+            ("device", pa.string()),
+            ("received", pa.int64()),
+            ("transmitted", pa.int64()),
+            ("lost_input", pa.int64()),
+            ("lateness_p50_ns", pa.float64()),
+            ("lateness_p99_ns", pa.float64()),
+            ("lateness_p999_ns", pa.float64()),
+            ("lateness_max_ns", pa.float64()),
+            ("late_over_budget", pa.int64()),
+            ("budget_ns", pa.int64()),
+        ]
+    ),
+    "metrics": pa.schema([*_CELL, ("metric", pa.string()), ("unit", pa.string()), ("value", pa.float64())]),
+}
+
+
+def columns(name: str) -> list[str]:
+    """The columns of a table, in order."""
+    return [str(column) for column in SCHEMAS[name].names]
+
+
+def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
+    """A table from rows; keys that the table has no column for are left out, missing ones are null."""
+    schema = SCHEMAS[name]
+    return conform(name, pa.Table.from_pylist(rows, schema=schema).to_pandas(types_mapper=_nullable))
+
+
+def _nullable(kind: pa.DataType) -> object:
+    return {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype()}.get(kind)
+
+
+def conform(name: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with exactly its columns, in order; `KeyError` for a missing one."""
+    return table[columns(name)].reset_index(drop=True)
+
+
+def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
+    """Write a table as Parquet; one from before is replaced."""
+    content = io.BytesIO()
+    rows = pa.Table.from_pandas(conform(name, table), schema=SCHEMAS[name], preserve_index=False)
+    pq.write_table(rows, content, compression="zstd")
+    folder.replace(f"tables/{name}.parquet", content.getvalue())
+
+
+def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
+    """Read a table; `UserError` where the run has none."""
+    path = folder.tables / f"{name}.parquet"
+    try:
+        table: pd.DataFrame = pq.read_table(path).to_pandas(types_mapper=_nullable)
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: found no such table", hint="`qoslab report` computes the tables again") from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise UserError(f"{path}: cannot be read: {error}", hint="`qoslab report` computes the tables again") from error
+    return table

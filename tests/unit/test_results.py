@@ -1,0 +1,255 @@
+"""The run folder: made once, read back, never mixed up."""
+
+from __future__ import annotations
+
+import json
+import resource
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from qoslab.errors import UserError
+from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.results import (
+    CaptureRecord,
+    CellRecord,
+    CellSummary,
+    FlowRecord,
+    Health,
+    Manifest,
+    RunFolder,
+    Step,
+    find_run,
+    runs,
+    tables,
+)
+from qoslab.traffic import Output
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+HEALTH = {
+    "received": 10,
+    "transmitted": 10,
+    "lost_input": 0,
+    "malformed": 0,
+    "unsent": 0,
+    "lateness_ns": {"max": 900_000, "p50": 1, "p99": 2, "p999": 3, "count": 10},
+    "late_over_budget": 0,
+    "budget_ns": 5_000_000,
+}
+
+
+def experiment() -> Experiment:
+    return Experiment.model_validate_json(
+        json.dumps(
+            {
+                "name": "police",
+                "title": "Policing",
+                "topology": {
+                    "nodes": {"client": {"platform": "host"}, "server": {"platform": "host"}},
+                    "links": [
+                        {
+                            "name": "lan",
+                            "rate": "100 Mb/s",
+                            "ends": [
+                                {"node": "client", "interface": "eth0", "address": "10.0.0.1/24"},
+                                {"node": "server", "interface": "eth0", "address": "10.0.0.2/24"},
+                            ],
+                        }
+                    ],
+                },
+                "duration": "5 s",
+                "traffic": [{"name": "transfer", "tool": "iperf3", "from": "client", "to": "server"}],
+                "arms": [{"name": "policed"}, {"name": "free"}],
+            }
+        )
+    )
+
+
+def manifest(**keys: object) -> Manifest:
+    return Manifest.model_validate({"experiment": experiment(), "started": NOW} | keys)
+
+
+def record(arm: str = "policed", repetition: int = 1) -> CellRecord:
+    return CellRecord(
+        arm=arm,
+        repetition=repetition,
+        valid=True,
+        steps=(Step(name="apply", started=NOW),),
+        flows=(FlowRecord(traffic="transfer", source="10.0.0.1", destination="10.0.0.2", port=5201, started=NOW),),
+        captures={"server": CaptureRecord(received=5, dropped=0)},
+        health={"R1": Health.model_validate(HEALTH)},
+    )
+
+
+def test_two_runs_in_one_second_do_not_meet(tmp_path: Path) -> None:
+    made: list[RunFolder] = []
+    threads = [
+        threading.Thread(target=lambda: made.append(RunFolder.create(tmp_path, "police", NOW))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({run.path for run in made}) == 8
+    assert {run.path.name for run in made} >= {"20260102T030405Z", "20260102T030405Z-2", "20260102T030405Z-8"}
+    assert [run.path.name for run in runs(tmp_path, "police")][-1] == "20260102T030405Z-8"
+
+
+def test_latest_is_the_newest_whatever_the_order(tmp_path: Path) -> None:
+    folders = [RunFolder.create(tmp_path, "police", NOW) for _ in range(12)]
+    for folder in (folders[3], folders[11], folders[0]):
+        folder.publish()
+    assert (tmp_path / "police" / "latest").readlink() == Path(folders[11].path.name)
+    assert not list((tmp_path / "police").glob(".latest*"))
+
+
+def test_files_are_written_once(tmp_path: Path) -> None:
+    cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
+    cell.write(cell.configuration("R1.ios"), "hostname R1\n")
+    with pytest.raises(UserError, match="found a file from before"):
+        cell.write(cell.configuration("R1.ios"), "hostname R2\n")
+    assert cell.text(cell.configuration("R1.ios")) == "hostname R1\n"
+
+
+def test_a_full_disk_is_told_and_leaves_no_half_file(tmp_path: Path) -> None:
+    cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
+    cell.write(cell.configuration("R1.ios"), "hostname R1\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # A limit on file size fails in the middle of a write, as a full disk does.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(UserError, match=r"R2\.ios: cannot be written, the disk is full") as caught:
+            cell.write(cell.configuration("R2.ios"), "!" * 5000)
+        with pytest.raises(UserError, match="the disk is full"):
+            RunFolder(tmp_path).replace("report.html", "!" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "is kept in" in caught.value.hint
+    assert [path.name for path in cell.configuration("R1.ios").parent.iterdir()] == ["R1.ios"]
+    assert not list(tmp_path.glob("*report*"))
+
+
+def test_records_survive_the_file(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "police", NOW)
+    written = manifest(
+        published=(PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "iperf"),),
+        cells=(CellSummary(arm="policed", repetition=1, valid=False, reasons=("late",)),),
+    )
+    run.write_manifest(written)
+    for arm, repetition in (("free", 1), ("policed", 2), ("policed", 1)):
+        run.cell(arm, repetition).write_record(record(arm, repetition))
+    assert run.manifest() == written
+    assert not run.manifest().valid
+    assert [(cell.arm, cell.repetition) for cell in run.cells()] == [("policed", 1), ("policed", 2), ("free", 1)]
+    assert run.cells()[0].record() == record()
+    assert record().traffic_started == NOW
+
+
+@pytest.mark.parametrize(("version", "said"), [(2, "newer"), (0, "older"), ("x", "older")])
+def test_another_format_is_refused(tmp_path: Path, version: object, said: str) -> None:
+    run = RunFolder.create(tmp_path, "police", NOW)
+    (run.path / "manifest.json").write_text(json.dumps({"format": version}))
+    with pytest.raises(UserError, match=f"found format {version}, expected 1") as caught:
+        run.manifest()
+    assert said in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "experiment": 3}', "\0"])
+def test_a_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
+    run = RunFolder.create(tmp_path, "police", NOW)
+    (run.path / "manifest.json").write_text(text)
+    with pytest.raises(UserError, match=r"manifest\.json"):
+        run.manifest()
+
+
+def test_finding_a_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no finished run"):
+        find_run(tmp_path)
+    older = RunFolder.create(tmp_path, "police", NOW)
+    newer = RunFolder.create(tmp_path, "shape", NOW.replace(hour=4))
+    unfinished = RunFolder.create(tmp_path, "shape", NOW.replace(hour=5))
+    for run in (older, newer):
+        run.write_manifest(manifest())
+        run.publish()
+    assert find_run(tmp_path).path == newer.path
+    assert find_run(tmp_path, "police").path == older.path
+    assert find_run(tmp_path, str(older.path)).path == older.path
+    assert find_run(tmp_path, f"shape/{newer.path.name}").path == newer.path
+    with pytest.raises(UserError, match=r'found "nothing", expected .*\(police, shape\)'):
+        find_run(tmp_path, "nothing")
+    with pytest.raises(UserError, match="expected a finished run"):
+        unfinished.manifest()
+
+
+def test_counters_come_back_and_a_cut_line_is_left_out(tmp_path: Path) -> None:
+    cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
+    for time_ns in (1, 2):
+        cell.append_counters("R1", {"ok": True, "time_ns": time_ns})
+    cell.append_counters("R1", {"ok": False, "error": {}})
+    with cell.counters("R1").open("a") as handle:
+        handle.write('{"ok": tr')
+    assert [reply["time_ns"] for reply in cell.counter_replies("R1")] == [1, 2]
+    assert cell.devices_with_counters() == ["R1"]
+    with cell.counters("R1").open("a") as handle:
+        handle.write("\n{}\n")
+    with pytest.raises(UserError, match=r"R1\.jsonl:4: no JSON"):
+        list(cell.counter_replies("R1"))
+
+
+def test_tool_output_comes_back(tmp_path: Path) -> None:
+    cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
+    cell.write_output("transfer", "json", "client", Output("{}", "warning", 0))
+    cell.write_output("transfer", "json", "server", Output("[]", "", 0))
+    assert cell.read_output("transfer", "json", "client") == Output("{}", "warning")
+    assert cell.read_output("transfer", "json", "server") == Output("[]")
+
+
+def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
+    cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
+    path = cell.observation("R1", "during", "show policy-map interface  FastEthernet0/1")
+    assert path.name == "during.show-policy-map-interface-FastEthernet0_1"
+    cell.write(path.with_name(path.name + ".json"), '{"unparsed": "no parser"}')
+    assert cell.parsed("R1", "during", "show policy-map interface FastEthernet0/1") is None
+
+
+def test_health_says_why_figures_do_not_hold() -> None:
+    assert Health.model_validate(HEALTH).reasons("R1") == ()
+    bad = Health.model_validate(HEALTH | {"lost_input": 3, "late_over_budget": 2})
+    assert len(bad.reasons("R1")) == 2
+    assert all("R1" in reason for reason in bad.reasons("R1"))
+
+
+class TestTables:
+    def test_round_trip_keeps_columns_kinds_and_nulls(self, tmp_path: Path) -> None:
+        run = RunFolder.create(tmp_path, "police", NOW)
+        rows: list[dict[str, object]] = [
+            {"arm": "policed", "repetition": 1, "packets": 5, "shape_active": None, "unheard_of": 1},
+            {"arm": "shaped", "repetition": 1, "packets": None, "shape_active": True},
+        ]
+        table = tables.frame("classes", rows)
+        tables.write_table(run, "classes", table)
+        tables.write_table(run, "classes", table)
+        back = tables.read_table(run, "classes")
+        pd.testing.assert_frame_equal(back, table)
+        assert list(back.columns) == tables.columns("classes")
+        assert back["packets"].dtype == "Int64"
+        assert pd.isna(back["shape_active"][0]) and back["shape_active"][1]
+
+    @pytest.mark.parametrize("name", tables.SCHEMAS)
+    def test_an_empty_table_has_its_columns(self, tmp_path: Path, name: str) -> None:
+        run = RunFolder.create(tmp_path, "police", NOW)
+        tables.write_table(run, name, tables.frame(name, []))
+        assert list(tables.read_table(run, name).columns) == tables.columns(name)
+        assert list(tables.columns(name))[:2] == ["arm", "repetition"]
+
+    def test_a_missing_or_damaged_table_is_a_users_error(self, tmp_path: Path) -> None:
+        run = RunFolder.create(tmp_path, "police", NOW)
+        with pytest.raises(UserError, match="found no such table"):
+            tables.read_table(run, "flows")
+        run.replace("tables/flows.parquet", b"PAR1 no")
+        with pytest.raises(UserError, match="cannot be read"):
+            tables.read_table(run, "flows")
