@@ -18,11 +18,15 @@ class RouterError(QoslabError):
     """The router could not do what a command asked of it."""
 
 
-class DataPlaneDownError(RouterError):
+class DataPlaneError(RouterError):
+    """A request to the data plane failed."""
+
+
+class DataPlaneDownError(DataPlaneError):
     """The data plane cannot be reached, hung up or did not answer in time."""
 
 
-class DataPlaneRefusedError(RouterError):
+class DataPlaneRefusedError(DataPlaneError):
     """The data plane will not do it; `code` is the control protocol's (`bad_config`, …)."""
 
     def __init__(self, code: str, message: str) -> None:

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from qoslab.ios.counters import Counters
-from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneError, DataPlaneRefusedError
+
+ControlError = DataPlaneError
+"""What every request may raise."""
 
 LINE_LIMIT = 4 * 1024 * 1024
 """Bytes; the protocol's own limit for one line."""

@@ -1,0 +1,337 @@
+"""A virtual IOS router: its running configuration, bound to a network namespace and a data plane."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.counters import Counters
+from qoslab.ios.device import Device
+from qoslab.ios.environment import (
+    Activity,
+    CpuUse,
+    DataPlaneDownError,
+    Neighbour,
+    PingOptions,
+    PingOutcome,
+    Port,
+    ProcessCpu,
+    RouteEntry,
+    RouterError,
+)
+from qoslab.ios.grammar import CliError
+from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.lab.control import ControlClient
+from qoslab.lab.stack import IpStack
+
+SAMPLE_INTERVAL_S = 5.0
+"""How often processor time and interface activity are looked at."""
+SAMPLES = 61
+"""Kept samples: five minutes of them."""
+PROCESS_NAME = "QoS Data Plane"
+"""The one process that `show processes cpu` lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CpuSample:
+    user_s: float
+    kernel_s: float
+    switches: int
+
+
+class VirtualRouter:
+    """Implements `qoslab.ios.environment.Environment` on a live router."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        chassis: Chassis,
+        software: Software,
+        blank: Device,
+        control: ControlClient,
+        stack: IpStack,
+        startup_path: Path,
+        enable_secret: str,
+        compiler: Callable[[Device], dict[str, Any]],
+        log: Callable[[str], None],
+    ) -> None:
+        """`blank` is the device without any configuration; `startup_path` where its startup configuration is kept."""
+        self.name = name
+        self._chassis = chassis
+        self._software = software
+        self._blank = blank
+        self._control = control
+        self._stack = stack
+        self._startup_path = startup_path
+        self._enable_secret = enable_secret
+        self._compiler = compiler
+        self._log = log
+        self._device = blank.copy()
+        self._boot_device = self._device
+        self._booted = self.now()
+        self._reloaded = False
+        self._in_force: dict[str, Any] | None = None
+        self._editing = asyncio.Lock()
+        self._cleared: dict[str, datetime] = {}
+        self._activity: dict[str, Activity] = {name: Activity() for name in blank.interfaces}
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
+        self._sampler: asyncio.Task[None] | None = None
+        self.on_reload: Callable[[], None] = lambda: None
+        """Called when the router reloads: ends the logins."""
+
+    # Life
+
+    async def start(self) -> list[str]:
+        """Boot from the startup configuration; return the lines that were refused, each with its reason."""
+        await self._stack.open()
+        refused = await self._boot()
+        self._sampler = asyncio.create_task(self._sample_for_ever())
+        return refused
+
+    async def close(self) -> None:
+        """Let go of the data plane and the namespace; both stay as they are."""
+        if self._sampler is not None:
+            self._sampler.cancel()
+            await asyncio.gather(self._sampler, return_exceptions=True)
+        await self._control.close()
+        await self._stack.close()
+
+    async def _boot(self) -> list[str]:
+        device, refused = load_configuration(self._blank, self.startup_config() or "")
+        async with self._editing:
+            await self._put_in_force(device)
+        self._boot_device = self._device
+        self._booted = self.now()
+        return refused
+
+    async def reload(self) -> None:
+        """Boot from the startup configuration; ends all logins."""
+        self.on_reload()
+        for line in await self._boot():
+            self._log(f"{self.name}: startup configuration: {line}")
+        await self.clear()
+        self._cleared.clear()
+        self._reloaded = True
+
+    # Configuration
+
+    @property
+    def device(self) -> Device:
+        """The running configuration."""
+        return self._device
+
+    @property
+    def boot_device(self) -> Device:
+        """The configuration that the router started with."""
+        return self._boot_device
+
+    async def edit(self, change: Callable[[Device], None]) -> None:
+        """Let `change` edit a copy of the running configuration and put that in force, or leave everything."""
+        async with self._editing:
+            device = self._device.copy()
+            change(device)
+            if device != self._device:
+                await self._put_in_force(device)
+
+    async def _put_in_force(self, device: Device) -> None:
+        config = self._compiler(device)
+        previous = self._in_force
+        if config != previous:
+            await self._control.configure(config)
+        try:
+            await self._stack.apply(device)
+        except RouterError:
+            await self._stack.apply(self._device)
+            if previous is not None and config != previous:
+                await self._control.configure(previous)
+            raise
+        self._in_force = config
+        self._device = device
+
+    def compiled(self) -> Mapping[str, Any]:
+        """The data plane's configuration in force."""
+        return {} if self._in_force is None else self._in_force
+
+    def startup_config(self) -> str | None:
+        """The saved configuration."""
+        try:
+            return self._startup_path.read_text()
+        except FileNotFoundError:
+            return None
+
+    def save_startup_config(self, text: str | None) -> None:
+        """Save a configuration, or erase it."""
+        if text is None:
+            self._startup_path.unlink(missing_ok=True)
+            return
+        # Written beside and renamed, so that a crash leaves the old or the new one.
+        fresh = self._startup_path.with_name(self._startup_path.name + ".new")
+        fresh.write_text(text)
+        fresh.replace(self._startup_path)
+
+    def opens_privileged_mode(self, password: str) -> bool:
+        """Whether it is the enable secret: the configured one, else the lab's."""
+        return password == self._enable_secret
+
+    # What is
+
+    @property
+    def chassis(self) -> Chassis:
+        """The hardware."""
+        return self._chassis
+
+    @property
+    def software(self) -> Software:
+        """The software image."""
+        return self._software
+
+    @property
+    def booted(self) -> datetime:
+        """When it started or was last reloaded."""
+        return self._booted
+
+    @property
+    def reloaded(self) -> bool:
+        """Whether that was a reload."""
+        return self._reloaded
+
+    def now(self) -> datetime:
+        """The machine's clock."""
+        return datetime.now(UTC)
+
+    async def ports(self) -> Mapping[str, Port]:
+        """The wired interfaces."""
+        return await self._stack.ports()
+
+    async def routes(self) -> list[RouteEntry]:
+        """The kernel's routing table."""
+        return await self._stack.routes()
+
+    async def neighbours(self) -> list[Neighbour]:
+        """The kernel's ARP table."""
+        return await self._stack.neighbours()
+
+    def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        """Echo requests from the router's namespace."""
+        return self._stack.ping(options)
+
+    # Counters
+
+    async def counters(self, interface: str | None = None) -> Counters:
+        """The data plane's counters."""
+        counters = await self._control.counters(interface)
+        self._observe(counters)
+        return counters
+
+    async def resolve(self) -> dict[str, Any]:
+        """The policy-maps in force with defaults filled in."""
+        return await self._control.resolve()
+
+    async def clear(self, interface: str | None = None) -> None:
+        """Zero the counters."""
+        await self._control.clear(interface)
+        moment = self.now()
+        for name in self._device.interfaces if interface is None else (interface,):
+            self._cleared[name] = moment
+            self._seen[name] = (0, 0)
+
+    def cleared(self, interface: str) -> datetime | None:
+        """When the interface's counters were cleared."""
+        return self._cleared.get(interface)
+
+    async def activity(self) -> Mapping[str, Activity]:
+        """When the interfaces last carried packets, to the sampling interval."""
+        return self._activity
+
+    def _observe(self, counters: Counters) -> None:
+        moment = self.now()
+        for name, interface in counters["interfaces"].items():
+            now = (interface["input"]["packets"], interface["output"]["packets"])
+            before = self._seen.get(name, (0, 0))
+            last = self._activity.get(name, Activity())
+            self._activity[name] = Activity(
+                moment if now[0] > before[0] else last.last_input,
+                moment if now[1] > before[1] else last.last_output,
+            )
+            self._seen[name] = now
+
+    # Processor
+
+    async def cpu(self) -> CpuUse:
+        """Processor use of the data plane over the last five seconds, minute and five minutes."""
+        pid = await self._control.peer_pid()
+        if not self._cpu:
+            self._cpu.append(_read_cpu(pid))
+        newest = self._cpu[-1]
+        five, minute, five_minutes = (self._busy(seconds) for seconds in (5, 60, 300))
+        total = newest.user_s + newest.kernel_s
+        process = ProcessCpu(
+            pid=pid,
+            runtime_ms=int(1000 * total),
+            invoked=newest.switches,
+            five_seconds=sum(five),
+            one_minute=sum(minute),
+            five_minutes=sum(five_minutes),
+            name=PROCESS_NAME,
+        )
+        return CpuUse(
+            five_seconds=sum(five),
+            five_seconds_kernel=five[1],
+            one_minute=sum(minute),
+            five_minutes=sum(five_minutes),
+            processes=(process,),
+        )
+
+    def _busy(self, seconds: int) -> tuple[float, float]:
+        """User and kernel time in percent over the last `seconds`, or as much of them as has been sampled."""
+        steps = min(round(seconds / SAMPLE_INTERVAL_S), len(self._cpu) - 1)
+        if steps <= 0:
+            return 0.0, 0.0
+        newest, oldest = self._cpu[-1], self._cpu[-1 - steps]
+        span = steps * SAMPLE_INTERVAL_S
+        return 100 * (newest.user_s - oldest.user_s) / span, 100 * (newest.kernel_s - oldest.kernel_s) / span
+
+    async def _sample_for_ever(self) -> None:
+        while True:
+            try:
+                self._observe(await self._control.counters())
+                self._cpu.append(_read_cpu(await self._control.peer_pid()))
+            except (DataPlaneDownError, OSError):
+                self._cpu.clear()
+            await asyncio.sleep(SAMPLE_INTERVAL_S)
+
+
+def _read_cpu(pid: int) -> _CpuSample:
+    """Processor time of a process (proc(5), /proc/PID/stat) and how often it was switched to."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    switches = sum(
+        int(line.split()[1])
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith(("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
+    )
+    return _CpuSample(int(fields[11]) / ticks, int(fields[12]) / ticks, switches)
+
+
+def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
+    """Read a configuration text; return the device and the lines that were refused, each with its reason."""
+    device = blank.copy()
+    session = ConfigSession(device)
+    refused: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            session.execute(line)
+        except CliError as error:
+            refused.append(f"line {number}: {line.strip()!r}: {error.message}")
+        if session.finished:
+            break
+    return device, refused
