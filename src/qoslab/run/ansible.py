@@ -1,0 +1,509 @@
+"""Drives the playbooks through ansible-runner.
+
+One session of a run is one `ansible-playbook` process that stays: starting it, and logging in to the routers, costs
+seconds that each arm would pay again. It plays `playbooks/session.yml`, which takes orders from a FIFO.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import errno
+import json
+import os
+import queue
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import qoslab
+from qoslab.errors import DeviceError, MachineError, QoslabError
+from qoslab.run import ansible_connection
+
+Intent = Literal["prepare", "apply", "verify", "restore"]
+
+INVENTORY_TASK = "Wait for the inventory"
+READY_TASK = "Wait for an order"
+INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
+"""Names of tasks in `playbooks/session/`, by which the events of a session are understood."""
+
+ORDERS_PER_SESSION = 50
+"""A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
+
+START_SECONDS = 60.0
+"""Longer than Ansible needs to start on a busy machine."""
+
+INTENT_SECONDS = 300.0
+"""Longer than any intent takes on a slow router: Ansible's own timeouts, 30 s for each command, come first."""
+
+COMPARED_CORE = ("2.19.",)
+"""Releases of ansible-core whose connection helper `ansible_connection` was compared with."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What one task did on one router."""
+
+    intent: Intent
+    host: str
+    task: str
+    action: str
+    changed: bool
+    failed: bool
+    unreachable: bool
+    seconds: float
+    result: Mapping[str, Any]
+    """As the module returned it."""
+
+    @property
+    def message(self) -> str:
+        """The router's own words if it spoke, else Ansible's."""
+        return device_message(self.result)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an order led to."""
+
+    intents: tuple[Intent, ...]
+    tasks: tuple[TaskResult, ...]
+    commands: tuple[str, ...] = ()
+    """The show commands of `verify`, in order."""
+    seconds: float = 0.0
+    output: Mapping[Intent, str] = field(default_factory=dict)
+    """What Ansible printed."""
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Routers that an applied or restored configuration has changed."""
+        return frozenset(task.host for task in self.tasks if task.changed and task.intent in ("apply", "restore"))
+
+    @property
+    def failures(self) -> tuple[TaskResult, ...]:
+        """Tasks that failed or found no router."""
+        return tuple(task for task in self.tasks if task.failed or task.unreachable)
+
+    def answers(self, host: str) -> dict[str, str]:
+        """What an IOS router answered to `show running-config` and to the commands of `verify`, by command."""
+        for task in reversed(self.tasks):
+            if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
+                texts = task.result["stdout"]
+                if isinstance(texts, list):
+                    return dict(zip(("show running-config", *self.commands), map(str, texts), strict=True))
+        return {}
+
+    def engine(self, host: str) -> dict[str, Any] | None:
+        """The configuration in force that a Linux router's data plane told last."""
+        for task in reversed(self.tasks):
+            text = task.result.get("stdout")
+            if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):
+                told = json.loads(text)
+                if "config" in told:
+                    return dict(told["config"])
+        return None
+
+    def facts(self, host: str) -> dict[str, Any]:
+        """What `prepare` learnt of an IOS router: model, version, image, serial number, hostname."""
+        found: dict[str, Any] = {}
+        for task in self.tasks:
+            if task.host == host:
+                for name, value in task.result.get("ansible_facts", {}).items():
+                    if name.startswith("ansible_net_") and name != "ansible_net_config":
+                        found[name.removeprefix("ansible_net_")] = value
+        return found
+
+
+class RouterError(DeviceError):
+    """A router refused something, differs from what was asked for, or could not be reached."""
+
+    def __init__(self, message: str, outcome: Outcome, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.outcome = outcome
+
+
+_REFUSAL = re.compile(r"^%.*$|^.*(?:[Ii]nvalid input|[Ii]ncomplete command|[Aa]mbiguous command).*$", re.MULTILINE)
+
+_BYTES = re.compile(r"""b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*\"""")
+
+
+def device_message(result: Mapping[str, Any]) -> str:
+    """The part of a failed task's result that a reader needs.
+
+    A refused line comes back with everything that was on the screen: echo, caret, message. The echoed line, the line
+    with the caret and the message stay; prompts and blank lines go.
+    """
+    text = str(result.get("msg") or result.get("module_stderr") or result.get("stderr") or "")
+    if quoted := _BYTES.search(text):
+        # Ansible prints what the router sent as Python prints bytes
+        text = ast.literal_eval(quoted[0]).decode(errors="replace")
+    lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
+    marks = [number for number, line in enumerate(lines) if _REFUSAL.match(line)]
+    if not marks:
+        return " ".join(line.strip() for line in lines)
+    last = marks[-1]
+    first = last
+    while first > 0 and last - first < 2:
+        first -= 1
+    kept = lines[first : last + 1]
+    return "\n".join(line for line in kept if not re.fullmatch(r"\S+\((?:config[^)]*)\)#|\S+[#>]", line.strip()))
+
+
+def playbooks_folder() -> Path:
+    """`playbooks/` of the working copy that this package is installed from."""
+    folder = Path(qoslab.__file__).resolve().parents[2] / "playbooks"
+    if not (folder / "session.yml").exists():
+        raise MachineError(
+            f"the playbooks are not in {folder}", hint="Run qoslab from its own working copy, with ./qoslab."
+        )
+    return folder
+
+
+class AnsibleSession:
+    """The routers of one inventory, and what is to be done on them. A context manager; leaving it ends Ansible.
+
+    `start` may be called early, even before the inventory is written, so that Ansible's own start overlaps with other
+    work; otherwise the first order starts it.
+    """
+
+    def __init__(
+        self, inventory: Path, *, before: Path, on_task: Callable[[Intent, str, str], None] | None = None
+    ) -> None:
+        """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task."""
+        self._inventory = inventory.resolve()
+        self._before = before.resolve()
+        self._on_task = on_task
+        self._playbooks = playbooks_folder()
+        self._scratch: Path | None = None
+        self._thread: threading.Thread | None = None
+        self._cancel = threading.Event()
+        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._orders = 0
+        self._ready = False
+        self._fault: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # the process
+
+    def start(self) -> None:
+        """Start Ansible, if it is not running; returns at once."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._discard()
+        self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-ansible-"))
+        self._before.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(self._scratch / "orders", 0o600)
+        self._cancel.clear()
+        self._events = queue.Queue()
+        self._orders, self._ready, self._fault = 0, False, None
+        self._thread = threading.Thread(target=self._play, args=(self._scratch, self._events), name="ansible")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
+        import ansible_runner  # slow, and only here
+
+        def keep(event: dict[str, Any]) -> bool:
+            events.put(event)
+            return False
+
+        try:
+            ansible_runner.run(
+                private_data_dir=str(scratch),
+                project_dir=str(self._playbooks),
+                playbook="session.yml",
+                inventory=[str(self._inventory)],
+                extravars={"session_orders": str(scratch / "orders")},
+                envvars=environment(scratch, self._playbooks),
+                settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
+                event_handler=keep,
+                cancel_callback=self._cancel.is_set,
+                suppress_env_files=True,
+                quiet=True,
+            )
+        except BaseException as error:
+            self._fault = error
+        finally:
+            events.put(None)
+
+    def close(self) -> None:
+        """End Ansible; connections to the routers close. Nothing is restored by this."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            if self._ready and not self._cancel.is_set():
+                with contextlib.suppress(QoslabError):
+                    self._write({"intents": []})
+                thread.join(2.0)
+            if thread.is_alive():
+                self._cancel.set()
+                thread.join(10.0)
+        self._discard()
+
+    def cancel(self) -> None:
+        """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
+        self._cancel.set()
+        if self._thread is not None:
+            self._thread.join(10.0)
+
+    def _discard(self) -> None:
+        self._thread = None
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+    # orders
+
+    def carry_out(
+        self,
+        intents: Sequence[Intent],
+        *,
+        intended: Path | None = None,
+        restore: Path | None = None,
+        commands: Sequence[str] = (),
+        keep: Path | None = None,
+    ) -> Outcome:
+        """Carry out `intents` in order on all routers of the inventory.
+
+        `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` the one with
+        `NAME.restore.ios`; `commands` are show commands whose answers verify brings along; Ansible's output goes to
+        `keep`/INTENT/. Raises `RouterError` when a router refused, differs or was not reached: later intents were
+        carried out nonetheless on other routers. On an interrupt Ansible is stopped before the interrupt goes on.
+        """
+        began = time.monotonic()
+        outcome = Outcome(tuple(intents), (), tuple(commands))
+        try:
+            self._await_ready()
+            self._write(
+                {
+                    "intents": list(intents),
+                    "intended": str((intended or self._before).resolve()),
+                    "restore": str((restore or self._before).resolve()),
+                    "before": str(self._before),
+                    "commands": list(commands),
+                }
+            )
+            self._orders += 1
+            self._ready = False
+            tasks, output = self._collect(intents)
+        except BaseException:
+            self.cancel()
+            raise
+        outcome = Outcome(tuple(intents), tuple(tasks), tuple(commands), time.monotonic() - began, output)
+        if keep is not None:
+            _keep(keep, outcome)
+        if outcome.failures:
+            raise _explain(outcome, keep)
+        return outcome
+
+    def _await_ready(self) -> None:
+        if self._orders >= ORDERS_PER_SESSION:
+            self.close()
+        self.start()
+        deadline = time.monotonic() + START_SECONDS
+        printed: list[str] = []
+        while not self._ready:
+            event = self._next(deadline, "to start")
+            if event is None:
+                raise self._ended(printed)
+            printed.append(str(event.get("stdout", "")))
+            started = _starts(event)
+            if started == INVENTORY_TASK:
+                if not self._inventory.exists():
+                    raise MachineError(f"the inventory {self._inventory} is not written yet")
+                self._write("inventory is written")
+            self._ready = started == READY_TASK
+
+    def _write(self, order: Mapping[str, Any] | str) -> None:
+        """Write to the session's FIFO. Opening a FIFO for writing fails as long as nobody reads it."""
+        assert self._scratch is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                descriptor = os.open(self._scratch / "orders", os.O_WRONLY | os.O_NONBLOCK)
+                break
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            if self._thread is None or not self._thread.is_alive() or time.monotonic() > deadline:
+                raise self._ended([])
+            time.sleep(0.002)
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, "w") as fifo:
+            json.dump(order, fifo)
+
+    def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], dict[Intent, str]]:
+        tasks: list[TaskResult] = []
+        printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
+        intent: Intent = intents[0]
+        deadline = time.monotonic() + INTENT_SECONDS * len(intents)
+        while True:
+            event = self._next(deadline, f"to carry out {' and '.join(intents)}")
+            if event is None:
+                self._ready = False
+                if not any(task.unreachable for task in tasks):
+                    raise self._ended([text for part in printed.values() for text in part])
+                break
+            started = _starts(event)
+            if started == READY_TASK:
+                self._ready = True
+                break
+            if started is not None and (match := INTENT_TASK.match(started)):
+                intent = _intent(match[1])
+            if text := str(event.get("stdout", "")):
+                printed[intent].append(text)
+            if result := _result(event, intent):
+                tasks.append(result)
+                if self._on_task is not None and "role" in event["event_data"]:
+                    self._on_task(intent, result.host, result.task)
+        return tasks, {name: "\n".join(texts) + "\n" for name, texts in printed.items()}
+
+    def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
+        # short waits, so that Ctrl-C is noticed between them on every platform
+        while True:
+            try:
+                return self._events.get(timeout=0.5)
+            except queue.Empty:
+                if time.monotonic() > deadline:
+                    raise DeviceError(f"Ansible took too long {what}", hint="See whether the routers answer.") from None
+
+    def _ended(self, printed: Sequence[str]) -> QoslabError:
+        if self._fault is not None:
+            return MachineError(f"ansible-runner failed: {self._fault}")
+        text = "\n".join(part for part in printed if part).strip()
+        return MachineError(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+
+
+def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
+    """The environment of `ansible-playbook`: the working copy's settings, all temporary files in `scratch`."""
+    variables = {
+        # this interpreter's own ansible-playbook comes first
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
+        "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
+        "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
+        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / "pc"),
+        "ANSIBLE_FORCE_COLOR": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_DEPRECATION_WARNINGS": "false",
+        "ANSIBLE_PIPELINING": "true",
+    }
+    from importlib.metadata import version
+
+    if version("ansible-core").startswith(COMPARED_CORE):
+        import ansible
+
+        helper = Path(ansible.__file__).parent / "cli" / "scripts" / "ansible_connection_cli_stub.py"
+        if helper.exists():
+            variables["_ANSIBLE_CONNECTION_PATH"] = str(Path(ansible_connection.__file__).resolve())
+            variables[ansible_connection.ORIGINAL] = str(helper)
+    return variables
+
+
+def _intent(word: str) -> Intent:
+    for intent in ("prepare", "apply", "verify", "restore"):
+        if word == intent:
+            return intent
+    raise ValueError(word)
+
+
+def _starts(event: Mapping[str, Any]) -> str | None:
+    """The name of the task that the event starts; None if it starts none."""
+    if event.get("event") != "playbook_on_task_start":
+        return None
+    name = event.get("event_data", {}).get("task")
+    return None if name is None else str(name)
+
+
+def _result(event: Mapping[str, Any], intent: Intent) -> TaskResult | None:
+    kind = event.get("event")
+    if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
+        return None
+    data = event["event_data"]
+    result = data.get("res") or {}
+    return TaskResult(
+        intent=intent,
+        host=str(data.get("host", "")),
+        task=str(data.get("task", "")),
+        action=str(data.get("resolved_action") or data.get("task_action", "")),
+        changed=bool(result.get("changed")),
+        failed=kind == "runner_on_failed" and not data.get("ignore_errors"),
+        unreachable=kind == "runner_on_unreachable",
+        seconds=float(data.get("duration") or 0.0),
+        result=result,
+    )
+
+
+def _keep(folder: Path, outcome: Outcome) -> None:
+    for intent in outcome.intents:
+        place = folder / intent
+        place.mkdir(parents=True, exist_ok=True)
+        failed = any(task.intent == intent for task in outcome.failures)
+        (place / "rc").write_text(f"{2 if failed else 0}\n")
+        (place / "stdout").write_text(outcome.output.get(intent, ""))
+
+
+def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
+    """What went wrong, in the words of whoever reads it first: the router by name, its own message, what to do."""
+    failure = outcome.failures[0]
+    place = f" Ansible's output is in {keep}." if keep is not None else ""
+    text = failure.message
+    if failure.unreachable or _is_connection_trouble(text):
+        if re.search(r"[Aa]uthenticat|password|[Pp]ermission denied|Access denied", text):
+            message, hint = f"{failure.host} refused the login: {text}", "Check user, password and enable secret."
+        else:
+            message, hint = f"{failure.host} cannot be reached: {text}", "Check its address and port in the inventory."
+    elif failure.intent == "verify":
+        missing = failure.result.get("commands") or []
+        what = "\n".join(f"  {line}" for line in missing) or text
+        message = f"{failure.host} does not have in force what was asked for; missing:\n{what}"
+        hint = "Write the template as the running configuration prints it, or see what the router changed."
+    elif failure.intent == "restore" and "diff" in failure.result:
+        message = f"{failure.host} is not back at its configuration from before the run:\n{_difference(failure.result)}"
+        hint = "Mend it by hand; the earlier configuration is kept in the run folder."
+    else:
+        message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
+        hint = "Correct the template or its variables."
+    others = len({task.host for task in outcome.failures}) - 1
+    if others:
+        message += f"\n({others} more routers failed.)"
+    return RouterError(message, outcome, hint=hint + place)
+
+
+def _is_connection_trouble(text: str) -> bool:
+    return bool(
+        re.search(
+            r"ssh connection failed|[Aa]uthentication fail|Failed to connect|Connection refused|timed out"
+            r"|unable to elevate privilege|authenticity of host|No route to host",
+            text,
+        )
+    )
+
+
+def _difference(result: Mapping[str, Any]) -> str:
+    import difflib
+
+    diff = result["diff"]
+    diff = diff[0] if isinstance(diff, list) else diff
+    lines = difflib.unified_diff(
+        str(diff.get("after", "")).splitlines(),
+        str(diff.get("before", "")).splitlines(),
+        "before",
+        "now",
+        lineterm="",
+        n=1,
+    )
+    return "\n".join(lines)
