@@ -37,8 +37,8 @@ class Frozen(BaseModel):
         strict=True,
         populate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
+        defer_build=True,  # a validator is built when it is used: once for the whole file, not once for each class
     )
 
 

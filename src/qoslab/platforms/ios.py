@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from qoslab.ios.device import Hardware
 from qoslab.model.experiment import Generation, Node
 from qoslab.platforms.base import Problem
 
-GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
+if TYPE_CHECKING:
+    from qoslab.ios.device import Hardware
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ class RouterModel:
 
     def hardware(self, generation: Generation | None = None) -> Hardware:
         """The device model's view of this router; `generation` is the model's own where absent."""
+        from qoslab.ios.device import Hardware  # slow to import, and checking an experiment needs none of it
+
         chosen = generation or self.default_generation
         return Hardware(
             platform=self.name,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from qoslab.model import experiment as model
 from qoslab.model.experiment import TCP_PROFILES, Experiment
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import MODELS
@@ -15,6 +19,8 @@ def experiment_schema() -> dict[str, Any]:
     """The schema (draft 2020-12). Names from the registries are listed, so that editors complete them."""
     schema = Experiment.model_json_schema(by_alias=True)
     definitions = schema["$defs"]
+    for name, field, text in _field_docstrings():
+        (schema if name == "Experiment" else definitions[name])["properties"][field]["description"] = text
     _suggest(definitions["Flow"]["properties"]["tool"], TOOLS)
     _suggest(definitions["Expectation"]["properties"]["metric"], METRICS)
     for branch in definitions["Node"]["properties"]["model"]["anyOf"]:
@@ -25,8 +31,32 @@ def experiment_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "qoslab experiment",
-        **{key: value for key, value in schema.items() if key != "title"},
+        **_without_titles(schema),
     }
+
+
+def _without_titles(schema: Any) -> Any:
+    """Drop the titles that pydantic makes of field names; a property that is called `title` stays."""
+    if isinstance(schema, dict):
+        kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+        return {key: _without_titles(value) for key, value in kept.items()}
+    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _field_docstrings() -> Iterator[tuple[str, str, str]]:
+    """Class, key and docstring of each field of the model.
+
+    pydantic could do this when the classes are made, but every start of the command would pay for it.
+    """
+    for owner in ast.parse(inspect.getsource(model)).body:
+        if not isinstance(owner, ast.ClassDef):
+            continue
+        fields = getattr(getattr(model, owner.name), "model_fields", {})
+        for statement, following in zip(owner.body, owner.body[1:], strict=False):
+            match statement, following:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    if name in fields:
+                        yield owner.name, fields[name].alias or name, inspect.cleandoc(text)
 
 
 def _suggest(schema: dict[str, Any], known: dict[str, Any]) -> None:
