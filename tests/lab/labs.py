@@ -1,0 +1,108 @@
+"""Labs for tests, and what a lab leaves on the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from qoslab.lab import Lab
+from qoslab.model.experiment import Topology
+
+PING = """
+import os, select, socket, struct, sys, time
+def checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~(total + (total >> 16)) & 0xFFFF
+mark = os.urandom(8)
+body = struct.pack("!BBHHH", 8, 0, 0, 7, 1) + mark
+body = struct.pack("!BBHHH", 8, 0, checksum(body), 7, 1) + mark
+with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as s:
+    s.sendto(body, (sys.argv[1], 0))
+    end = time.monotonic() + float(sys.argv[2])
+    while select.select([s], [], [], max(0, end - time.monotonic()))[0]:
+        packet = s.recv(2048)
+        if packet[20] == 0 and packet.endswith(mark):
+            print(packet[8])
+            sys.exit(0)
+sys.exit(1)
+"""
+"""One echo request; prints the reply's TTL. Without the ping program, which wants a file capability."""
+
+
+def topology(**nodes: Any) -> Callable[..., Topology]:
+    """`topology(a="host")("a eth0 10.0.0.1/24 - b eth0 10.0.0.2/24")`: nodes, then links at 100 Mb/s."""
+
+    def links(*texts: str, rate: str = "100 Mb/s") -> Topology:
+        made = []
+        for number, text in enumerate(texts):
+            ends = []
+            for end in text.split(" - "):
+                node, interface, *address = end.split()
+                ends.append({"node": node, "interface": interface, "address": address[0] if address else None})
+            made.append({"name": f"l{number}", "rate": rate, "ends": ends})
+        described = {name: {"platform": node} if isinstance(node, str) else node for name, node in nodes.items()}
+        return Topology.model_validate_json(json.dumps({"nodes": described, "links": made}))
+
+    return links
+
+
+TWO_HOSTS = topology(client="host", server="host")("client eth0 10.1.0.1/24 - server eth0 10.1.0.2/24")
+ROUTED = topology(client="host", R1="linux", server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+
+
+def ping(lab: Lab, node: str, address: str, seconds: float = 2.0) -> int | None:
+    """The TTL of the reply; None without a reply."""
+    done = lab.run(node, ["python3", "-c", PING, address, str(seconds)])
+    assert done.returncode in (0, 1), done.stderr
+    return int(done.stdout) if done.returncode == 0 else None
+
+
+class Traces:
+    """Everything of a lab that a process can see from outside, taken while it is up."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.pid_namespace = Path(f"/proc/{lab.pid}/ns/pid").readlink()
+        self.namespaces = {
+            target
+            for entry in Path(f"/proc/{lab.pid}/fd").iterdir()
+            if (target := str(entry.readlink())).startswith("net:")
+        }
+        self.abstract = f"@qoslab/{os.geteuid()}/{lab.name}"
+        self.interfaces = set(Path("/sys/class/net").iterdir())
+        assert len(self.namespaces) >= len(lab.nodes)
+        assert self.found(), "the traces of a lab that is up are not seen: this test could not fail"
+
+    def found(self) -> list[str]:
+        """What is still there."""
+        found = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                if (process / "ns/pid").readlink() == self.pid_namespace:
+                    found.append(f"process {process.name}: {(process / 'comm').read_text().strip()}")
+                held = {str(each.readlink()) for each in (process / "ns/net", *(process / "fd").iterdir())}
+            except OSError:
+                continue  # It ended while we looked, or is another user's.
+            found += [f"namespace {each} held by {process.name}" for each in held & self.namespaces]
+        mounts = Path("/proc/self/mountinfo").read_text()
+        found += [f"mount of {each}" for each in self.namespaces if each in mounts]
+        if self.abstract in Path("/proc/net/unix").read_text():
+            found.append(f"socket {self.abstract}")
+        found += [f"interface {each}" for each in set(Path("/sys/class/net").iterdir()) - self.interfaces]
+        return found
+
+    def wait_until_gone(self, seconds: float = 5.0) -> None:
+        """Fail if something is there after some time."""
+        deadline = time.monotonic() + seconds
+        while found := self.found():
+            assert time.monotonic() < deadline, f"left behind: {found}"
+            time.sleep(0.02)

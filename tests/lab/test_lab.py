@@ -1,0 +1,250 @@
+"""Labs of hosts: coming up, staying apart, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from labs import TWO_HOSTS, Traces, ping, topology
+
+from qoslab.errors import ExperimentError, MachineError, UserError
+from qoslab.lab import Lab, LabError
+from qoslab.lab.wiring import wire
+from qoslab.model.experiment import TCP_PROFILES, TcpProfile
+
+pytestmark = pytest.mark.lab
+
+
+def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
+    assert ping(lab, "client", "10.1.0.2") == 64
+    interfaces = json.loads(lab.run("client", ["ip", "-j", "link"], check=True).stdout)
+    assert [each["ifname"] for each in interfaces] == ["lo", "eth0"]
+    assert interfaces[1]["mtu"] == 1500
+
+
+def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> None:
+    with Lab.up(TWO_HOSTS, name=name + "b") as other:
+        server = other.popen(
+            "server",
+            ["python3", "-c", "import socket;s=socket.create_server(('10.1.0.2',7));print(flush=True);s.accept()"],
+            stdout=subprocess.PIPE,
+        )
+        assert server.stdout is not None
+        server.stdout.readline()
+        connect = ["python3", "-c", "import socket;socket.create_connection(('10.1.0.2',7),2)"]
+        refused = lab.run("client", connect)
+        assert "ConnectionRefusedError" in refused.stderr
+        assert other.run("client", connect).returncode == 0
+        assert server.wait(5) == 0
+
+
+def test_a_name_is_taken_once(lab: Lab, name: str) -> None:
+    with pytest.raises(UserError, match="already"):
+        Lab.up(TWO_HOSTS, name=name)
+    assert lab.alive()
+
+
+def test_the_lab_is_found_by_name(lab: Lab, name: str) -> None:
+    found = Lab.find(name)
+    assert found.pid == lab.pid
+    assert found.topology == TWO_HOSTS
+    assert ping(found, "server", "10.1.0.1") == 64
+    with pytest.raises(UserError, match="no lab called"):
+        Lab.find(name + "x")
+
+
+def test_down_leaves_nothing(name: str) -> None:
+    lab = Lab.up(TWO_HOSTS, name=name)
+    lab.popen("client", ["sleep", "1000"])
+    traces = Traces(lab)
+    lab.down()
+    assert not [each for each in traces.found() if not each.startswith("namespace")]
+    traces.wait_until_gone()
+    assert name not in [each.name for each in Lab.all()]
+
+
+def test_sigkill_of_the_supervisor_leaves_nothing(name: str) -> None:
+    lab = Lab.up(TWO_HOSTS, name=name)
+    inside = lab.popen("client", ["sleep", "1000"])
+    daemon = lab.popen("server", ["sh", "-c", "setsid sleep 1000 & echo $!"], stdout=subprocess.PIPE, text=True)
+    assert daemon.stdout is not None
+    daemon.stdout.readline()
+    traces = Traces(lab)
+    os.kill(lab.pid, signal.SIGKILL)
+    assert inside.wait(5) == -signal.SIGKILL
+    traces.wait_until_gone()
+    assert not lab.alive()
+    with pytest.raises(LabError):
+        lab.failures()
+    lab.down()
+
+
+OWNER = """
+import sys, threading, time
+from labs import TWO_HOSTS
+from qoslab.lab import Lab
+def up():
+    lab = Lab.up(TWO_HOSTS, name=sys.argv[1])
+    lab.popen("client", ["sleep", "1000"])
+    print(lab.pid, flush=True)
+# The lab must outlive the thread that made it, and not outlive the process.
+thread = threading.Thread(target=up)
+thread.start()
+thread.join()
+time.sleep(1000)
+"""
+
+
+def test_sigkill_of_the_owner_leaves_nothing(name: str) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, name],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline()
+    lab = Lab.find(name)
+    traces = Traces(lab)
+    time.sleep(0.1)
+    assert lab.alive()
+    lab.close()
+    owner.kill()
+    owner.wait()
+    traces.wait_until_gone()
+
+
+def test_a_detached_lab_outlives_its_starter(name: str) -> None:
+    starter = "import sys;from labs import *;print(Lab.up(TWO_HOSTS, name=sys.argv[1], owned=False).pid)"
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", starter, name],
+        check=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    lab = Lab.find(name)
+    traces = Traces(lab)
+    assert ping(lab, "client", "10.1.0.2") == 64
+    lab.down()
+    traces.wait_until_gone()
+
+
+def test_signals_reach_the_command_and_not_nsenter_alone(lab: Lab) -> None:
+    trap = "import signal,sys;signal.signal(15,lambda*_:sys.exit(7));print(flush=True);signal.pause()"
+    process = lab.popen("client", ["python3", "-c", trap], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.terminate()
+    assert process.wait(5) == 7
+    process.terminate()  # of an ended process: nothing
+    other = lab.popen("client", ["sleep", "1000"])
+    other.kill()
+    assert other.wait(5) == -signal.SIGKILL
+
+
+def test_commands_keep_their_directory_and_status(lab: Lab, tmp_path: Path) -> None:
+    done = lab.run("client", ["sh", "-c", "pwd; echo word > file; exit 3"], cwd=tmp_path)
+    assert (done.stdout, done.returncode) == (f"{tmp_path}\n", 3)
+    assert (tmp_path / "file").read_text() == "word\n"
+    with pytest.raises(UserError, match="no node R9"):
+        lab.popen("R9", ["true"])
+
+
+def test_offloads_are_off(lab: Lab) -> None:
+    features = lab.run("client", ["ethtool", "-k", "eth0"], check=True).stdout.splitlines()[1:]
+    on = [line.strip() for line in features if ": on" in line and "[fixed]" not in line]
+    assert on == ["highdma: on"]
+    assert lab.describe()["offloads_on"] == {"client eth0": [], "server eth0": []}
+
+
+@pytest.mark.parametrize("profile", ["modern", "legacy-2008"])
+def test_tcp_profile_is_what_a_connection_gets(lab: Lab, profile: str) -> None:
+    wanted = TCP_PROFILES[profile]
+    for host in lab.nodes:
+        lab.apply_tcp_profile(host, wanted)
+    serve = "import socket;s=socket.create_server(('10.1.0.2',7));print(flush=True);c,_=s.accept();c.recv(1)"
+    server = lab.popen("server", ["python3", "-c", serve], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    server.stdout.readline()
+    # struct tcp_info (linux/tcp.h): options at 5, retransmission timeout in µs at 8, congestion window at 80.
+    look = (
+        "import socket,struct;s=socket.create_connection(('10.1.0.2',7));i=s.getsockopt(6,socket.TCP_INFO,104);"
+        "print(s.getsockopt(6,13,16).split(b'\\0')[0].decode(),i[5],*struct.unpack_from('I',i,8),*struct.unpack_from('I',i,80))"
+    )
+    algorithm, options, rto, window = lab.run("client", ["python3", "-c", look], check=True).stdout.split()
+    assert algorithm == wanted.congestion_control
+    assert bool(int(options) & 1) == wanted.timestamps
+    assert bool(int(options) & 2) == wanted.sack
+    assert int(window) == wanted.initcwnd
+    assert int(wanted.rto_min) <= int(rto) * 1000 < int(wanted.rto_min) + 50_000_000
+    server.wait(5)
+
+
+def test_an_unknown_congestion_control_is_refused(lab: Lab) -> None:
+    with pytest.raises(MachineError, match="nonesuch") as caught:
+        lab.apply_tcp_profile("client", TcpProfile(congestion_control="nonesuch"))
+    assert "modprobe tcp_nonesuch" in caught.value.hint
+
+
+def test_the_token_bucket_keeps_the_line_rate(name: str) -> None:
+    """Twenty frames beyond the burst take their line time, framing counted, at 10 Mb/s."""
+    hosts = topology(a="host", b="host")("a eth0 10.1.0.1/24 - b eth0 10.1.0.2/24", rate="10 Mb/s")
+    with Lab.up(hosts, name=name) as lab:
+        receive = (
+            "import socket,time;s=socket.socket(2,2);s.bind(('10.1.0.2',9));print(flush=True);"
+            "s.recv(2000);t=time.time()\n"
+            "for _ in range(119): s.recv(2000)\nprint(time.time()-t)"
+        )
+        receiver = lab.popen("b", ["python3", "-c", receive], stdout=subprocess.PIPE, text=True)
+        assert receiver.stdout is not None
+        receiver.stdout.readline()
+        send = "import socket;s=socket.socket(2,2)\nfor _ in range(120): s.sendto(bytes(1472),('10.1.0.2',9))"
+        lab.run("a", ["python3", "-c", send], check=True)
+        seconds = float(receiver.stdout.readline())
+    burst = next(each.shaper for each in wire(hosts).interfaces() if each.shaper is not None).burst_bytes
+    expected = (120 * 1538 - burst) * 8 / 10e6
+    assert expected <= seconds * 1.02 and seconds < expected + 0.1
+
+
+def test_topologies_that_the_virtual_lab_cannot_do_are_refused(name: str) -> None:
+    delayed = TWO_HOSTS.model_dump(mode="json")
+    delayed["links"][0]["delay"] = "1 ms"
+    with pytest.raises(ExperimentError, match="joins two hosts"):
+        Lab.up(type(TWO_HOSTS).model_validate_json(json.dumps(delayed)), name=name)
+    with pytest.raises(UserError, match="cannot be a lab's name"):
+        Lab.up(TWO_HOSTS, name="a/b")
+    assert name not in [each.name for each in Lab.all()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
+def test_an_ordinary_user_can_do_it(name: str) -> None:
+    """The same as an unprivileged user, with an interpreter that such a user may run."""
+    paths = [str(Path(__file__).parent), *sys.path]
+    drop = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+    program = (
+        "import sys,os;from labs import *\n"
+        "with Lab.up(TWO_HOSTS, name=sys.argv[1]) as lab:\n"
+        "    traces = Traces(lab)\n"
+        "    print(os.geteuid(), ping(lab, 'client', '10.1.0.2'), Lab.find(sys.argv[1]).alive())\n"
+        "traces.wait_until_gone()\n"
+    )
+    for python in (sys.executable, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
+        environment = {**os.environ, "PYTHONPATH": ":".join(filter(None, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            # setpriv's own privileges start this process; the second one shows that the user may run the interpreter.
+            probe = "import pydantic,pytest,subprocess,sys; subprocess.run([sys.executable,'-c',''],check=True)"
+            subprocess.run([*drop, python, "-c", probe], check=True, env=environment, cwd="/", capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        done = subprocess.run(
+            [*drop, python, "-c", program, name], text=True, capture_output=True, env=environment, cwd="/"
+        )
+        assert done.stdout == "12345 64 True\n", done.stderr
+        return
+    pytest.skip("no interpreter that an ordinary user can run with these packages")
