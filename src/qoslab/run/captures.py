@@ -1,0 +1,65 @@
+"""Runs the captures of a cell: on before the first packet, off after the last."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from qoslab.capture import TOOLS, CaptureError
+from qoslab.lab import Lab
+from qoslab.model.experiment import CapturePoint
+from qoslab.results import CaptureRecord
+
+START_WAIT_S = 15.0
+STOP_WAIT_S = 30.0
+POLL_S = 0.02
+
+_TOOL = TOOLS["dumpcap"]
+
+
+class RunningCapture:
+    """One capture point of a cell."""
+
+    def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
+        self.point = point
+        self.file = file
+        self._stderr = file.with_suffix(".stderr")
+        namespace, interface = lab.interface(point.node, point.interface)
+        argv = _TOOL.command(interface, str(file), filter=point.filter, snaplen=point.snaplen.bytes, comment=comment)
+        with self._stderr.open("wb") as errors:
+            self._process = lab.popen(namespace, argv, stdout=subprocess.DEVNULL, stderr=errors)
+
+    def _said(self) -> str:
+        return self._stderr.read_text(errors="replace")
+
+    def wait_running(self) -> None:
+        """Return once every packet from now on is captured."""
+        deadline = time.monotonic() + START_WAIT_S
+        while not _TOOL.is_running(self._said()):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise CaptureError(
+                    f'capture "{self.point.name}" at {self.point.node} {self.point.interface}: '
+                    f"{_TOOL.failure(self._said()) or 'did not start'}"
+                )
+            time.sleep(POLL_S)
+
+    def stop(self) -> CaptureRecord:
+        """Write the rest of the file and return the counts."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(STOP_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise CaptureError(f'capture "{self.point.name}": did not end within {STOP_WAIT_S:.0f} s') from None
+        counts = _TOOL.counts(self._said())
+        self._stderr.unlink()
+        return CaptureRecord(received=counts.received, dropped=counts.dropped)
+
+    def kill(self) -> None:
+        """End it without caring for its file."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,206 @@
+"""Carries out one cell once its routers are configured: hosts, captures, observations, traffic, counters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from qoslab import plan
+from qoslab.capture import CaptureError
+from qoslab.errors import RunInvalid
+from qoslab.lab import Lab, LabError
+from qoslab.lab.control import ControlError
+from qoslab.model.experiment import Arm, Experiment, Moment
+from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
+from qoslab.run.captures import RunningCapture
+from qoslab.run.flows import RunningFlow, flow_ports, run_flows
+from qoslab.run.progress import Tell
+from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
+from qoslab.schema import render_configuration
+from qoslab.traffic import TrafficError
+
+
+class Observe(Protocol):
+    """Takes a show command of a device: raw text, and the parsed form or the reason why there is none."""
+
+    def __call__(self, device: str, command: str) -> tuple[str, dict[str, Any]]:
+        """Take it now. `DeviceError` where the device does not answer."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user wants the run to end; raised in the thread of the cell."""
+
+
+class CellRun:
+    """One cell while it runs; `record` tells in the end how it went."""
+
+    def __init__(
+        self, lab: Lab, experiment: Experiment, arm: Arm, cell: Cell, *,
+        observe: Observe, tell: Tell, interrupted: threading.Event,
+    ) -> None:  # fmt: skip
+        self._lab = lab
+        self._experiment = experiment
+        self._arm = arm
+        self.cell = cell
+        self.name = f"{cell.arm}/{cell.repetition}"
+        self._observe_command = observe
+        self._tell = tell
+        self._interrupted = interrupted
+        self._steps: list[Step] = []
+        self._reasons: list[str] = []
+        self._warnings: list[str] = []
+        self._observed: list[ObservedCommand] = []
+        self._captures: dict[str, CaptureRecord] = {}
+        self._flows: tuple[FlowRecord, ...] = ()
+        self._health: dict[str, Health] = {}
+
+    @contextmanager
+    def step(self, name: str, seconds: float | None = None) -> Iterator[None]:
+        """Announce a step and keep when it was."""
+        self._tell(self.name, name, seconds)
+        started = datetime.now(UTC)
+        ended = None
+        try:
+            yield
+            ended = datetime.now(UTC)
+        finally:
+            self._steps.append(Step(name=name, started=started, ended=ended))
+
+    def check(self) -> None:
+        """Raise when the cell must end now: interrupted, or a daemon of the lab died."""
+        if self._interrupted.is_set():
+            raise Interrupted
+        try:
+            failures = self._lab.failures()
+        except LabError as error:
+            raise RunInvalid(f"the lab is gone: {error.message}") from error
+        if failures:
+            raise RunInvalid("; ".join(map(str, failures)))
+
+    def invalid(self, reason: str) -> None:
+        """Note why the figures must not be trusted."""
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+
+    def measure(self) -> None:
+        """From the hosts' settings to the last counter.
+
+        What makes the figures worthless is kept as a reason and not raised. Everything that was started has ended when
+        this returns or raises.
+        """
+        experiment, routers = self._experiment, self._experiment.routers
+        profile = experiment.tcp_of(self._arm)
+        with self.step("settings of the hosts"):
+            self.check()
+            for host in experiment.hosts:
+                self._lab.apply_tcp_profile(host, profile)
+            for router in routers:
+                self._keep_engine_configuration(router)
+            clear_counters(self._lab, routers)
+        captures: list[RunningCapture] = []
+        sampler = CounterSampler(self._lab, routers, self.cell)
+        flows: list[RunningFlow] = []
+        try:
+            with self.step("capture on"):
+                for point in experiment.captures:
+                    comment = f"{experiment.name} {self.name}: {point.node} {point.interface}"
+                    captures.append(RunningCapture(self._lab, point, self.cell.capture(point.name), comment))
+                for capture in captures:
+                    capture.wait_running()
+            with self.step("observe before"):
+                self._observe("before")
+            self.cell.traffic("", "", "").parent.mkdir(parents=True, exist_ok=True)
+            ports = flow_ports(experiment.flows_of(self._arm))
+            flows = [
+                RunningFlow(
+                    self._lab, flow, experiment.topology, experiment.duration, profile.congestion_control,
+                    port=ports[flow.name], cell=self.cell,
+                )
+                for flow in experiment.flows_of(self._arm)
+            ]  # fmt: skip
+            sampler.start()
+            length = plan.traffic_time(experiment, self._arm).seconds
+            with self.step("traffic", length), self._ending(sampler.stop):
+                run_flows(flows, self.check, lambda: self._observe("during"))
+            with self.step("observe after"):
+                self._observe("after")
+            with self.step("capture off"):
+                for capture in captures:
+                    ended = capture.stop()
+                    self._captures[capture.point.name] = ended
+                    self._warnings += ended.reasons(capture.point.name)
+        except (TrafficError, CaptureError, RunInvalid) as error:
+            # A dead router makes the tools fail too: its end is the reason, theirs follows from it.
+            with contextlib.suppress(Interrupted):
+                try:
+                    self.check()
+                except RunInvalid as cause:
+                    self.invalid(cause.message)
+            if not self._reasons:
+                self.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
+        finally:
+            for capture in captures:
+                capture.kill()
+            self._flows = tuple(record for flow in flows if (record := flow.record()) is not None)
+        if sampler.error is not None:
+            self.invalid(f"the counters could not be read to the end: {sampler.error}")
+        with contextlib.suppress(ControlError, LabError):
+            self._health = read_health(self._lab, routers)
+        for router, health in self._health.items():
+            for reason in health.reasons(router):
+                self.invalid(reason)
+
+    @contextmanager
+    def _ending(self, stop: Callable[[], None]) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            stop()
+
+    def _observe(self, moment: Moment) -> None:
+        for observation in self._experiment.observe:
+            if moment not in observation.when:
+                continue
+            raw, parsed = self._observe_command(observation.node, observation.command)
+            base = self.cell.observation(observation.node, moment, observation.command)
+            self.cell.write(base.with_name(base.name + ".txt"), raw)
+            self.cell.write(base.with_name(base.name + ".json"), json.dumps(parsed, indent=1) + "\n")
+            self._observed.append(
+                ObservedCommand(
+                    device=observation.node, moment=moment, command=observation.command,
+                    file=str(base.relative_to(self.cell.path)),
+                )
+            )  # fmt: skip
+
+    def _keep_engine_configuration(self, router: str) -> None:
+        text = json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n"
+        self.cell.write(self.cell.configuration(f"{router}.engine.json"), text)
+
+    def record(self) -> CellRecord:
+        """How it went."""
+        return CellRecord(
+            arm=self.cell.arm,
+            repetition=self.cell.repetition,
+            valid=not self._reasons,
+            reasons=tuple(self._reasons),
+            warnings=tuple(self._warnings),
+            steps=tuple(self._steps),
+            flows=self._flows,
+            observed=tuple(self._observed),
+            captures=self._captures,
+            health=self._health,
+        )
+
+
+def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
+    """The rendered configuration of each device that the arm configures, its layers in order."""
+    return {
+        device: "".join(render_configuration(experiment_file, layer) for layer in layers)
+        for device, layers in experiment.configurations_of(arm).items()
+    }

@@ -1,0 +1,238 @@
+"""Runs the traffic of a cell: servers first, then clients, until all are done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from qoslab.errors import ExperimentError, RunInvalid
+from qoslab.lab import Lab
+from qoslab.lab.process import LabProcess
+from qoslab.model.experiment import Flow, Topology
+from qoslab.results import Cell, FlowRecord
+from qoslab.results.folder import writing
+from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
+from qoslab.units import Duration
+
+FIRST_PORT = 5201
+"""iperf3's own; each flow has its own server and so its own port."""
+LISTEN_WAIT_S = 10.0
+POLL_S = 0.02
+STOP_WAIT_S = 5.0
+
+Check = Callable[[], None]
+"""Raises when the cell must end now: interrupted, or a router died."""
+
+
+def address_of(topology: Topology, node: str) -> IPv4Address:
+    """The address under which a host sends and receives: that of its first link which has one."""
+    for _, near, _ in topology.links_of(node):
+        if near.address is not None:
+            return near.address.ip
+    raise ExperimentError(
+        f'node "{node}" has traffic but no address', hint="give its end of a link an address, as 192.168.10.2/24"
+    )
+
+
+@dataclass
+class _Side:
+    process: LabProcess
+    stdout: Path
+    stderr: Path
+
+    def output(self) -> Output:
+        """What it printed so far."""
+        errors = self.stderr.read_text(errors="replace") if self.stderr.exists() else ""
+        return Output(self.stdout.read_text(errors="replace"), errors, self.process.poll())
+
+
+class RunningFlow:
+    """One flow of a cell, from its server's start to its figures."""
+
+    def __init__(
+        self, lab: Lab, flow: Flow, topology: Topology, duration: Duration, congestion_control: str, *,
+        port: int, cell: Cell,
+    ) -> None:  # fmt: skip
+        self.flow = flow
+        self.duration = flow.duration or duration
+        self._lab = lab
+        self._tool: TrafficTool = tool(flow.tool)
+        ends = Endpoints(
+            source=address_of(topology, flow.source), destination=address_of(topology, flow.destination), port=port
+        )
+        self.commands: Commands = self._tool.commands(flow, self.duration, ends, congestion_control)
+        self._cell = cell
+        self._port = port
+        self._ends = ends
+        self._started: datetime | None = None
+        self._server: _Side | None = None
+        self._client: _Side | None = None
+        self._deadline = 0.0
+
+    def _start(self, node: str, argv: Sequence[str], side: str) -> _Side:
+        stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
+        stderr = self._cell.traffic(self.flow.name, side, "err")
+        with writing(stdout), stdout.open("xb") as out, stderr.open("xb") as err:
+            process = self._lab.popen(node, argv, stdout=out, stderr=err)
+        return _Side(process, stdout, stderr)
+
+    def start_server(self) -> None:
+        """Start the server; `wait_listening` tells when it is ready."""
+        self._server = self._start(self.flow.destination, self.commands.server, "server")
+
+    def wait_listening(self, check: Check) -> None:
+        """Wait until the server accepts its client."""
+        assert self._server is not None
+        listener = self.commands.listener
+        tables = [f"/proc/net/{listener.protocol}{version}" for version in ("", "6")]
+        deadline = time.monotonic() + LISTEN_WAIT_S
+        while True:
+            check()
+            shown = self._lab.run(self.flow.destination, ["cat", *tables]).stdout
+            # `cat` joins the two tables; a header in the middle is no socket line.
+            if is_listening([shown], listener):
+                return
+            if self._server.process.poll() is not None or time.monotonic() > deadline:
+                said = self._server.output()
+                text = (said.stderr.strip() or said.stdout.strip() or "it printed nothing")[:400]
+                raise TrafficError(
+                    f'{self.flow.tool} server, traffic "{self.flow.name}": did not start to listen on '
+                    f"{listener.protocol} port {listener.port} of {self.flow.destination}: {text}"
+                )
+            time.sleep(POLL_S)
+
+    def start_client(self) -> None:
+        """Start sending."""
+        self._started = datetime.now(UTC)
+        self._client = self._start(self.flow.source, self.commands.client, "client")
+        self._deadline = time.monotonic() + self.commands.deadline_s
+
+    def record(self) -> FlowRecord | None:
+        """Where and when it ran; None when its client was never started."""
+        if self._started is None:
+            return None
+        return FlowRecord(
+            traffic=self.flow.name, source=self._ends.source, destination=self._ends.destination, port=self._port,
+            started=self._started,
+        )  # fmt: skip
+
+    def done(self) -> bool:
+        """Whether both sides are done. A side that died makes the flow done: `result` then says what it left.
+
+        Raises `TrafficError` when the flow is past its deadline.
+        """
+        if self._client is None or self._server is None:
+            return False
+        client_ended = self._client.process.poll() is not None
+        server_ended = self._server.process.poll() is not None
+        if server_ended and not client_ended and self._server.process.returncode != 0:
+            # The client of a dead server may wait for minutes.
+            return True
+        if client_ended and not server_ended:
+            if self._client.process.returncode != 0:
+                return True
+            if not self.commands.server_exits and self._tool.finished(self.flow, self._server.output().stdout):
+                self._server.process.send_signal(signal.SIGINT)
+        if client_ended and server_ended:
+            return True
+        if time.monotonic() > self._deadline:
+            side = "server" if client_ended else "client"
+            raise TrafficError(
+                f'{self.flow.tool} {side}, traffic "{self.flow.name}": not done {self.commands.deadline_s:.0f} s after '
+                "its start"
+            )
+        return False
+
+    def result(self) -> FlowResult:
+        """The figures; `TrafficError` where a side failed."""
+        assert self._client is not None and self._server is not None
+        for side in (self._client, self._server):
+            if side.stderr.exists() and side.stderr.stat().st_size == 0:
+                side.stderr.unlink()
+        return self._tool.parse(self.flow, self.duration, self._client.output(), self._server.output())
+
+    def stop(self) -> None:
+        """End whatever still runs."""
+        for side in (self._client, self._server):
+            if side is None or side.process.poll() is not None:
+                continue
+            side.process.terminate()
+            try:
+                side.process.wait(STOP_WAIT_S)
+            except Exception:  # its own TimeoutExpired; nothing else is raised
+                side.process.kill()
+                side.process.wait()
+
+
+def run_flows(flows: Sequence[RunningFlow], check: Check, during: Callable[[], None]) -> dict[str, FlowResult]:
+    """Run the flows of a cell to their end and return their figures by name.
+
+    `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
+    error leaves.
+    """
+    length = max(flow.flow.start_after.seconds + flow.duration.seconds for flow in flows)
+    try:
+        for flow in flows:
+            flow.start_server()
+        for flow in flows:
+            flow.wait_listening(check)
+        start = time.monotonic()
+        waiting = sorted(flows, key=lambda flow: flow.flow.start_after.ns)
+        running: list[RunningFlow] = []
+        watcher = _Observer(during)
+        while waiting or running:
+            check()
+            elapsed = time.monotonic() - start
+            while waiting and elapsed >= waiting[0].flow.start_after.seconds:
+                flow = waiting.pop(0)
+                flow.start_client()
+                running.append(flow)
+            if elapsed >= length * 2 / 3:
+                watcher.start()
+            running = [flow for flow in running if not flow.done()]
+            time.sleep(POLL_S)
+        watcher.finish()
+        return {flow.flow.name: flow.result() for flow in flows}
+    finally:
+        for flow in flows:
+            flow.stop()
+
+
+class _Observer:
+    """Calls a function once in a thread, and hands its error on."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:
+            self._error = error
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="observe-during", daemon=True)
+            self._thread.start()
+
+    def finish(self) -> None:
+        if self._thread is None:
+            raise RunInvalid("the traffic ended before two thirds of its time", hint="see the raw output in traffic/")
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
+def flow_ports(flows: Sequence[Flow]) -> dict[str, int]:
+    """A port for each flow: its own, else the first free one from 5201."""
+    taken: dict[str, int] = {flow.name: flow.port for flow in flows if flow.port is not None}
+    free = (port for port in range(FIRST_PORT, 65536) if port not in set(taken.values()))
+    return {flow.name: taken.get(flow.name) or next(free) for flow in flows}

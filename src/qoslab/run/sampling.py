@@ -1,0 +1,91 @@
+"""Keeps the counters of the routers' data planes as a time series while a cell runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+from qoslab.lab import Lab
+from qoslab.lab.control import ControlError
+from qoslab.results import Cell, Health
+
+PERIOD_S = 1.0
+
+
+def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
+    """What each data plane says of its lateness and losses since its counters were cleared."""
+    if not routers:
+        return {}
+    return {router: Health.model_validate(said) for router, said in asyncio.run(lab.health()).items()}
+
+
+def clear_counters(lab: Lab, routers: Sequence[str]) -> None:
+    """Let each data plane count anew, its lateness and losses too."""
+
+    async def ask() -> None:
+        for router in routers:
+            async with lab.control(router) as client:
+                await client.clear()
+
+    asyncio.run(ask())
+
+
+def read_engine_configuration(lab: Lab, router: str) -> dict[str, object]:
+    """The configuration that the router's data plane has in force."""
+
+    async def ask() -> dict[str, object]:
+        async with lab.control(router) as client:
+            return await client.config()
+
+    return asyncio.run(ask())
+
+
+class CounterSampler:
+    """A thread that asks each router for its counters once a second and keeps the replies in the cell's folder."""
+
+    def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell) -> None:
+        self._clients = {router: lab.control(router) for router in routers}
+        self._cell = cell
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
+        self.error: Exception | None = None
+        """Why the sampling ended early, if it did."""
+
+    def start(self) -> None:
+        """Take the first sample now and the others once a second."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take a last sample and end."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._sample())
+        except Exception as error:  # reported by the cell, in whose thread it can be handled
+            self.error = error
+
+    async def _sample(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        try:
+            last = False
+            while True:
+                for router, client in self._clients.items():
+                    try:
+                        self._cell.append_counters(router, dict(await client.counters()))
+                    except ControlError as error:
+                        # A dead data plane ends the cell elsewhere; here it only ends the series.
+                        self.error = error
+                        return
+                if last:
+                    return
+                due += PERIOD_S
+                while not self._stop.is_set() and loop.time() < due:
+                    await asyncio.sleep(min(0.05, max(0.0, due - loop.time())))
+                last = self._stop.is_set()
+        finally:
+            for client in self._clients.values():
+                await client.close()
