@@ -1,0 +1,83 @@
+"""Measured beside published figures, with a verdict. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from qoslab.model.experiment import Expectation, PublishedFigure
+
+WITHIN, OUTSIDE, INFORMATIVE = "within", "outside", "informative"
+COLUMNS = ["article", "arm", "metric", "unit", "published", "measured", "tolerance", "verdict"]
+
+
+def measured_figure(metrics: pd.DataFrame, arm: str, metric: str) -> float:
+    """The mean over an arm's repetitions; of `A/B` the ratio of the two means. nan where it was not measured."""
+    if "/" in arm:
+        above, below = (measured_figure(metrics, each, metric) for each in arm.split("/"))
+        return above / below if below else math.nan
+    found = metrics[(metrics["arm"] == arm) & (metrics["metric"] == metric)]["value"]
+    return float(found.mean()) if len(found) else math.nan
+
+
+def compare(
+    article: str, metrics: pd.DataFrame, published: Sequence[PublishedFigure], expectations: Iterable[Expectation]
+) -> pd.DataFrame:
+    """One row for each expectation, then one for each published figure without expectation (`informative`).
+
+    `published` and `measured` are nan where there is none. An expectation whose figure was not measured is not met.
+    `metrics` should hold valid cells only.
+    """
+    figures = {(figure.arm, figure.metric): figure for figure in published}
+    rows: list[dict[str, object]] = []
+    expected: set[tuple[str, str]] = set()
+    for expectation in expectations:
+        key = (expectation.arm, expectation.metric)
+        expected.add(key)
+        measured = measured_figure(metrics, *key)
+        holds = not math.isnan(measured) and expectation.holds(measured)
+        rows.append(
+            {
+                "article": article,
+                "arm": expectation.arm,
+                "metric": expectation.metric,
+                "unit": expectation.unit,
+                "published": figures[key].value if key in figures else math.nan,
+                "measured": measured,
+                "tolerance": expectation.tolerance,
+                "verdict": WITHIN if holds else OUTSIDE,
+            }
+        )
+    rows += [
+        {
+            "article": article,
+            "arm": figure.arm,
+            "metric": figure.metric,
+            "unit": figure.unit,
+            "published": figure.value,
+            "measured": measured_figure(metrics, figure.arm, figure.metric),
+            "tolerance": "",
+            "verdict": INFORMATIVE,
+        }
+        for key, figure in figures.items()
+        if key not in expected
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def to_csv(comparison: pd.DataFrame) -> str:
+    """`comparison.csv`; empty where there is no figure."""
+    return comparison.to_csv(index=False)
+
+
+def to_json(comparison: pd.DataFrame) -> str:
+    """`comparison.json`: a list of objects with the same keys; null where there is no figure."""
+
+    def plain(value: object) -> object:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    rows = [{str(key): plain(value) for key, value in row.items()} for row in comparison.to_dict("records")]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,63 @@
+"""Captured packets → bytes and packets of each flow in bins of 0.1 s. Pure; holds one piece of a capture at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address
+
+import numpy as np
+import pandas as pd
+
+from qoslab.capture.pcapng import TCP, UDP, Packets
+
+BIN_NS = 100_000_000
+ALL = "all"
+_KEYS = ["bin", "source", "destination", "protocol", "source_port", "destination_port"]
+
+
+def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:
+    """How a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`."""
+    return f"{source}:{source_port} > {destination}:{destination_port}"
+
+
+def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.DataFrame:
+    """Columns flow, time_s, bytes, packets; `time_s` counts from `origin_ns`, or from the first packet.
+
+    Bytes are those of whole frames without FCS. `all` has every packet, both directions. An empty bin has no row.
+    """
+    binned: list[pd.DataFrame] = []
+    for piece in pieces:
+        if origin_ns is None and len(piece):
+            origin_ns = int(piece.time_ns.min())
+        table = pd.DataFrame(
+            {
+                "bin": (piece.time_ns - (origin_ns or 0)) // BIN_NS,
+                "source": piece.source,
+                "destination": piece.destination,
+                "protocol": piece.protocol,
+                "source_port": piece.source_port,
+                "destination_port": piece.destination_port,
+                "bytes": piece.bytes,
+                "packets": np.ones(len(piece), dtype=np.int64),
+            }
+        )
+        binned.append(table.groupby(_KEYS, as_index=False, sort=False).sum())
+    columns = ["flow", "time_s", "bytes", "packets"]
+    if not binned:
+        return pd.DataFrame({name: pd.Series(dtype="object" if name == "flow" else "float64") for name in columns})
+    flows = pd.concat(binned).groupby(_KEYS, as_index=False).sum()
+    total = flows.groupby("bin", as_index=False)[["bytes", "packets"]].sum().assign(flow=ALL)
+    names = flows[_KEYS[1:]].drop_duplicates()
+    names = names.assign(flow=[_name(*map(int, row)) for row in names.itertuples(index=False)])
+    flows = flows.merge(names, on=_KEYS[1:]).groupby(["flow", "bin"], as_index=False)[["bytes", "packets"]].sum()
+    found = pd.concat([total, flows], ignore_index=True)
+    return found.assign(time_s=found["bin"] * (BIN_NS / 1e9))[columns]
+
+
+def _name(source: int, destination: int, protocol: int, source_port: int, destination_port: int) -> str:
+    if source < 0:
+        return "not IPv4"
+    ends = str(IPv4Address(source)), str(IPv4Address(destination))
+    if protocol in (TCP, UDP) and source_port >= 0:
+        return flow_name(ends[0], source_port, ends[1], destination_port)
+    return f"{ends[0]} > {ends[1]} protocol {protocol}"

@@ -1,0 +1,93 @@
+"""Raw results → rows of the tidy tables (`qoslab.results.tables`). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from qoslab.results import Health
+from qoslab.traffic import FlowResult
+
+Row = dict[str, object]
+
+
+def flow_rows(traffic: str, result: FlowResult) -> Iterator[Row]:
+    """Rows of `flows`: one a stream, with the receiver's goodput."""
+    for stream in result.streams:
+        yield {"traffic": traffic, "tool": result.tool, "protocol": result.protocol, **asdict(stream)}
+
+
+def interval_rows(traffic: str, result: FlowResult) -> Iterator[Row]:
+    """Rows of `intervals`."""
+    for interval in result.intervals:
+        yield {"traffic": traffic, **asdict(interval)}
+
+
+def flatten(counters: Mapping[str, Any], prefix: str = "") -> Row:
+    """Nested counters as one level, names joined by `_`; lists are left out."""
+    flat: Row = {}
+    for name, value in counters.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}_")
+        elif not isinstance(value, list):
+            flat[prefix + name] = value
+    return flat
+
+
+def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
+    """Rows of `classes` from `counters` replies; a nested policy's classes are named `parent/child`."""
+    for reply in replies:
+        time_s = (reply["time_ns"] - origin_ns) / 1e9
+        for interface, counters in reply["interfaces"].items():
+            for direction in ("input", "output"):
+                policy = counters.get(f"policy_{direction}")
+                if policy is None:
+                    continue
+                for name, entry in _classes(policy, ""):
+                    own = {key: value for key, value in entry.items() if key not in ("name", "child", "match")}
+                    yield {
+                        "device": device,
+                        "interface": interface,
+                        "direction": direction,
+                        "policy": policy["policy"],
+                        "class": name,
+                        "time_s": time_s,
+                        **flatten(own),
+                    }
+
+
+def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for entry in policy["classes"]:
+        yield path + entry["name"], entry
+        if entry.get("child") is not None:
+            yield from _classes(entry["child"], f"{path}{entry['name']}/")
+
+
+def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
+    """Rows of `interfaces` from `counters` replies."""
+    for reply in replies:
+        for interface, counters in reply["interfaces"].items():
+            own = {key: value for key, value in counters.items() if not key.startswith("policy_")}
+            yield {
+                "device": device,
+                "interface": interface,
+                "time_s": (reply["time_ns"] - origin_ns) / 1e9,
+                **flatten(own),
+            }
+
+
+def health_row(device: str, health: Health) -> Row:
+    """A row of `health`."""
+    return {
+        "device": device,
+        "received": health.received,
+        "transmitted": health.transmitted,
+        "lost_input": health.lost_input,
+        "lateness_p50_ns": health.lateness_ns.p50,
+        "lateness_p99_ns": health.lateness_ns.p99,
+        "lateness_p999_ns": health.lateness_ns.p999,
+        "lateness_max_ns": health.lateness_ns.max,
+        "late_over_budget": health.late_over_budget,
+        "budget_ns": health.budget_ns,
+    }

@@ -1,0 +1,156 @@
+"""Run folder → its tables, metrics and comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from qoslab.analysis import compare as comparing
+from qoslab.analysis import raw
+from qoslab.analysis.metrics import metrics
+from qoslab.analysis.packets import bin_packets
+from qoslab.capture import CaptureError
+from qoslab.capture.pcapng import read_packets
+from qoslab.errors import ExitStatus
+from qoslab.model.experiment import Experiment
+from qoslab.results import Cell, CellRecord, RunFolder, tables
+from qoslab.traffic import TrafficError, tool
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to."""
+
+    valid: bool
+    reasons: tuple[str, ...]
+    """Why it is invalid, with the cell's name."""
+    comparison: pd.DataFrame
+    """Columns article, arm, metric, unit, published, measured, tolerance, verdict."""
+
+    @property
+    def outside(self) -> int:
+        """How many expectations are not met."""
+        return int((self.comparison["verdict"] == comparing.OUTSIDE).sum())
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """Of `qoslab run`."""
+        if not self.valid:
+            return ExitStatus.RUN_INVALID
+        return ExitStatus.OUTSIDE if self.outside else ExitStatus.WITHIN
+
+
+def analyse(folder: RunFolder) -> Outcome:
+    """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
+
+    Cells that are invalid keep their rows in the tables and are left out of the comparison.
+    """
+    manifest = folder.manifest()
+    experiment = manifest.experiment
+    rows: dict[str, list[dict[str, object]]] = {
+        name: [] for name in ("flows", "intervals", "classes", "interfaces", "health")
+    }
+    packets: list[pd.DataFrame] = []
+    reasons: list[str] = []
+    invalid: set[tuple[str, int]] = set()
+    for cell in folder.cells():
+        record = cell.record()
+        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition}
+        problems = _collect(cell, record, experiment, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
+        table, unreadable = _packets(cell, record, experiment)
+        problems += unreadable
+        packets.append(table.assign(arm=cell.arm, repetition=cell.repetition))
+        if not record.valid:
+            # What could not be read follows from what went wrong in the run.
+            problems = list(record.reasons) or ["its record gives no reason"]
+        if problems:
+            invalid.add((cell.arm, cell.repetition))
+            reasons += [f"{cell.arm}/{cell.repetition}: {problem}" for problem in dict.fromkeys(problems)]
+    recorded = {(cell.arm, cell.repetition) for cell in folder.cells()}
+    for arm in experiment.arms:
+        for repetition in range(1, experiment.repetitions + 1):
+            if (arm.name, repetition) not in recorded:
+                reasons.append(f"{arm.name}/{repetition}: it was not run to the end")
+
+    found = {name: tables.frame(name, content) for name, content in rows.items()}
+    found["packets_io"] = (
+        tables.conform("packets_io", pd.concat(packets, ignore_index=True))
+        if packets
+        else tables.frame("packets_io", [])
+    )
+    found["metrics"] = metrics(found["flows"], found["classes"], experiment.duration.seconds)
+    for name, table in found.items():
+        tables.write_table(folder, name, table)
+
+    figures = found["metrics"]
+    trusted = [
+        (arm, repetition) not in invalid for arm, repetition in zip(figures["arm"], figures["repetition"], strict=True)
+    ]
+    wanted = experiment.compare
+    comparison = comparing.compare(
+        wanted.article if wanted else "",
+        figures[trusted],
+        manifest.published,
+        wanted.expectations if wanted else (),
+    )
+    folder.replace("comparison.csv", comparing.to_csv(comparison))
+    folder.replace("comparison.json", comparing.to_json(comparison))
+    return Outcome(valid=not reasons, reasons=tuple(reasons), comparison=comparison)
+
+
+def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
+    """Add the rows of a cell; what could not be read is returned."""
+    problems: list[str] = []
+    for flow in experiment.flows_of(experiment.arm(cell.arm)):
+        generator = tool(flow.tool)
+        if not cell.traffic(flow.name, "server", generator.suffix).exists():
+            problems.append(f'traffic "{flow.name}" left no output')
+            continue
+        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in ("client", "server"))
+        try:
+            result = generator.parse(flow, flow.duration or experiment.duration, client, server)
+        except TrafficError as error:
+            problems.append(error.message)
+            continue
+        for row in raw.flow_rows(flow.name, result):
+            add("flows", row)
+        for row in raw.interval_rows(flow.name, result):
+            add("intervals", row)
+    origin_ns = _ns(record.traffic_started) or 0
+    for device in cell.devices_with_counters():
+        replies = list(cell.counter_replies(device))
+        for row in raw.class_rows(device, replies, origin_ns):
+            add("classes", row)
+        for row in raw.interface_rows(device, replies, origin_ns):
+            add("interfaces", row)
+    for device, health in record.health.items():
+        add("health", raw.health_row(device, health))
+    return problems
+
+
+def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd.DataFrame, list[str]]:
+    parts: list[pd.DataFrame] = []
+    problems: list[str] = []
+    for point in experiment.captures:
+        file = cell.capture(point.name)
+        try:
+            table = bin_packets(read_packets(file), _ns(record.traffic_started))
+        except CaptureError as error:
+            problems.append(error.message)
+            continue
+        parts.append(table.assign(capture=point.name))
+    columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition")]
+    return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
+
+
+def _ns(moment: datetime | None) -> int | None:
+    """Nanoseconds since 1970, exactly."""
+    if moment is None:
+        return None
+    gone = moment - _EPOCH
+    return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -1,0 +1,292 @@
+"""Builds a run folder for tests: real outputs of real tools in their places, with made-up router counters."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.results import (
+    CaptureRecord,
+    CellRecord,
+    CellSummary,
+    FlowRecord,
+    Health,
+    Manifest,
+    ObservedCommand,
+    RunFolder,
+    Step,
+)
+from qoslab.traffic import Output
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+STARTED = datetime.fromtimestamp(1795223857, UTC)
+"""The second in which the recorded capture begins."""
+
+EXPERIMENT: dict[str, Any] = {
+    "name": "policing-vs-shaping",
+    "title": "Policing versus shaping",
+    "description": "Four parallel TCP streams cross a router that polices or shapes to 1 Mb/s.",
+    "topology": {
+        "nodes": {
+            "client": {"platform": "host"},
+            "R1": {"platform": "ios", "model": "3725"},
+            "server": {"platform": "host"},
+        },
+        "links": [
+            {
+                "name": "lan",
+                "rate": "100 Mb/s",
+                "ends": [
+                    {"node": "client", "interface": "eth0", "address": "192.168.10.2/24"},
+                    {"node": "R1", "interface": "FastEthernet0/0", "address": "192.168.10.1/24"},
+                ],
+            },
+            {
+                "name": "wan",
+                "rate": "100 Mb/s",
+                "ends": [
+                    {"node": "R1", "interface": "FastEthernet0/1", "address": "192.168.20.1/24"},
+                    {"node": "server", "interface": "eth0", "address": "192.168.20.2/24"},
+                ],
+            },
+        ],
+    },
+    "duration": "4 s",
+    "tcp": "legacy-2008",
+    "traffic": [
+        {"name": "transfer", "tool": "iperf3", "from": "client", "to": "server", "streams": 4, "window": "16 KiB"}
+    ],
+    "arms": [
+        {"name": "policed", "title": "Policed to 1 Mb/s"},
+        {"name": "shaped", "title": "Shaped to 1 Mb/s"},
+    ],
+    "captures": [{"name": "server", "node": "server", "interface": "eth0", "filter": "tcp"}],
+    "observe": [
+        {"node": "R1", "command": "show policy-map interface", "when": ["before", "during"]},
+    ],
+    "compare": {
+        "article": "Policing versus shaping",
+        "published": "published.csv",
+        "expectations": [
+            {"arm": "policed", "metric": "police.bc", "equals": "31250 B"},
+            {"arm": "policed", "metric": "police.exceed_share", "between": ["28 %", "38 %"], "reason": "TCP probes."},
+            {"arm": "policed", "metric": "goodput.spread", "at_most": 1.03},
+            {"arm": "shaped", "metric": "shape.active.during", "equals": 1},
+            {"arm": "shaped/policed", "metric": "goodput.sum", "at_least": 1.0},
+        ],
+    },
+}
+
+PUBLISHED = (
+    PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
+    PublishedFigure("policed", "police.exceed_share", "fraction", 0.3256, "show policy-map interface"),
+    PublishedFigure("shaped", "goodput.sum", "b/s", 962_000.0, "Iperf, [SUM]"),
+    PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.14, "text"),
+)
+
+HEALTH = {
+    "received": 4321,
+    "transmitted": 4300,
+    "lost_input": 0,
+    "lateness_ns": {"max": 812_000, "p50": 21_000, "p99": 103_000, "p999": 402_000, "count": 4300},
+    "late_over_budget": 0,
+    "budget_ns": 5_000_000,
+}
+
+
+def counted(packets: int = 0) -> dict[str, int]:
+    return {"packets": packets, "bytes": packets * 1514}
+
+
+def class_counters(second: float, *, police: bool = False, shape: bool = False) -> dict[str, Any]:
+    """Counters of a class after some seconds: 125 packets a second offered, a third of them too many."""
+    offered = round(125 * max(second, 0))
+    exceeded = offered // 3 if police else 0
+    waiting = min(offered, 40) if shape else 0
+    sent = offered - exceeded - waiting
+    return {
+        "name": "class-default",
+        "match": "any",
+        "criteria": [{"packets": offered, "bytes": offered * 1514, "rate_bps": 0.0}],
+        **counted(offered),
+        "offered_rate_bps": 1.5e6,
+        "drop_rate_bps": 0.0,
+        "drops": {"police": counted(exceeded), "tail": counted(), "flow": counted()},
+        "set": [],
+        "police": {
+            "form": "cir",
+            "cir_bps": 1_000_000,
+            "cir_percent": None,
+            "bc_bytes": 31_250,
+            "pir_bps": None,
+            "pir_percent": None,
+            "be_bytes": None,
+            "conformed": {**counted(sent), "rate_bps": 1e6},
+            "exceeded": {**counted(exceeded), "rate_bps": 5e5},
+            "violated": None,
+        }
+        if police
+        else None,
+        "shape": {
+            "mode": "average",
+            "cir_bps": 1_000_000,
+            "percent": None,
+            "target_bps": 1_000_000,
+            "bc_bits": 25_000,
+            "be_bits": 25_000,
+            "interval_ms": 25,
+            "byte_limit": 6250,
+            "increment_bytes": 3125,
+            "active": waiting > 0,
+            "sent": counted(sent),
+            "delayed": counted(sent),
+        }
+        if shape
+        else None,
+        "queue": {
+            "discipline": "fair",
+            "limit_packets": 1000,
+            "depth_packets": waiting,
+            "depth_bytes": waiting * 1514,
+            "per_flow_limit": 64,
+            "flows": 4,
+            "max_flows": 256,
+            "output": counted(sent),
+        }
+        if shape
+        else None,
+        "child": None,
+    }
+
+
+def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
+    """A reply of the control socket, `second` seconds after the traffic's start."""
+    port = {"packets": 10, "bytes": 15140, "rate_bps": 1e6, "rate_pps": 83.0, "drops": 0}
+    queue = {"strategy": "fifo", "depth": 0, "limit": 40, "drops": 0, "conversations": None, "max_conversations": None}
+    return {
+        "ok": True,
+        "time_ns": int(STARTED.timestamp() * 1e9) + round(second * 1e9),
+        "uptime_ns": 1,
+        "interfaces": {
+            "FastEthernet0/1": {
+                "enabled": True,
+                "load_interval_s": 300,
+                "line_rate_bps": 100_000_000,
+                "input": port,
+                "output": port,
+                "queue": queue,
+                "tx_ring": {"limit": 64, "depth": 0},
+                "access_list_hits": None,
+                "policy_input": None,
+                "policy_output": {"policy": policy, "classes": [class_counters(second, **kind)]} if kind else None,
+            }
+        },
+        "access_lists": {},
+    }
+
+
+def make_run(
+    root: Path,
+    *,
+    experiment: Mapping[str, Any] = EXPERIMENT,
+    valid: bool = True,
+    traffic: Mapping[str, Path] | None = None,
+    captures: Mapping[str, Path] | None = None,
+    started: Mapping[str, datetime] | None = None,
+    published: tuple[PublishedFigure, ...] = PUBLISHED,
+) -> RunFolder:
+    """A run of two (or more) arms. By arm: a folder with client.json and server.json, a pcapng, the traffic's start."""
+    model = Experiment.model_validate_json(json.dumps(experiment))
+    seconds = model.duration.seconds
+    run = RunFolder.create(root, model.name, STARTED)
+    run.write_experiment(json.dumps(experiment, indent=1))
+    summaries = []
+    for arm in model.arms:
+        cell = run.cell(arm.name)
+        begun = (started or {}).get(arm.name, STARTED)
+        for side in ("client", "server"):
+            text = (
+                (traffic[arm.name] / f"{side}.json").read_text()
+                if traffic
+                else (RECORDED / "traffic" / f"iperf3-tcp.{side}.json").read_text()
+            )
+            cell.write_output("transfer", "json", side, Output(text))
+        source = captures[arm.name] if captures else RECORDED / "capture" / "four-streams.pcapng"
+        shutil.copyfile(source, cell.capture("server"))
+        kind = {word: True for word in ("police", "shape") if word in arm.name}
+        late = (begun - STARTED).total_seconds()
+        for half in range(-2, int(seconds * 2) + 3):
+            reply = counters_reply(half / 2, (kind and next(iter(kind)).capitalize()) or "", **kind)
+            reply["time_ns"] += round(late * 1e9)
+            cell.append_counters("R1", reply)
+        policy = "shape average 1000000" if "shape" in kind else "police cir 1000000"
+        if kind:
+            cell.write(
+                cell.configuration("R1.ios"),
+                f"policy-map Policy\n class class-default\n  {policy}\n!\n"
+                "interface FastEthernet0/1\n service-policy output Policy\n",
+            )
+        cell.write(cell.configuration("R1.before.ios"), "hostname R1\n!\nend\n")
+        observed = []
+        for moment in ("before", "during"):
+            base = cell.observation("R1", moment, "show policy-map interface")  # type: ignore[arg-type]
+            cell.write(base.with_name(base.name + ".txt"), f" FastEthernet0/1\n\n  Service-policy output: <{moment}>\n")
+            observed.append(
+                ObservedCommand(
+                    device="R1",
+                    moment=moment,  # type: ignore[arg-type]
+                    command="show policy-map interface",
+                    file=base.relative_to(cell.path).as_posix(),
+                )
+            )
+        reasons = () if valid or arm is not model.arms[0] else ("R1: the kernel dropped 7 frames",)
+        cell.write_record(
+            CellRecord(
+                arm=arm.name,
+                repetition=1,
+                valid=not reasons,
+                reasons=reasons,
+                steps=(
+                    Step(name="apply", started=begun - timedelta(seconds=3), ended=begun - timedelta(seconds=1)),
+                    Step(name="traffic", started=begun, ended=begun + timedelta(seconds=seconds)),
+                ),
+                flows=(
+                    FlowRecord.model_validate(
+                        {
+                            "traffic": "transfer",
+                            "source": "192.168.10.2",
+                            "destination": "192.168.20.2",
+                            "port": 5201,
+                            "started": begun,
+                        }
+                    ),
+                ),
+                observed=tuple(observed),
+                captures={"server": CaptureRecord(received=150, dropped=0)},
+                health={"R1": Health.model_validate(HEALTH)},
+            )
+        )
+        summaries.append(CellSummary(arm=arm.name, repetition=1, valid=not reasons, reasons=reasons))
+    run.write_manifest(
+        Manifest(
+            experiment=model,
+            published=published,
+            started=STARTED,
+            ended=STARTED + timedelta(seconds=60),
+            versions={"qoslab": "0.1.0", "iperf3": "iperf 3.12"},
+            commit="0123456789ab",
+            machine={"kernel": "6.1.0", "cpus": 2},
+            sysctls={"client": {"net.ipv4.tcp_sack": "0"}},
+            offloads={"client:eth0": {"tso": False}},
+            seeds={"experiment": 1},
+            configurations={"policed/R1": "ab" * 32},
+            cells=tuple(summaries),
+        )
+    )
+    run.publish()
+    return run

@@ -1,0 +1,308 @@
+"""Raw results to tables, tables to metrics, metrics to verdicts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sample_run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.analysis import analyse, raw
+from qoslab.analysis import compare as comparing
+from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.packets import bin_packets
+from qoslab.capture.pcapng import Packets, read_packets
+from qoslab.errors import ExitStatus
+from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.results import tables
+
+PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
+
+
+def flows_table(*streams: tuple[str, float, int]) -> pd.DataFrame:
+    """Rows of (traffic, seconds, bytes)."""
+    return tables.frame(
+        "flows",
+        [
+            {
+                "arm": "a",
+                "repetition": 1,
+                "traffic": traffic,
+                "stream": number,
+                "seconds": seconds,
+                "bytes": count,
+                "goodput_bps": count * 8 / seconds,
+            }
+            for number, (traffic, seconds, count) in enumerate(streams, start=1)
+        ],
+    )
+
+
+class TestGoodput:
+    def test_sum_is_all_bytes_over_the_longest_time(self) -> None:
+        figures = dict(goodput_figures(flows_table(("x", 10.0, 1000), ("x", 20.0, 3000))))
+        assert figures["goodput.sum"] == pytest.approx(4000 * 8 / 20)
+        assert figures["goodput.flow.min"] == pytest.approx(800)
+        assert figures["goodput.flow.max"] == pytest.approx(1200)
+        assert figures["goodput.spread"] == pytest.approx(1.5)
+
+    def test_traffics_add_up(self) -> None:
+        figures = dict(goodput_figures(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000))))
+        assert figures["goodput.sum"] == pytest.approx(800 + 400)
+
+    def test_a_starved_flow_is_zero_and_not_left_out(self) -> None:
+        figures = dict(goodput_figures(flows_table(("x", 10.0, 0), ("x", 10.0, 1000))))
+        assert figures["goodput.flow.min"] == 0
+        assert figures["goodput.spread"] == math.inf
+        assert figures["fairness.jain"] == pytest.approx(0.5)
+
+    def test_nothing_received_has_no_fairness(self) -> None:
+        figures = dict(goodput_figures(flows_table(("x", 10.0, 0))))
+        assert figures["goodput.sum"] == 0
+        assert "fairness.jain" not in figures
+
+    @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50), st.floats(0.001, 1000))
+    def test_jain_is_between_one_flow_and_all_and_has_no_unit(self, goodputs: list[float], factor: float) -> None:
+        index = jain(pd.Series(goodputs))
+        assert 1 / len(goodputs) - 1e-9 <= index <= 1 + 1e-9
+        assert jain(pd.Series(goodputs) * factor) == pytest.approx(index)
+        assert jain(pd.Series([goodputs[0]] * 3)) == pytest.approx(1)
+
+
+def classes_table(*replies: dict[str, object]) -> pd.DataFrame:
+    origin = int(sample_run.STARTED.timestamp() * 10**9)
+    return tables.frame(
+        "classes", [{"arm": "a", "repetition": 1} | row for row in raw.class_rows("R1", replies, origin)]
+    )
+
+
+class TestCounters:
+    def test_police_figures_are_the_last_counters(self) -> None:
+        table = classes_table(*(sample_run.counters_reply(second, "P", police=True) for second in range(5)))
+        figures = dict(police_figures(table))
+        assert figures["police.bc"] == 31250
+        assert figures["police.conformed_packets"] + figures["police.exceeded_packets"] == 500
+        assert figures["police.exceed_share"] == pytest.approx(166 / 500)
+        assert dict(shape_figures(table, 4)) == {}
+
+    def test_policers_add_up_and_a_differing_burst_is_left_out(self) -> None:
+        one, other = (sample_run.counters_reply(4, "P", police=True) for _ in range(2))
+        other["interfaces"] = {"FastEthernet0/0": other["interfaces"]["FastEthernet0/1"]}
+        other["interfaces"]["FastEthernet0/0"]["policy_output"]["classes"][0]["police"]["bc_bytes"] = 1500
+        figures = dict(police_figures(classes_table(one, other)))
+        assert "police.bc" not in figures
+        assert figures["police.exceeded_packets"] == 2 * 166
+
+    def test_a_policer_that_saw_nothing_has_no_share(self) -> None:
+        figures = dict(police_figures(classes_table(sample_run.counters_reply(0, "P", police=True))))
+        assert figures["police.exceeded_packets"] == 0
+        assert "police.exceed_share" not in figures
+
+    def test_shape_figures_are_read_two_thirds_into_the_traffic(self) -> None:
+        replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
+        depth = {4: 17, 6: 23}
+        for second, packets in depth.items():
+            replies[second + 1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"][
+                "depth_packets"
+            ] = packets
+        figures = dict(shape_figures(classes_table(*replies), 9.0))
+        assert figures == {
+            "shape.byte_limit": 6250,
+            "shape.sustain_bits": 25000,
+            "shape.excess_bits": 25000,
+            "shape.interval_ms": 25,
+            "shape.increment_bytes": 3125,
+            "shape.queue_depth.during": 23,
+            "shape.active.during": 1,
+        }
+
+    def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
+        figures = dict(shape_figures(classes_table(sample_run.counters_reply(-1, "S", shape=True)), 9.0))
+        assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
+
+    def test_nested_classes_are_named_by_their_path(self) -> None:
+        reply = sample_run.counters_reply(1, "Parent", shape=True)
+        parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
+        parent["child"] = {
+            "policy": "Child",
+            "classes": [sample_run.class_counters(1, police=True) | {"name": "voice"}],
+        }
+        table = classes_table(reply)
+        assert list(table["class"]) == ["class-default", "class-default/voice"]
+        assert list(table["police_bc_bytes"].notna()) == [False, True]
+
+
+class TestPackets:
+    def test_bins_hold_every_packet_once(self) -> None:
+        whole = bin_packets(read_packets(PCAPNG))
+        every = whole[whole["flow"] == "all"]
+        rest = whole[whole["flow"] != "all"]
+        with (PCAPNG.parent / "four-streams.csv").open() as handle:
+            rows = list(csv.DictReader(handle))
+        assert every["packets"].sum() == rest["packets"].sum() == len(rows)
+        assert every["bytes"].sum() == rest["bytes"].sum() == sum(int(row["frame.len"]) for row in rows)
+        one = rest[rest["flow"] == "192.168.10.2:40490 > 192.168.20.2:5201"]
+        expected = [row for row in rows if row["tcp.srcport"] == "40490"]
+        assert one["bytes"].sum() == sum(int(row["frame.len"]) for row in expected)
+        assert one["time_s"].min() == pytest.approx(
+            math.floor((float(expected[0]["frame.time_epoch"]) - float(rows[0]["frame.time_epoch"])) * 10) / 10
+        )
+
+    @pytest.mark.parametrize("piece", [1, 7, 40])
+    def test_pieces_do_not_matter(self, piece: int) -> None:
+        def table(size: int) -> pd.DataFrame:
+            return bin_packets(read_packets(PCAPNG, piece=size)).sort_values(["flow", "time_s"]).reset_index(drop=True)
+
+        pd.testing.assert_frame_equal(table(piece), table(10**6))
+
+    def test_packets_before_the_origin_have_negative_times(self) -> None:
+        def field(*values: int) -> np.ndarray:
+            return np.array(values, dtype=np.int64)
+
+        packets = Packets(
+            time_ns=field(-150_000_000, 0, 99_999_999, 100_000_000),
+            bytes=field(1, 2, 3, 4),
+            source=field(-1, -1, 0x0A000001, 0x0A000001),
+            destination=field(-1, -1, 0x0A000002, 0x0A000002),
+            protocol=field(-1, -1, 1, 17),
+            source_port=field(-1, -1, -1, 53),
+            destination_port=field(-1, -1, -1, 1053),
+        )
+        table = bin_packets([packets], 0)
+        every = table[table["flow"] == "all"].sort_values("time_s")
+        assert list(every["time_s"]) == pytest.approx([-0.2, 0.0, 0.1])
+        assert list(every["bytes"]) == [1, 5, 4]
+        assert set(table["flow"]) == {
+            "all",
+            "not IPv4",
+            "10.0.0.1 > 10.0.0.2 protocol 1",
+            "10.0.0.1:53 > 10.0.0.2:1053",
+        }
+
+    def test_no_packets_no_rows(self) -> None:
+        assert bin_packets([]).empty
+
+
+def expectation(**keys: object) -> Expectation:
+    return Expectation.model_validate_json(json.dumps(keys))
+
+
+def metrics_table(*figures: tuple[str, int, str, float]) -> pd.DataFrame:
+    return tables.frame(
+        "metrics",
+        [
+            {"arm": arm, "repetition": repetition, "metric": metric, "unit": "b/s", "value": value}
+            for arm, repetition, metric, value in figures
+        ],
+    )
+
+
+class TestCompare:
+    measured = metrics_table(
+        ("shaped", 1, "goodput.sum", 950_000.0),
+        ("shaped", 2, "goodput.sum", 970_000.0),
+        ("policed", 1, "goodput.sum", 800_000.0),
+    )
+    published = (
+        PublishedFigure("shaped", "goodput.sum", "b/s", 962_000.0, ""),
+        PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, ""),
+    )
+
+    def test_verdicts(self) -> None:
+        table = comparing.compare(
+            "The article",
+            self.measured,
+            self.published,
+            [
+                expectation(arm="shaped", metric="goodput.sum", between=["960 kb/s", "970 kb/s"]),
+                expectation(arm="shaped", metric="goodput.sum", at_most="959 kb/s"),
+                expectation(arm="shaped/policed", metric="goodput.sum", equals=1.2),
+                expectation(arm="policed", metric="police.bc", equals="31250 B"),
+            ],
+        )
+        assert list(table["verdict"]) == ["within", "outside", "within", "outside", "informative"]
+        assert list(table["measured"])[:3] == pytest.approx([960_000, 960_000, 1.2])
+        assert math.isnan(table["measured"][3]), "what was not measured is not met"
+        assert math.isnan(table["published"][2]) and table["published"][0] == 962_000
+        assert table["tolerance"][0] == "960 kb/s to 970 kb/s"
+        assert table.iloc[4][["arm", "verdict", "tolerance"]].tolist() == ["policed", "informative", ""]
+
+    def test_files_have_the_columns_and_no_nan(self) -> None:
+        table = comparing.compare(
+            "A, b", self.measured, self.published, [expectation(arm="policed", metric="police.bc", equals="31250 B")]
+        )
+        rows = list(csv.DictReader(StringIO(comparing.to_csv(table))))
+        assert list(rows[0]) == ["article", "arm", "metric", "unit", "published", "measured", "tolerance", "verdict"]
+        assert rows[0]["measured"] == "" and rows[0]["article"] == "A, b"
+        objects = json.loads(comparing.to_json(table), parse_constant=pytest.fail)
+        assert objects[0]["measured"] is None and objects[1]["measured"] == 960_000
+
+
+class TestRun:
+    def test_tables_and_comparison_from_a_run(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        outcome = analyse(run)
+        assert outcome.valid and outcome.reasons == ()
+        assert {row.metric: row.verdict for row in outcome.comparison.itertuples() if row.arm == "policed"} == {
+            "police.bc": "within",
+            "police.exceed_share": "within",
+            "goodput.spread": "outside",
+            "goodput.sum": "informative",
+        }
+        assert outcome.exit_status == ExitStatus.OUTSIDE
+        flows = tables.read_table(run, "flows")
+        assert len(flows) == 8
+        end = json.loads((run.cell("policed").path / "traffic/transfer.server.json").read_text())["end"]
+        policed = flows[flows["arm"] == "policed"]
+        assert policed["bytes"].sum() == end["sum_received"]["bytes"]
+        figures = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
+        assert figures["policed", "goodput.sum"] == pytest.approx(end["sum_received"]["bits_per_second"])
+        assert figures["shaped", "shape.active.during"] == 1
+        packets = tables.read_table(run, "packets_io")
+        assert set(packets["capture"]) == {"server"} and set(packets["arm"]) == {"policed", "shaped"}
+        assert 0 <= packets["time_s"].min() < 0.3, "times count from the start of the traffic"
+        assert len(tables.read_table(run, "health")) == 2
+        assert len(tables.read_table(run, "interfaces")) == 2 * 13
+
+    def test_it_can_be_computed_again(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        analyse(run)
+        before = (run.path / "comparison.csv").read_bytes()
+        analyse(run)
+        assert (run.path / "comparison.csv").read_bytes() == before
+
+    def test_an_invalid_cell_is_left_out_of_the_comparison_but_not_of_the_tables(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path, valid=False)
+        outcome = analyse(run)
+        assert not outcome.valid and outcome.exit_status == ExitStatus.RUN_INVALID
+        assert outcome.reasons == ("policed/1: R1: the kernel dropped 7 frames",)
+        policed = outcome.comparison[outcome.comparison["arm"] == "policed"]
+        assert policed["measured"].isna().all()
+        assert "policed" in set(tables.read_table(run, "flows")["arm"])
+
+    def test_broken_tool_output_makes_the_run_invalid(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        file = run.cell("shaped").traffic("transfer", "server", "json")
+        file.write_text(file.read_text()[:-100])
+        outcome = analyse(run)
+        assert not outcome.valid
+        assert len(outcome.reasons) == 1 and "iperf3 server" in outcome.reasons[0]
+
+    def test_a_missing_cell_makes_the_run_invalid(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        (run.cell("shaped").path / "cell.json").unlink()
+        assert analyse(run).reasons == ("shaped/1: it was not run to the end",)
+
+
+def test_metrics_are_by_cell() -> None:
+    flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number) for number in (1, 2)])
+    table = metrics(flows, classes_table(), 1.0)
+    assert list(table[table["metric"] == "goodput.sum"]["repetition"]) == [1, 2]
