@@ -160,6 +160,9 @@ class Environment(Protocol):
         refuses the result (`RouterError`), the present configuration stays.
         """
 
+    def data_plane_config(self) -> Mapping[str, Any]:
+        """The data plane's configuration in force."""
+
     async def counters(self, interface: str | None = None) -> Counters:
         """The data plane's counters."""
 

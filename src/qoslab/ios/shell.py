@@ -1,7 +1,7 @@
 """The command line of one login, without IO: characters in by `feed`, text out through a callback.
 
 What the commands read and change lies behind `environment.Environment`. A caller makes a `Shell`, runs `run()` as a
-task, feeds it what the client sends, and closes it when the client is gone.
+task, feeds it what the client sends, and hangs up when the client is gone.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ class Shell:
         """Take characters as the client sends them."""
         self.terminal.feed(text)
 
-    def close(self) -> None:
-        """The client is gone: `run` ends at the next thing it would read."""
-        self.terminal.close()
+    def end_input(self) -> None:
+        """The client will send no more: `run` ends when it has carried out what came."""
+        self.terminal.end_input()
+
+    def hang_up(self) -> None:
+        """The client is gone: `run` ends at once."""
+        self.terminal.hang_up()
 
     async def run(self) -> None:
         """Serve the login until it ends."""

@@ -89,7 +89,8 @@ class Terminal:
         self._send = write
         self._input: deque[str] = deque()
         self._arrived = asyncio.Event()
-        self._closed = False
+        self._ended = False
+        self._gone = False
         self._after_cr = False
         self._history: deque[str] = deque(maxlen=HISTORY_SIZE)
         self._interrupt = asyncio.Event()
@@ -110,20 +111,26 @@ class Terminal:
             self._input.append("\r" if character == "\n" else character)
         self._arrived.set()
 
-    def close(self) -> None:
-        """Tell that no more characters will come."""
-        self._closed = True
+    def end_input(self) -> None:
+        """Tell that no more characters will come; what has come is still carried out."""
+        self._ended = True
+        self._arrived.set()
+
+    def hang_up(self) -> None:
+        """Tell that the other end is gone: nothing more is read, and a running command stops."""
+        self._ended = self._gone = True
+        self._input.clear()
         self._arrived.set()
         self._interrupt.set()
 
     async def _key(self) -> str:
         while not self._input:
-            if self._closed:
+            if self._ended:
                 raise Disconnected
             self._arrived.clear()
             await self._arrived.wait()
         key = self._input.popleft()
-        if key in _INTERRUPTS and not self._closed and not _INTERRUPTS.intersection(self._input):
+        if key in _INTERRUPTS and not self._gone and not _INTERRUPTS.intersection(self._input):
             self._interrupt.clear()
         return key
 
@@ -133,7 +140,7 @@ class Terminal:
 
     def end_command(self) -> None:
         """Forget an interrupt, and what was typed before it, now that it has done its work."""
-        if self._interrupt.is_set() and not self._closed:
+        if self._interrupt.is_set() and not self._gone:
             while self._input.popleft() not in _INTERRUPTS:
                 pass
             if not _INTERRUPTS.intersection(self._input):

@@ -185,18 +185,18 @@ class _Login(asyncssh.SSHServerSession[str]):
 
     def eof_received(self) -> bool:
         if self._shell is not None:
-            self._shell.close()
+            self._shell.end_input()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._logins.discard(self)
         if self._shell is not None:
-            self._shell.close()
+            self._shell.hang_up()
 
     def end(self) -> None:
         """Hang up."""
         if self._shell is not None:
-            self._shell.close()
+            self._shell.hang_up()
 
 
 class _Door(asyncssh.SSHServer):

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from qoslab.ios.environment import (
     RouterError,
 )
 from qoslab.ios.grammar import CliError
+from qoslab.ios.secrets import verify
 from qoslab.ios.show.hardware import Chassis, Software
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack
@@ -139,7 +141,10 @@ class VirtualRouter:
         async with self._editing:
             device = self._device.copy()
             change(device)
-            if device != self._device:
+            if device == self._device:
+                # Equal devices may still differ in what has no effect, such as sequence numbers.
+                self._device = device
+            else:
                 await self._put_in_force(device)
 
     async def _put_in_force(self, device: Device) -> None:
@@ -157,7 +162,7 @@ class VirtualRouter:
         self._in_force = config
         self._device = device
 
-    def compiled(self) -> Mapping[str, Any]:
+    def data_plane_config(self) -> Mapping[str, Any]:
         """The data plane's configuration in force."""
         return {} if self._in_force is None else self._in_force
 
@@ -180,7 +185,10 @@ class VirtualRouter:
 
     def opens_privileged_mode(self, password: str) -> bool:
         """Whether it is the enable secret: the configured one, else the lab's."""
-        return password == self._enable_secret
+        secret = self._device.enable_secret
+        if secret is not None:
+            return verify(secret, password)
+        return compare_digest(password.encode(), self._enable_secret.encode())
 
     # What is
 

@@ -1,3 +1,148 @@
 """Exec commands about the configurations: showing, saving, erasing, reloading."""
 
 from __future__ import annotations
+
+from qoslab.ios import running_config
+from qoslab.ios.exec.session import EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.grammar import Args
+
+NVRAM_BYTES = 55 * 1024
+"""Room for the startup configuration, as `show version` of a 3725 says."""
+
+_SHOW = {
+    "running-config": "Current operating configuration",
+    "startup-config": "Contents of startup configuration",
+}
+_COPY = {
+    "copy": "Copy from one file to another",
+    "running-config": "Copy from current system configuration",
+    "startup-config": "Copy to startup configuration",
+}
+_WRITE = {
+    "write": "Write running configuration to memory, network, or terminal",
+    "memory": "Write to NV memory",
+    "terminal": "Write to terminal",
+    "erase": "Erase NV memory",
+}
+
+
+def _building(text: str) -> str:
+    return f"Building configuration...\n\nCurrent configuration : {len(text.encode())} bytes\n{text}\n"
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "show running-config [all]",
+    help={**_SHOW, "all": "Configuration with defaults"},
+)
+async def _show_running_config(session: ExecSession, args: Args) -> str:
+    # The model keeps what was typed; `all` has no further lines to add.
+    return _building(running_config.render(session.device))
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "show running-config interface <name:interface>",
+    help={**_SHOW, "interface": "Show interface configuration"},
+)
+async def _show_running_interface(session: ExecSession, args: Args) -> str:
+    name = session.known_interface(args) or ""
+    return _building(f"!\n{running_config.render_interface(session.device, name)}end\n")
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "show running-config policy-map [<policy:word>]",
+    help={**_SHOW, "policy-map": "Show policy-map information", "policy": "Policy-map name"},
+)
+async def _show_running_policy_map(session: ExecSession, args: Args) -> str:
+    device, wanted = session.device, args.optional("policy", str)
+    names = [name for name in running_config.policy_order(device) if wanted in (None, name)]
+    blocks = [running_config.policy_map_block(device, device.policy_maps[name]) for name in names]
+    return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "show running-config class-map [<class:word>]",
+    help={**_SHOW, "class-map": "Show class-map information", "class": "Class-map name"},
+)
+async def _show_running_class_map(session: ExecSession, args: Args) -> str:
+    device, wanted = session.device, args.optional("class", str)
+    names = [name for name in running_config.class_order(device) if wanted in (None, name)]
+    blocks = [running_config.class_map_block(device.class_maps[name]) for name in names]
+    return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
+
+
+@EXEC.add(PRIVILEGED, "show startup-config", help=_SHOW)
+async def _show_startup_config(session: ExecSession, args: Args) -> str:
+    text = session.environment.startup_config()
+    if text is None:
+        return "startup-config is not present\n"
+    return f"Using {len(text.encode())} out of {NVRAM_BYTES} bytes\n{text}\n"
+
+
+def _save(session: ExecSession) -> None:
+    session.terminal.write("Building configuration...\n")
+    session.environment.save_startup_config(running_config.render(session.device))
+    session.terminal.write("[OK]\n")
+
+
+@EXEC.add(PRIVILEGED, "write [memory]", help=_WRITE)
+async def _write_memory(session: ExecSession, args: Args) -> None:
+    _save(session)
+
+
+@EXEC.add(PRIVILEGED, "write terminal", help=_WRITE)
+async def _write_terminal(session: ExecSession, args: Args) -> str:
+    return _building(running_config.render(session.device))
+
+
+@EXEC.add(PRIVILEGED, "copy running-config startup-config", help=_COPY)
+async def _copy(session: ExecSession, args: Args) -> None:
+    session.terminal.write("Destination filename [startup-config]? ")
+    answer = (await session.terminal.read_answer()).strip()
+    if answer not in ("", "startup-config"):
+        # There is one file; [I] the words of the refusal.
+        session.terminal.write(f"%Error opening nvram:/{answer} (Permission denied)\n")
+        return
+    _save(session)
+
+
+@EXEC.add(PRIVILEGED, "write erase", help=_WRITE)
+async def _write_erase(session: ExecSession, args: Args) -> None:
+    await _erase(session)
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "erase startup-config",
+    help={"erase": "Erase a filesystem", "startup-config": "Erase contents of configuration memory"},
+)
+async def _erase_startup_config(session: ExecSession, args: Args) -> None:
+    await _erase(session)
+
+
+async def _erase(session: ExecSession) -> None:
+    session.terminal.write("Erasing the nvram filesystem will remove all configuration files! Continue? [confirm]")
+    if await session.terminal.read_confirmation():
+        session.environment.save_startup_config(None)
+        session.terminal.write("[OK]\nErase of nvram: complete\n")
+
+
+@EXEC.add(PRIVILEGED, "reload", help={"reload": "Halt and perform a cold restart"})
+async def _reload(session: ExecSession, args: Args) -> None:
+    terminal = session.terminal
+    if session.environment.startup_config() != running_config.render(session.device):
+        while True:
+            terminal.write("\nSystem configuration has been modified. Save? [yes/no]: ")
+            answer = (await terminal.read_answer()).strip().lower()
+            if answer and "yes".startswith(answer):
+                _save(session)
+                break
+            if answer and "no".startswith(answer):
+                break
+            terminal.write("% Please answer 'yes' or 'no'.\n")
+    terminal.write("Proceed with reload? [confirm]")
+    if await terminal.read_confirmation():
+        await session.environment.reload()

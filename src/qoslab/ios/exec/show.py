@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.grammar import Args
+from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief
 from qoslab.ios.show.ip import show_arp, show_ip_route
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
@@ -89,3 +90,12 @@ async def _show_ip_route(session: ExecSession, args: Args) -> str:
 async def _show_arp(session: ExecSession, args: Args) -> str:
     router = session.environment
     return show_arp(session.device, await router.ports(), await router.neighbours())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show [ip] access-lists [<list:word>]",
+    help={"access-lists": "List access lists", "list": "ACL name or number"},
+)
+async def _show_access_lists(session: ExecSession, args: Args) -> str:
+    return show_access_lists(session.device, await session.environment.counters(), name=args.optional("list", str))

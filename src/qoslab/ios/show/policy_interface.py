@@ -88,7 +88,7 @@ class _Printer:
         if self.hqf:
             yield from (body + line for line in self._hqf_queueing(config, counters))
         else:
-            yield from (body + line for line in self._classic_queueing(counters))
+            yield from (body + line if line else "" for line in self._classic_queueing(counters))
         if counters["set"]:
             yield f"{body}QoS Set"
             for marked in counters["set"]:

@@ -1,0 +1,30 @@
+"""`show access-lists [X]` and `show ip access-lists [X]`."""
+
+from __future__ import annotations
+
+from qoslab.ios.counters import Counters
+from qoslab.ios.device import ANY_ADDRESS, AccessEntry, AccessList, Device
+from qoslab.ios.running_config import access_line, access_list_order
+
+
+def show_access_lists(device: Device, counters: Counters, *, name: str | None = None) -> str:
+    """Every access list, or one, with the packets that matched each entry in the data plane."""
+    lines: list[str] = []
+    for access_list in access_list_order(device):
+        if name not in (None, access_list.name):
+            continue
+        lines.append(f"{access_list.kind.capitalize()} IP access list {access_list.name}")
+        hits = iter(counters["access_lists"].get(access_list.name, []))
+        for sequence, entry in zip(access_list.numbers, access_list.lines, strict=True):
+            if not isinstance(entry, AccessEntry):
+                continue
+            matched = next(hits, {"packets": 0})["packets"]
+            text = f"    {sequence} {_entry(access_list, entry)}"
+            lines.append(text + (f" ({matched} match{'' if matched == 1 else 'es'})" if matched else ""))
+    return "".join(line + "\n" for line in lines)
+
+
+def _entry(access_list: AccessList, entry: AccessEntry) -> str:
+    if access_list.kind == "extended" or entry.source == ANY_ADDRESS or int(entry.source.wildcard) == 0:
+        return access_line(access_list, entry)
+    return f"{entry.action} {entry.source.address}, wildcard bits {entry.source.wildcard}"

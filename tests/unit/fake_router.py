@@ -1,0 +1,188 @@
+"""A router for tests of the command line: the device model is real, what lies behind it is given by the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Interface
+from typing import Any
+
+from qoslab.ios.counters import Counters, InterfaceCounters
+from qoslab.ios.device import Device
+from qoslab.ios.environment import (
+    Activity,
+    CpuUse,
+    DataPlaneRefusedError,
+    Neighbour,
+    PingOptions,
+    PingOutcome,
+    Port,
+    ProcessCpu,
+    RouteEntry,
+)
+from qoslab.ios.shell import Shell
+from qoslab.platforms.ios import MODELS, SOFTWARE
+
+
+def interface_counters(**replace: Any) -> InterfaceCounters:
+    """An idle interface's counters."""
+    idle: dict[str, Any] = {
+        "enabled": True,
+        "load_interval_s": 300,
+        "line_rate_bps": 100_000_000,
+        "input": {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0},
+        "output": {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0},
+        "queue": {
+            "strategy": "fifo",
+            "depth": 0,
+            "limit": 40,
+            "drops": 0,
+            "conversations": None,
+            "max_conversations": None,
+        },
+        "tx_ring": {"limit": 64, "depth": 0},
+        "access_list_hits": None,
+        "policy_input": None,
+        "policy_output": None,
+    }
+    return {**idle, **replace}  # type: ignore[typeddict-item]
+
+
+def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any]:
+    """A class that has seen nothing."""
+    none = {"packets": 0, "bytes": 0}
+    return {
+        "name": name,
+        "match": "any",
+        "criteria": [{"packets": 0, "bytes": 0, "rate_bps": 0.0}],
+        "packets": 0,
+        "bytes": 0,
+        "offered_rate_bps": 0.0,
+        "drop_rate_bps": 0.0,
+        "drops": {"police": none, "tail": none, "flow": none},
+        "set": [],
+        "police": None,
+        "shape": None,
+        "queue": None,
+        "child": None,
+        **replace,
+    }
+
+
+class FakeRouter:
+    """An Environment with fixed answers; `refuse` makes the data plane refuse the next configuration."""
+
+    def __init__(self, model: str = "3725") -> None:
+        self.model = MODELS[model]
+        hardware = self.model.hardware()
+        self.device = Device(hardware, hostname="R1")
+        self.device.interfaces["FastEthernet0/0"].address = IPv4Interface("192.168.10.1/24")
+        self.device.interfaces["FastEthernet0/1"].address = IPv4Interface("192.168.20.1/24")
+        self.boot_device = self.device.copy()
+        self.chassis = self.model
+        self.software = SOFTWARE[hardware.generation]
+        self.reloaded = False
+        self.moment = datetime(2026, 3, 2, 10, 20, 30, 123_000, tzinfo=UTC)
+        self.booted = self.moment - timedelta(days=1, hours=2, minutes=33)
+        self.startup: str | None = None
+        self.refuse: str | None = None
+        self.cleared_interfaces: list[str | None] = []
+        self.config: dict[str, Any] = {
+            "generation": hardware.generation,
+            "class_maps": {},
+            "policy_maps": {},
+            "access_lists": {},
+        }
+        self.resolved: dict[str, Any] = {}
+        self.interfaces = {name: interface_counters() for name in self.device.interfaces}
+        self.outcomes: list[PingOutcome] = [0.001] * 5
+        self.pinged: list[PingOptions] = []
+        self.reloads = 0
+
+    def now(self) -> datetime:
+        return self.moment
+
+    async def edit(self, change: Callable[[Device], None]) -> None:
+        device = self.device.copy()
+        change(device)
+        if device != self.device and self.refuse is not None:
+            raise DataPlaneRefusedError("bad_config", self.refuse)
+        self.device = device
+
+    def data_plane_config(self) -> Mapping[str, Any]:
+        return self.config
+
+    async def counters(self, interface: str | None = None) -> Counters:
+        return {
+            "ok": True,
+            "time_ns": 0,
+            "uptime_ns": 0,
+            "interfaces": self.interfaces,
+            "access_lists": {},
+            "health": {},
+        }
+
+    async def resolve(self) -> dict[str, Any]:
+        return self.resolved
+
+    async def clear(self, interface: str | None = None) -> None:
+        self.cleared_interfaces.append(interface)
+
+    def cleared(self, interface: str) -> datetime | None:
+        return None
+
+    async def activity(self) -> Mapping[str, Activity]:
+        return {name: Activity(self.moment - timedelta(seconds=2)) for name in self.device.interfaces}
+
+    async def ports(self) -> Mapping[str, Port]:
+        return {
+            name: Port(f"02:00:00:00:00:{number:02x}", True, 1500) for number, name in enumerate(self.device.interfaces)
+        }
+
+    async def routes(self) -> list[RouteEntry]:
+        return [
+            RouteEntry(interface.address.network, "connected", None, name)
+            for name, interface in self.device.interfaces.items()
+            if interface.address is not None
+        ]
+
+    async def neighbours(self) -> list[Neighbour]:
+        return []
+
+    async def cpu(self) -> CpuUse:
+        return CpuUse(8.2, 5.8, 7.6, 5.1, (ProcessCpu(321, 4120, 12034, 8.2, 7.6, 5.1, "QoS Data Plane"),))
+
+    async def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        self.pinged.append(options)
+        for outcome in self.outcomes[: options.count]:
+            await asyncio.sleep(0)
+            yield outcome
+        if not self.outcomes:
+            await asyncio.sleep(3600)
+
+    def startup_config(self) -> str | None:
+        return self.startup
+
+    def save_startup_config(self, text: str | None) -> None:
+        self.startup = text
+
+    async def reload(self) -> None:
+        self.reloads += 1
+
+    def opens_privileged_mode(self, password: str) -> bool:
+        return password == "opensesame"
+
+
+def typed(router: FakeRouter, text: str, *, privilege: int = 15) -> str:
+    """Everything that a login prints when the client sends `text` and hangs up; line ends as `\\n`."""
+
+    async def run() -> str:
+        printed: list[str] = []
+        shell = Shell(router, printed.append, privilege=privilege)
+        shell.feed(text)
+        shell.end_input()
+        await asyncio.wait_for(shell.run(), 5)
+        return "".join(printed).replace("\r\n", "\n")
+
+    return asyncio.run(run())
