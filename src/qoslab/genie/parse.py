@@ -1,0 +1,63 @@
+"""Parses what a router printed, with Genie's parsers and ours. Genie takes seconds to import: on first use only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.genie import PACKAGE
+
+EXTERNAL = "PYATS_LIBS_EXTERNAL_PARSER"
+"""Environment variable that Genie reads for local parser packages."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a print says, or why nothing is known of it."""
+
+    parsed: dict[str, Any] | None
+    reason: str = ""
+    """Empty where `parsed` is not None."""
+
+
+def register() -> None:
+    """Have Genie know our parsers. Call it before Genie parses anything in this process; it imports nothing."""
+    packages = [name for name in os.environ.get(EXTERNAL, "").split(",") if name]
+    if PACKAGE not in packages:
+        os.environ[EXTERNAL] = ",".join([*packages, PACKAGE])
+
+
+def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
+    """Parse `text`, the answer to the show command `command`, as a device of the operating system `os_name` prints it.
+
+    `device` is the Genie device, where there is one. A command without a parser and a print that the parser does not
+    take are no errors: the reason says so.
+    """
+    register()
+    from genie.conf.base import Device
+    from genie.libs.parser.utils.common import ParserNotFound
+    from genie.metaparser.util.exceptions import SchemaEmptyParserError
+
+    if device is None:
+        device = Device("parser", os=os_name)
+    try:
+        return Parsed(_plain(device.parse(command, output=text)))
+    except ParserNotFound:
+        return Parsed(None, f"there is no parser for {command!r} of {os_name}")
+    except SchemaEmptyParserError:
+        return Parsed(None, "nothing in it that the parser knows")
+    except Exception as error:
+        # parsers raise whatever their code runs into
+        return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's types."""
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

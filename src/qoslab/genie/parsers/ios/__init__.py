@@ -1,0 +1,5 @@
+"""Parsers for IOS (`os: ios` in a testbed)."""
+
+from genie import abstract
+
+abstract.declare_token(os="ios")

@@ -1,0 +1,420 @@
+"""`show policy-map interface` as IOS 12.4 and 15 print it, into the structure that Genie's parser for IOS XE has.
+
+Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
+`flow_drops`, `bytes_drops`, `flow_based_fair_queueing`, `maximum_hashed_queues`, `unrecognised` (lines that nothing
+here knows); in `police`: `cir_percent`, `pir_percent`. Where Genie files the excess burst of a policer with one line of
+parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
+
+The layout: interface, `Service-policy`, `Class-map`, counters, each indented deeper than the one before; a nested
+policy-map is indented deeper than its class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from re import Match
+from typing import Any
+
+Values = dict[str, Any]
+
+BOOLEAN_ACTIONS = frozenset({"drop", "transmit", "set_clp_transmit", "set_frde_transmit"})
+"""Actions without a value."""
+
+
+@dataclass
+class _Level:
+    """Something that is open, and how deep it is indented."""
+
+    indent: int
+    values: Values
+
+
+@dataclass
+class _Reader:
+    """Where in the print the reader is."""
+
+    result: Values = field(default_factory=dict)
+    interface: Values | None = None
+    policies: list[_Level] = field(default_factory=list)
+    classes: list[_Level] = field(default_factory=list)
+    counters: Values | None = None
+    """Where counters go: a class, or the queue that all priority classes share."""
+    shared_queue: Values | None = None
+    indent: int = 0
+    match: tuple[int, str] | None = None
+    """Indentation and text of the last `Match` line."""
+    colour: Values | None = None
+    """The policer's colour whose actions follow."""
+    marking: Values | None = None
+
+    # structure
+
+    def open_interface(self, name: str) -> None:
+        self.interface = self.result.setdefault(name, {})
+        self.policies, self.classes, self.counters = [], [], None
+
+    def open_policy(self, direction: str, name: str) -> None:
+        assert self.interface is not None
+        policies = self.interface.setdefault("service_policy", {}).setdefault(direction, {})
+        policy = policies.setdefault("policy_name", {}).setdefault(name, {})
+        self.policies, self.classes, self.counters = [_Level(self.indent, policy)], [], None
+
+    def open_child(self, name: str) -> None:
+        while len(self.classes) > 1 and self.classes[-1].indent >= self.indent:
+            self.classes.pop()
+        policy = self.classes[-1].values.setdefault("child_policy_name", {}).setdefault(name, {})
+        while len(self.policies) > 1 and self.policies[-1].indent >= self.indent:
+            self.policies.pop()
+        self.policies.append(_Level(self.indent, policy))
+        self.counters = None
+
+    def open_class(self, name: str, evaluation: str) -> None:
+        while len(self.policies) > 1 and self.policies[-1].indent >= self.indent:
+            self.policies.pop()
+        while self.classes and self.classes[-1].indent >= self.indent:
+            self.classes.pop()
+        found = self.policies[-1].values.setdefault("class_map", {}).setdefault(name, {})
+        found["match_evaluation"] = evaluation
+        self.classes.append(_Level(self.indent, found))
+        self.counters, self.shared_queue = found, None
+        self.match = self.colour = self.marking = None
+
+    def open_shared_queue(self) -> None:
+        while len(self.policies) > 1 and self.policies[-1].indent >= self.indent:
+            self.policies.pop()
+        self.shared_queue = self.policies[-1].values.setdefault("queue_stats_for_all_priority_classes", {})
+        self.counters = self.shared_queue.setdefault("priority_level", {}).setdefault("default", {})
+
+    def part(self, *names: str) -> Values:
+        """A dictionary inside the open class; made where it does not exist."""
+        assert self.counters is not None
+        found = self.counters
+        for name in names:
+            found = found.setdefault(name, {})
+        return found
+
+
+Handler = Callable[[_Reader, Match[str]], None]
+
+
+def _whole(match: Match[str]) -> Values:
+    """The named groups that took part, as whole numbers."""
+    return {name: int(text) for name, text in match.groupdict().items() if text is not None}
+
+
+def _numbers(reader: _Reader, match: Match[str]) -> None:
+    reader.part().update(_whole(match))
+
+
+def _into(*names: str) -> Handler:
+    def handle(reader: _Reader, match: Match[str]) -> None:
+        reader.part(*names).update(_whole(match))
+
+    return handle
+
+
+def _flag(name: str) -> Handler:
+    def handle(reader: _Reader, match: Match[str]) -> None:
+        reader.part()[name] = True
+
+    return handle
+
+
+def _packets(reader: _Reader, match: Match[str]) -> None:
+    if reader.match is not None and reader.indent > reader.match[0]:
+        reader.part("match_stats", reader.match[1]).update(_whole(match))
+    else:
+        _numbers(reader, match)
+
+
+def _seconds(match: Match[str]) -> int:
+    return int(match["interval"]) * (60 if match["unit"] == "minute" else 1)
+
+
+def _rate(reader: _Reader, match: Match[str]) -> None:
+    rate = {"interval": _seconds(match), "offered_rate_bps": int(match["offered"])}
+    if reader.match is not None and reader.indent > reader.match[0]:
+        reader.part("match_stats", reader.match[1])["rate"] = rate
+        return
+    if match["drop"] is not None:
+        rate["drop_rate_bps"] = int(match["drop"])
+    reader.part()["rate"] = rate
+
+
+def _match(reader: _Reader, match: Match[str]) -> None:
+    text = match["criterion"].strip()
+    reader.part().setdefault("match", []).append(text)
+    reader.match = (reader.indent, text)
+
+
+def _colour(reader: _Reader, match: Match[str]) -> None:
+    reader.colour = reader.part("police", match["colour"])
+    for name in ("packets", "bytes"):
+        if match[name] is not None:
+            reader.colour[name] = int(match[name])
+    reader.colour["actions"] = {}
+    if match["action"]:
+        _take_action(reader.colour["actions"], match["action"], "")
+
+
+def _action(reader: _Reader, match: Match[str]) -> None:
+    if reader.colour is None:
+        _unrecognised(reader, match.string)
+    else:
+        _take_action(reader.colour["actions"], match["action"], match["value"] or "")
+
+
+def _take_action(actions: Values, action: str, value: str) -> None:
+    name = action.replace("-", "_")
+    actions[name] = True if name in BOOLEAN_ACTIONS else value.strip()
+
+
+def _police_rates(reader: _Reader, match: Match[str]) -> None:
+    for colour, rate in _whole(match).items():
+        reader.part("police", colour)["bps"] = rate
+    reader.colour = None
+
+
+def _marking(reader: _Reader, match: Match[str]) -> None:
+    if reader.marking is None:
+        _unrecognised(reader, match.string)
+    else:
+        reader.marking = reader.part("qos_set", match["field"], match["value"])
+
+
+def _start_marking(reader: _Reader, match: Match[str]) -> None:
+    reader.marking = reader.part("qos_set")
+
+
+def _marked(reader: _Reader, match: Match[str]) -> None:
+    if reader.marking is None:
+        _unrecognised(reader, match.string)
+    else:
+        reader.marking["packets_marked"] = int(match["packets"])
+
+
+def _queue_limit(reader: _Reader, match: Match[str]) -> None:
+    # a text in Genie's structure
+    reader.part()["queue_limit_packets"] = match["limit"]
+
+
+def _shape(reader: _Reader, match: Match[str]) -> None:
+    reader.part().update(
+        shape_type=match["kind"], shape_cir_bps=int(match["cir"]), shape_bc_bps=int(match["bc"]),
+        shape_be_bps=int(match["be"]),
+    )  # fmt: skip
+
+
+def _text(name: str) -> Handler:
+    def handle(reader: _Reader, match: Match[str]) -> None:
+        reader.part()[name] = match[1].strip()
+
+    return handle
+
+
+def _priority(reader: _Reader, match: Match[str]) -> None:
+    reader.part("priority").update(_whole(match))
+
+
+def _strict_priority(reader: _Reader, match: Match[str]) -> None:
+    priority = reader.part("priority")
+    priority["type"] = "Strict"
+    if match["exceed_drops"] is not None:
+        priority["exceed_drops"] = int(match["exceed_drops"])
+
+
+def _priority_level(reader: _Reader, match: Match[str]) -> None:
+    if reader.shared_queue is not None:
+        levels = reader.shared_queue["priority_level"]
+        if levels.get("default") == {} or levels.get("default") == {"queueing": True}:
+            opened = levels.pop("default")
+        else:
+            opened = {"queueing": True}
+        reader.counters = levels.setdefault(match["level"], opened)
+    else:
+        reader.part()["priority_level"] = int(match["level"])
+
+
+def _shaping_rates(reader: _Reader, match: Match[str]) -> None:
+    """The first table of a 12.4 shaper. Target and average are the same but for `shape peak`."""
+    row = _whole(match)
+    reader.part("traffic_shaping").update(row)
+    reader.part().update(
+        shape_type="average" if row["target_rate_bps"] == row["average_rate_bps"] else "peak",
+        shape_cir_bps=row["average_rate_bps"],
+        shape_bc_bps=row["sustain_bits_per_interval"],
+        shape_be_bps=row["excess_bits_per_interval"],
+        target_shape_rate=row["target_rate_bps"],
+    )
+
+
+def _shaping_counters(reader: _Reader, match: Match[str]) -> None:
+    numbers = ("queue_depth", "packets", "bytes", "packets_delayed", "bytes_delayed")
+    row: Values = {name: int(match[name]) for name in numbers}
+    row["adapt_active"] = match["adapt_active"]
+    row["shaping_active"] = match["shaping_active"] == "yes"
+    reader.part("traffic_shaping").update(row)
+    reader.part()["queue_depth"] = row["queue_depth"]
+
+
+def _weight(reader: _Reader, match: Match[str]) -> None:
+    key = "exponential_weight" if match["name"].lower().startswith("exponential") else "exp_weight_constant"
+    reader.part("random_detect")[key] = match["value"].strip()
+
+
+def _random_detect(reader: _Reader, match: Match[str]) -> None:
+    row = match.groupdict()
+    reader.part("random_detect", "class")[row.pop("class")] = {k: v for k, v in row.items() if v is not None}
+
+
+def _unrecognised(reader: _Reader, text: str) -> None:
+    if reader.counters is not None:
+        reader.counters.setdefault("unrecognised", []).append(text)
+
+
+def _nothing(reader: _Reader, match: Match[str]) -> None:
+    """A line that carries no figure: headings."""
+
+
+_N = r"\d+"
+_POLICY = re.compile(r"Service-policy (?P<direction>input|output): *(?P<name>\S+).*")
+_CHILD = re.compile(r"Service-policy *: *(?P<name>\S+)")
+_CLASS = re.compile(r"Class-map *: *(?P<name>\S+) +\((?P<evaluation>match-a(?:ll|ny))\).*")
+_SHARED = "queue stats for all priority classes:"
+
+_BODY: list[tuple[str, Handler]] = [
+    (rf"(?P<packets>{_N}) packets, (?P<bytes>{_N}) bytes", _packets),
+    (
+        rf"(?P<interval>{_N}) (?P<unit>second|minute) (?:offered )?rate (?P<offered>{_N}) bps"
+        rf"(?:, drop rate (?P<drop>{_N}) bps)?",
+        _rate,
+    ),
+    (r"Match: *(?P<criterion>.+)", _match),
+    # policer
+    (r"police:", lambda r, m: r.part("police").clear()),
+    (rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
+     rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?", _into("police")),
+    (rf"pir (?P<pir_bps>{_N}) bps, be (?P<pir_be_bytes>{_N}) bytes", _into("police")),
+    (rf"rate (?P<rate_bps>{_N}) bps, burst (?P<burst_bytes>{_N}) bytes", _into("police")),
+    (rf"cir (?P<cir_percent>{_N}) ?%(?:.*)", _into("police")),
+    (rf"pir (?P<pir_percent>{_N}) ?%(?:.*)", _into("police")),
+    (rf"(?P<colour>conformed|exceeded|violated) (?:(?P<packets>{_N}) packets, )?(?P<bytes>{_N}) bytes;"
+     r" actions?:(?P<action>[\w-]+)?", _colour),
+    (rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
+     rf"(?:, violated? (?P<violated>{_N}) bps)?", _police_rates),
+    (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
+    # marking
+    (r"QoS Set", _start_marking),
+    (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group) +(?P<value>[\w-]+)", _marking),
+    (rf"Packets marked (?P<packets>{_N})", _marked),
+    # shaper up to 12.4
+    (r"Traffic Shaping", _nothing),
+    (r"Adapt +Queue +Packets +Bytes +Packets +Bytes +Shaping", _nothing),
+    (r"Target/Average +Byte .*|Rate +Limit +bits/int .*|Active +Depth +Delayed .*", _nothing),
+    (rf"(?P<target_rate_bps>{_N})/(?P<average_rate_bps>{_N}) +(?P<byte_limit>{_N}) +(?P<sustain_bits_per_interval>{_N})"
+     rf" +(?P<excess_bits_per_interval>{_N}) +(?P<interval_ms>{_N}) +(?P<increment_bytes>{_N})", _shaping_rates),
+    (rf"(?P<adapt_active>\S+) +(?P<queue_depth>{_N}) +(?P<packets>{_N}) +(?P<bytes>{_N}) +(?P<packets_delayed>{_N})"
+     rf" +(?P<bytes_delayed>{_N}) +(?P<shaping_active>yes|no)", _shaping_counters),
+    # queues up to 12.4
+    (r"Queueing", _flag("queueing")),
+    (r"Strict Priority", lambda r, m: r.part("priority").update(type="Strict")),
+    (r"Output Queue: (Conversation .+)", _text("output_queue")),
+    (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _priority),
+    (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _numbers),
+    (rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
+     rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?", _numbers),
+    (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _numbers),
+    (rf"\(total drops/bytes drops\) (?P<total_drops>{_N})/(?P<bytes_drops>{_N})", _numbers),
+    (rf"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
+     rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})", _numbers),
+    (r"Flow Based Fair Queueing", _flag("flow_based_fair_queueing")),
+    (rf"Maximum Number of Hashed Queues (?P<maximum_hashed_queues>{_N})", _numbers),
+    # queues since 12.4(20)T
+    (rf"\(queue depth/total drops/no-buffer drops/flowdrops\)"
+     rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})/(?P<flow_drops>{_N})", _numbers),
+    (rf"queue limit (?P<limit>{_N}) packets", _queue_limit),
+    (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _numbers),
+    (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
+    (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _numbers),
+    (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _numbers),
+    (rf"shape \((?P<kind>\w+)\) cir (?P<cir>{_N}), *bc (?P<bc>{_N}), *be (?P<be>{_N})", _shape),
+    (rf"target shape rate (?P<target_shape_rate>{_N})", _numbers),
+    (rf"bandwidth (?P<bandwidth_kbps>{_N}) \(?kbps\)?", _numbers),
+    (rf"bandwidth (?P<bandwidth_percent>{_N})% \((?P<bandwidth_kbps>{_N}) kbps\)", _numbers),
+    (rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N})%(?: \((?P<bandwidth_kbps>{_N}) kbps\))?", _numbers),
+    (rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N}).*", _numbers),
+    (rf"Fair-queue: per-flow queue limit (?P<fair_queue_limit_per_flow>{_N})(?: packets)?", _numbers),
+    (rf"Priority: (?:(?P<percent>{_N})% \()?(?P<kbps>{_N}) kbps\)?, burst bytes (?P<burst_bytes>{_N})"
+     rf"(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _priority),
+    (rf"Priority: Strict(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _strict_priority),
+    (rf"[Pp]riority [Ll]evel:? (?P<level>{_N})", _priority_level),
+    # weighted random early detection
+    (r"(?P<name>Exp-weight-constant|[Ee]xponential weight) *: *(?P<value>.+)", _weight),
+    (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _into("random_detect")),
+    (r"(?:class|dscp) +Transmitted +Random drop .*", _nothing),
+    (r"pkts/bytes .*|thresh .*", _nothing),
+    (rf"(?P<class>[\w]+) +(?P<transmitted_packets>{_N})/(?P<transmitted_bytes>{_N})"
+     rf" +(?P<random_drop_packets>{_N})/(?P<random_drop_bytes>{_N})"
+     rf" +(?P<tail_drop_packets>{_N})/(?P<tail_drop_bytes>{_N})"
+     rf" +(?P<minimum_thresh>{_N}) +(?P<maximum_thresh>{_N}) +(?P<mark_prob>{_N}/{_N})", _random_detect),
+]  # fmt: skip
+"""Lines inside a class, in the order in which they are tried."""
+
+_BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]
+_INTERFACE = re.compile(r"[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*")
+
+
+def parse_policy_map_interface(text: str, interface: str = "") -> Values:
+    """What `text` says; empty where no interface has a policy.
+
+    `interface` is the one that the command asked for: some releases do not print its name then.
+    """
+    reader = _Reader()
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line:
+            continue
+        reader.indent = len(raw) - len(raw.lstrip())
+        if _INTERFACE.fullmatch(line):
+            reader.open_interface(line)
+            continue
+        if reader.interface is None:
+            if not interface or not line.startswith("Service-policy"):
+                continue
+            reader.open_interface(interface)
+        if not _read(reader, line):
+            _unrecognised(reader, line)
+    return {name: values for name, values in reader.result.items() if values}
+
+
+def _read(reader: _Reader, line: str) -> bool:
+    """Take one line; False where it is none that belongs here."""
+    if found := _POLICY.fullmatch(line):
+        reader.open_policy(found["direction"], found["name"])
+    elif not reader.policies:
+        return False
+    elif found := _CLASS.fullmatch(line):
+        reader.open_class(found["name"], found["evaluation"])
+    elif line == _SHARED:
+        reader.open_shared_queue()
+    elif not reader.classes and reader.counters is None:
+        return False
+    elif found := _CHILD.fullmatch(line):
+        if not reader.classes:
+            return False
+        reader.open_child(found["name"])
+    elif reader.counters is None:
+        return False
+    else:
+        return _read_body(reader, line)
+    return True
+
+
+def _read_body(reader: _Reader, line: str) -> bool:
+    for pattern, handler in _BODY_LINES:
+        if found := pattern.fullmatch(line):
+            handler(reader, found)
+            return True
+    return False

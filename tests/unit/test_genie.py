@@ -1,0 +1,165 @@
+"""Parsers of what IOS prints, on the article's own prints and against Genie's parser for IOS XE."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.genie.parse import Parsed, parse
+from qoslab.genie.policy_map_interface import parse_policy_map_interface
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
+
+
+def read(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text()
+
+
+def class_of(parsed: dict[str, Any], interface: str, direction: str, policy: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = parsed[interface]["service_policy"][direction]["policy_name"][policy]["class_map"][name]
+    return found
+
+
+@pytest.mark.parametrize("form", ["classic", "flattened"])
+def test_the_articles_policer(form: str) -> None:
+    found = class_of(
+        parse_policy_map_interface(read(f"police.{form}")), "FastEthernet0/1", "output", "Police", "class-default"
+    )
+    assert found == {
+        "match_evaluation": "match-any",
+        "packets": 2070,
+        "bytes": 2998927,
+        "rate": {"interval": 300, "offered_rate_bps": 83000, "drop_rate_bps": 0},
+        "match": ["any"],
+        "police": {
+            "cir_bps": 1000000,
+            "cir_bc_bytes": 31250,
+            "conformed": {"packets": 1394, "bytes": 1992832, "bps": 57000, "actions": {"transmit": True}},
+            "exceeded": {"packets": 673, "bytes": 1005594, "bps": 30000, "actions": {"drop": True}},
+        },
+    }
+
+
+@pytest.mark.parametrize("form", ["classic", "flattened"])
+def test_the_articles_shaper(form: str) -> None:
+    found = class_of(
+        parse_policy_map_interface(read(f"shape.{form}")), "FastEthernet0/1", "output", "Shape", "class-default"
+    )
+    assert found["traffic_shaping"] == {
+        "target_rate_bps": 1000000,
+        "average_rate_bps": 1000000,
+        "byte_limit": 6250,
+        "sustain_bits_per_interval": 25000,
+        "excess_bits_per_interval": 25000,
+        "interval_ms": 25,
+        "increment_bytes": 3125,
+        "adapt_active": "-",
+        "queue_depth": 69,
+        "packets": 554,
+        "bytes": 715690,
+        "packets_delayed": 491,
+        "bytes_delayed": 708722,
+        "shaping_active": True,
+    }
+    # the keys that Genie's parser gives for the shaper of later releases
+    assert found["shape_type"] == "average"
+    assert (found["shape_cir_bps"], found["shape_bc_bps"], found["shape_be_bps"]) == (1000000, 25000, 25000)
+    assert (found["target_shape_rate"], found["queue_depth"]) == (1000000, 69)
+    assert "unrecognised" not in found
+
+
+def test_a_peak_shaper_is_told_by_its_two_rates() -> None:
+    text = read("shape.classic").replace("1000000/1000000", "2000000/1000000")
+    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
+    assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)
+
+
+def test_nested_policies_and_both_directions() -> None:
+    parsed = parse_policy_map_interface(read("nested.classic"))
+    voice = class_of(parsed, "Serial0/1/0", "input", "Mark", "Voice")
+    assert voice["match_stats"]["access-group 101"] == {
+        "packets": 3, "bytes": 600, "rate": {"interval": 30, "offered_rate_bps": 0}
+    }  # fmt: skip
+    assert voice["packets"] == 12
+    assert voice["qos_set"] == {"ip precedence": {"5": {"packets_marked": 12}}}
+
+    bulk = class_of(parsed, "Serial0/1/0", "output", "Parent", "Bulk")
+    assert bulk["police"]["violated"] == {"packets": 500, "bytes": 300000, "bps": 56000, "actions": {"drop": True}}
+    assert bulk["police"]["conformed"]["actions"] == {"set_prec_transmit": "1"}
+    assert (bulk["police"]["pir_bps"], bulk["police"]["pir_be_bytes"]) == (512000, 16000)
+    child = bulk["child_policy_name"]["Child"]["class_map"]
+    assert (child["Inner"]["bandwidth_kbps"], child["Inner"]["queue_depth"]) == (128, 4)
+    assert (child["class-default"]["maximum_hashed_queues"], child["class-default"]["total_drops"]) == (256, 400)
+    # the class after the nested policy belongs to the outer one again
+    assert class_of(parsed, "Serial0/1/0", "output", "Parent", "class-default")["packets"] == 7
+    assert "unrecognised" not in str(parsed)
+
+
+def test_an_unknown_line_is_shown_not_dropped() -> None:
+    text = read("police.classic") + "      weighing of anchors 17\n"
+    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Police", "class-default")
+    assert found["unrecognised"] == ["weighing of anchors 17"]
+
+
+def test_a_print_without_its_interface_line() -> None:
+    text = "\n".join(read("police.classic").splitlines()[1:])
+    assert parse_policy_map_interface(text) == {}
+    parsed = parse_policy_map_interface(text, "FastEthernet0/1")
+    assert parsed == parse_policy_map_interface(read("police.classic"))
+
+
+LINES = (read("nested.classic") + read("shape.classic") + read("queueing.hqf")).splitlines()
+HEADINGS = [line for line in LINES if ":" in line or line.startswith(" Serial")]
+
+
+@given(st.lists(st.sampled_from(LINES) | st.sampled_from(HEADINGS), max_size=60))
+def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
+    parse_policy_map_interface("\n".join(lines))
+
+
+def subset(part: Any, whole: Any, path: str = "") -> None:
+    """Everything in `part` is in `whole`, with the same value."""
+    if isinstance(part, dict):
+        for name, value in part.items():
+            assert name in whole, f"{path}/{name} is missing"
+            subset(value, whole[name], f"{path}/{name}")
+    else:
+        assert part == whole, path
+
+
+@pytest.mark.parametrize("name", ["queueing.hqf", "police.classic"])
+def test_it_says_all_that_genies_own_parser_says(name: str) -> None:
+    theirs = parse("iosxe", "show policy-map interface", read(name))
+    ours = parse("ios", "show policy-map interface", read(name))
+    assert theirs.parsed is not None
+    subset(theirs.parsed, ours.parsed)
+
+
+def test_genie_accepts_and_checks_our_structure() -> None:
+    for name in ("police.classic", "shape.classic", "nested.classic", "queueing.hqf"):
+        assert parse("ios", "show policy-map interface", read(name)).parsed == parse_policy_map_interface(read(name))
+
+
+def test_forms_of_the_command() -> None:
+    for command in ("show policy-map interface FastEthernet0/1", "show policy-map interface FastEthernet0/1 output"):
+        parsed = parse("ios", command, read("shape.classic")).parsed
+        assert parsed is not None
+        assert class_of(parsed, "FastEthernet0/1", "output", "Shape", "class-default")["queue_depth"] == 69
+
+
+def test_why_there_is_nothing_parsed() -> None:
+    assert parse("ios", "show tides", "high\n") == Parsed(None, "there is no parser for 'show tides' of ios")
+    assert parse("ios", "show policy-map interface", "\n") == Parsed(None, "nothing in it that the parser knows")
+
+
+def test_commands_that_genie_has_for_ios_xe_only() -> None:
+    text = " Class Map match-any class-default (id 0)\n   Match any \n"
+    assert parse("ios", "show class-map", text).parsed is not None
+    text = "  Policy Map Shape\n    Class class-default\n      Average Rate Traffic Shaping\n      cir 1000000 (bps)\n"
+    parsed = parse("ios", "show policy-map", text).parsed
+    assert parsed is not None
+    assert parsed["policy_map"]["Shape"]["class"]["class-default"]["cir_bps"] == 1000000
