@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from qoslab.errors import MachineError, UserError
-from qoslab.lab import netlink, tcp
+from qoslab.lab import ios_routers, netlink, tcp
 from qoslab.lab.control import ControlClient
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
@@ -39,6 +40,8 @@ from qoslab.platforms import platform_of
 RUNTIME = Path("/run/qoslab")
 """Where the lab's files are, inside the lab."""
 STATE_FILE = "lab.json"
+IOSD = "iosd"
+"""The daemon of all virtual IOS routers; also its folder under the runtime folder."""
 DAEMON_TIMEOUT = 10.0
 """Seconds until a daemon must answer after its start."""
 LOG_TAIL = 4000
@@ -134,6 +137,7 @@ class Lab:
                 "started": time.time(),
                 "topology": topology.model_dump(mode="json", by_alias=True),
                 "ssh": {},
+                "host_key": None,
             }
             state |= _build(supervisor, wiring, topology, tcp_profile or TCP_PROFILES["modern"])
             lab = cls(supervisor, state)
@@ -394,8 +398,44 @@ class Lab:
                 environment=dict(os.environ),
                 log=str(inside / "qos-router.log"),
             )
+        ios = [router for router in routers if self.topology.nodes[router].platform == "ios"]
+        if ios:
+            self._start_iosd(ios)
         for router in routers:
             self._wait_for(router, self.runtime(router) / "control.sock")
+        if ios:
+            self._wait_for_iosd()
+
+    def _start_iosd(self, routers: Sequence[str]) -> None:
+        login = ios_routers.credentials()
+        for router in routers:
+            config = ios_routers.startup_config(self.topology, router, login)
+            (self.runtime(router) / "startup-config").write_text(config)
+        folder = self.runtime(IOSD)
+        folder.mkdir()
+        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME)
+        (folder / "spec.json").write_text(json.dumps(spec))
+        self._supervisor.request(
+            "spawn",
+            name=IOSD,
+            namespace=None,
+            argv=[sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")],
+            environment=dict(os.environ),
+            log=str(RUNTIME / IOSD / "log"),
+        )
+        self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
+
+    def _wait_for_iosd(self) -> None:
+        """Wait until every virtual IOS router takes logins; learn their ports."""
+        ready = self.runtime(IOSD) / "ready.json"
+        deadline = time.monotonic() + DAEMON_TIMEOUT
+        while not ready.exists():
+            self._check_start(IOSD, deadline, "has no router ready")
+            time.sleep(0.005)
+        said = json.loads(ready.read_text())
+        for router, entry in said["routers"].items():
+            self._state["ssh"][router]["port"] = entry["port"]
+        self._state["host_key"] = said["host_key"]
 
     def _wait_for(self, daemon: str, control: Path) -> None:
         """Wait until a data plane says hello."""
@@ -407,11 +447,15 @@ class Lab:
                 client.sendall(b'{"op": "hello"}\n')
                 if b'"ok"' in client.recv(4096):
                     return
-            for failure in self.failures():
-                raise LabError(str(failure))
-            if time.monotonic() > deadline:
-                raise LabError(f"{daemon}: its daemon does not answer on {control} after {DAEMON_TIMEOUT:g} s")
+            self._check_start(daemon, deadline, f"does not answer on {control}")
             time.sleep(0.002)
+
+    def _check_start(self, daemon: str, deadline: float, how: str) -> None:
+        """Raise `LabError` when a daemon has ended or the time is up."""
+        for failure in self.failures():
+            raise LabError(f"the lab did not come up: {failure}", hint=failure.log.strip())
+        if time.monotonic() > deadline:
+            raise LabError(f"the lab did not come up: {daemon} {how} after {DAEMON_TIMEOUT:g} s")
 
 
 RECORDED_SYSCTLS = (

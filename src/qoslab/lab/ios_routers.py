@@ -1,0 +1,83 @@
+"""What the virtual IOS routers of a lab start with: startup configurations, logins, the specification for `iosd`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Topology
+from qoslab.platforms import MODELS
+
+USER = "lab"
+PASSWORD_BYTES = 12
+"""Random bytes of each password: 16 characters."""
+LISTEN = "127.0.0.1"
+SPEC_FORMAT = 1
+
+
+def credentials() -> dict[str, str]:
+    """A lab's user, password and enable secret."""
+    return {
+        "user": USER,
+        "password": secrets.token_urlsafe(PASSWORD_BYTES),
+        "enable": secrets.token_urlsafe(PASSWORD_BYTES),
+    }
+
+
+def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
+    """The configuration that a router boots with, in IOS order."""
+    node = topology.nodes[router]
+    model = MODELS[node.model or ""]
+    lines = [
+        f"hostname {router}",
+        f"enable secret 0 {login['enable']}",
+        f"username {login['user']} privilege 1 secret 0 {login['password']}",
+    ]
+    for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
+        hardware = model.interface(near.interface)
+        if hardware is None:
+            raise ExperimentError(f"link {link.name} ends at {near.interface} of {router}, which a {model.name} lacks")
+        lines += ["!", f"interface {near.interface}"]
+        if link.rate.bps // 1000 != hardware.bandwidth_kbps:
+            lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
+        if near.address is not None:
+            lines.append(f" ip address {near.address.ip} {near.address.netmask}")
+        if hardware.kind == "serial":
+            lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
+        lines.append(" no shutdown")
+    if node.routes:
+        lines += ["!", *(f"ip route {_prefix(route.prefix)} {route.via}" for route in node.routes)]
+    return "\n".join([*lines, "!", "end", ""])
+
+
+def _prefix(prefix: Any) -> str:
+    return f"{prefix.network_address} {prefix.netmask}"
+
+
+def specification(
+    topology: Topology, routers: Iterable[str], handles: Mapping[str, int], login: Mapping[str, str], runtime: Path
+) -> dict[str, Any]:
+    """The specification file of `qoslab.lab.iosd`; `runtime` is the lab's folder as seen from inside it."""
+    return {
+        "format": SPEC_FORMAT,
+        "listen": LISTEN,
+        "host_key": str(runtime / "iosd/host_key"),
+        "ready": str(runtime / "iosd/ready.json"),
+        "routers": {
+            router: {
+                "model": topology.nodes[router].model,
+                "generation": topology.nodes[router].generation,
+                # The supervisor is process 1 of the lab and holds the namespaces.
+                "netns": f"/proc/1/fd/{handles[router]}",
+                "control": str(runtime / router / "control.sock"),
+                "startup_config": str(runtime / router / "startup-config"),
+                "ssh_port": 0,
+                "users": [{"name": login["user"], "password": login["password"], "privilege": 1}],
+                "enable_secret": login["enable"],
+            }
+            for router in routers
+        },
+    }
