@@ -349,12 +349,13 @@ class Experiment(Frozen):
     """A whole experiment file."""
 
     name: Name
-    """The folder under `runs/`; the file's own name without `.yml`."""
+    """The folder under `runs/`; best the file's own name without `.yml`."""
     title: str
     """One line for the report."""
     description: str = ""
     """What is compared and why."""
     topology: Topology
+    """Nodes and links, the same for all arms."""
     duration: Annotated[Duration, AfterValidator(_above_zero)]
     """Traffic time of each cell; `--duration` overrides it."""
     repetitions: int = Field(default=1, ge=1)

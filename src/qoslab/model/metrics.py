@@ -65,6 +65,8 @@ def as_float(bound: Bound, unit: Unit) -> float:
                 return bound.fraction
     if expected is None and isinstance(bound, int | float):
         return float(bound)
+    if expected is not None and isinstance(bound, int | float):
+        expected.parse(str(int(bound) if bound == int(bound) else bound))  # refuses, with a proposal
     wanted = f'a {expected.KIND} such as "{expected.EXAMPLES[0]}"' if expected else f"a plain number ({unit})"
     raise QuantityError(f'found "{bound}", expected {wanted}')
 

@@ -118,7 +118,8 @@ def parse_document(text: str, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
         problem = " ".join(filter(None, (error.context, error.problem)))
-        raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}")]) from error
+        hint = "indent with blanks, not tabs" if r"'\t'" in problem else ""
+        raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}", hint)]) from error
     except YAMLError as error:
         raise ExperimentError(findings=[Place(file).finding("", f"not valid YAML: {error}")]) from error
     if root is not None:
@@ -189,6 +190,8 @@ class _Reader:
                 continue
             self.document.keys[here] = place
             result[key] = self.read(value_node, here, inside)
+            if result[key] is None and not value_node.value:
+                self.document.values[here] = place  # an absent value has no place of its own
         return result
 
     def scalar(self, node: Node, steps: Steps) -> Any:

@@ -12,13 +12,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     candidates = list(dict.fromkeys(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
     near = get_close_matches(word.lower(), folded, 1, cutoff=0.6)
-    return f'did you mean "{folded[near[0]]}"?' if near else ""
+    return f'did you mean "{folded[near[0]]}"?' if near and folded[near[0]] != word else ""
 
 
 def one_of(known: Iterable[str]) -> str:
-    """`one of a, b, c`; `a` where there is only one; `none: there is none` for an empty list."""
+    """`one of a, b, c`; `a` where there is only one."""
     words = list(dict.fromkeys(known))
-    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "none, since there is none"
+    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
 
 def shown(value: Any) -> str:

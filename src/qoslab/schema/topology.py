@@ -1,0 +1,60 @@
+"""Files that hold a topology only: `nodes` and `links`, as under `topology` of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Topology
+from qoslab.schema.document import Document, Place, Steps, read_document
+from qoslab.schema.overrides import apply_overrides
+from qoslab.schema.references import check
+from qoslab.schema.structure import build
+
+_TOPOLOGY_KEYS = frozenset({"nodes", "links"})
+_REST: dict[str, Any] = {
+    "name": "topology",
+    "title": "Topology",
+    "duration": "1 s",
+    "traffic": [],
+    "arms": [{"name": "none"}],
+}
+"""What makes an experiment of a topology, so that one set of checks serves both."""
+
+
+def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[str, Topology]:
+    """The name and the topology of an experiment file or of a topology file; `ExperimentError` lists what is wrong."""
+    from qoslab.schema import load_experiment
+
+    if not path.exists():
+        load_experiment(path)  # says so, with near matches
+    document = read_document(path)
+    if not isinstance(document.data, dict) or not document.data.keys() <= _TOPOLOGY_KEYS:
+        experiment = load_experiment(path, sets)
+        return experiment.name, experiment.topology
+    inside = _as_experiment(document)
+    apply_overrides(inside, sets or {})
+    built, findings = build(inside)
+    if built is not None:
+        findings = check(built, inside, path)
+    if inside.findings or findings:
+        raise ExperimentError(findings=[*inside.findings, *findings])
+    assert built is not None
+    return path.stem, built.topology
+
+
+def _as_experiment(document: Document) -> Document:
+    """The document with its content moved under `topology`, places and all."""
+
+    def moved(places: Mapping[Steps, Place]) -> dict[Steps, Place]:
+        return {("topology", *steps): place for steps, place in places.items()}
+
+    return Document(
+        document.file,
+        data={**_REST, "topology": document.data},
+        values=moved(document.values),
+        keys=moved(document.keys),
+        findings=document.findings,
+    )

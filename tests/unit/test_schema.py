@@ -1,0 +1,223 @@
+"""Experiment files: what holds, and how each mistake is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from qoslab.errors import ExitStatus, ExperimentError
+from qoslab.model.experiment import Configuration, Experiment
+from qoslab.schema import (
+    experiment_schema,
+    load_experiment,
+    load_published,
+    parse_set,
+    render_configuration,
+    schema_text,
+)
+from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
+from qoslab.units import Duration, Rate
+
+TOP = Path(__file__).parents[2]
+EXPERIMENTS = sorted((TOP / "experiments").glob("*.yml"))
+ARTICLE = TOP / "experiments" / "policing-vs-shaping.yml"
+ERRORS = TOP / "tests" / "goldens" / "errors"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in ERRORS.glob("*.yml")))
+def test_mistake_is_told(name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ERRORS)  # so that the goldens have short paths
+    file = Path(f"{name}.yml")
+    head = [line for line in file.read_text().splitlines() if line.startswith("# --set ")]
+    sets = dict(parse_set(line.removeprefix("# --set ")) for line in head)
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(file, sets)
+    error = raised.value
+    assert error.exit_status == ExitStatus.USER_MISTAKE
+    assert error.findings, "each mistake is a finding"
+    golden(ERRORS / f"{name}.txt", error.message + "\n")
+
+
+def test_every_golden_has_its_file() -> None:
+    assert {path.stem for path in ERRORS.glob("*.txt")} == {path.stem for path in ERRORS.glob("*.yml")}
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
+def test_experiments_hold(file: Path) -> None:
+    experiment = load_experiment(file)
+    assert experiment.name == file.stem
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert again == experiment, "what a run records can be read again"
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
+def test_editors_accept_experiments(file: Path) -> None:
+    jsonschema.validate(YAML(typ="safe", pure=True).load(file), experiment_schema())
+    assert file.read_text().startswith("# yaml-language-server: $schema=../docs/schema/experiment.schema.json\n")
+
+
+@pytest.mark.parametrize("name", ["key-misspelt", "key-missing", "value-choice", "unit-missing", "tool-unknown"])
+def test_editors_refuse_mistakes(name: str) -> None:
+    data = YAML(typ="safe", pure=True).load(ERRORS / f"{name}.yml")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data, experiment_schema())
+
+
+def test_committed_schema_is_fresh() -> None:
+    committed = (TOP / "docs" / "schema" / "experiment.schema.json").read_text(encoding="utf-8")
+    assert committed == schema_text(), "renew it: qoslab schema > docs/schema/experiment.schema.json"
+
+
+def test_every_key_has_a_description() -> None:
+    schema = experiment_schema()
+    for owner in (schema, *schema["$defs"].values()):
+        assert owner["description"]
+        for key, value in owner["properties"].items():
+            assert value.get("description"), key
+
+
+def test_overrides_reach_everything() -> None:
+    experiment = load_experiment(
+        ARTICLE,
+        {
+            "R1.platform": "linux",
+            "R1.model": "2811",
+            "duration": "10s",
+            "topology.links.wan.rate": "10 Mb/s",
+            "topology.links.0.delay": "5 ms",
+            "arms.policed.configure.R1.variables.cir": "2000000",
+            "arms.shaped.tcp": "{congestion_control: reno, sack: false}",
+            "observe.0.when": "[after]",
+        },
+    )
+    R1 = experiment.topology.nodes["R1"]  # noqa: N806 - a router's name
+    assert (R1.platform, R1.model) == ("linux", "2811")
+    assert experiment.duration == Duration.parse("10 s")
+    assert [link.rate for link in experiment.topology.links] == [Rate.parse("100 Mb/s"), Rate.parse("10 Mb/s")]
+    assert experiment.topology.links[0].delay == Duration.parse("5 ms")
+    assert experiment.arm("policed").configure["R1"].variables["cir"] == 2_000_000
+    assert experiment.tcp_of(experiment.arm("shaped")).sack is False
+    assert experiment.observe[0].when == ("after",)
+
+
+def test_names_with_dots_in_overrides(tmp_path: Path) -> None:
+    text = (ERRORS / "set-path.yml").read_text().replace("R1", "R1.edge")
+    file = tmp_path / "dots.yml"
+    file.write_text(text)
+    for folder in ("templates", "published"):
+        (tmp_path / folder).symlink_to(ERRORS / folder)
+    assert load_experiment(file, {"R1.edge.generation": "hqf"}).topology.nodes["R1.edge"].generation == "hqf"
+
+
+@pytest.mark.parametrize("text", ["", "duration", "=5 s", "duration=", "  =  "])
+def test_set_needs_path_and_value(text: str) -> None:
+    with pytest.raises(ExperimentError, match="expected PATH=VALUE"):
+        parse_set(text)
+
+
+def test_alias_is_followed_and_bounded() -> None:
+    document = parse_document("a: &x {b: 1}\nc: *x\n", "f")
+    assert document.data == {"a": {"b": 1}, "c": {"b": 1}}
+    bomb = "a0: &a0 [0,0,0,0,0,0,0,0,0,0]\n" + "".join(
+        f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+    )
+    with pytest.raises(ExperimentError, match=str(NODE_LIMIT)):
+        parse_document(bomb, "f")
+
+
+def test_alias_to_itself_is_refused() -> None:
+    with pytest.raises(ExperimentError, match="around itself"):
+        parse_document("a: &x [*x]\n", "f")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"a: \xff\n", r"f\.yml:1:4: found the byte 0xff"), (b"#" * (SIZE_LIMIT + 1), "at most")],
+)
+def test_unreadable_file(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "f.yml"
+    file.write_bytes(content)
+    with pytest.raises(ExperimentError, match=message):
+        load_experiment(file)
+
+
+def test_missing_file_proposes_a_near_one(tmp_path: Path) -> None:
+    (tmp_path / "policing.yml").touch()
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(tmp_path / "polcing.yml")
+    assert "policing.yml" in raised.value.hint
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("10 s")
+names = st.sampled_from(
+    ["name", "title", "topology", "nodes", "links", "ends", "tcp", "arms", "traffic", "duration", "0"]
+)
+trees = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4))
+
+
+@given(st.dictionaries(names, trees))
+def test_no_value_escapes_as_another_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.yml"
+    file.write_text(json.dumps(data).replace("NaN", ".nan").replace("Infinity", ".inf"), encoding="utf-8")
+    with pytest.raises(ExperimentError):
+        load_experiment(file)
+
+
+@given(st.text(max_size=40))
+def test_no_text_escapes_as_another_error(text: str) -> None:
+    try:
+        parse_document(text, "f")
+    except ExperimentError as error:
+        assert error.message
+
+
+def test_templates_render() -> None:
+    experiment = load_experiment(ARTICLE)
+    text = render_configuration(ARTICLE, experiment.arm("policed").configure["R1"])
+    assert text == (
+        "policy-map Police\n class class-default\n  police cir 1000000\n!\n"
+        "interface FastEthernet0/1\n service-policy output Police\n"
+    )
+
+
+def test_undefined_variable_is_told_with_its_line() -> None:
+    configuration = Configuration(template="templates/police.ios.j2", variables={"cir": 1})
+    with pytest.raises(ExperimentError, match=r"police\.ios\.j2:5:1: .*'interface' is undefined"):
+        render_configuration(ARTICLE, configuration)
+
+
+def test_published_figures_of_the_article() -> None:
+    experiment = load_experiment(ARTICLE)
+    assert experiment.compare is not None
+    arms = [arm.name for arm in experiment.arms]
+    rows = load_published(ARTICLE.parent / experiment.compare.published, arms)
+    figures = {(row.arm, row.metric): row for row in rows}
+    assert figures["policed", "goodput.sum"].value == 841_000
+    assert figures["shaped/policed", "goodput.sum"].unit == "ratio"
+    for expectation in experiment.compare.expectations:
+        published = figures.get((expectation.arm, expectation.metric))
+        if published is not None:
+            assert expectation.holds(published.value), "the article's own figures are within its expectations"
+
+
+def test_checking_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from qoslab.cli import main; status = main(['validate', sys.argv[1]]); "
+        "status = status or main(['plan', sys.argv[1], '--json']); "
+        "heavy = {'pandas', 'numpy', 'pyarrow', 'plotly', 'ansible', 'ansible_runner', 'pyats', 'genie', 'unicon', "
+        "'asyncssh', 'pyroute2', 'jupyterlab', 'nbclient', 'rich', 'qoslab.run', 'qoslab.lab', 'qoslab.analysis'}; "
+        "print(sorted(heavy & sys.modules.keys()), file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(ARTICLE)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+    assert json.loads(done.stdout)["experiment"] == "policing-vs-shaping"
