@@ -60,7 +60,9 @@ pub fn request(op: &str, file: Option<&Path>, interface: Option<&str>) -> Result
     let mut request = json!({"op": op});
     match (op, file) {
         ("configure", None) => {
-            return Err(ClientError::Usage("configure needs the file with the configuration: ctl configure FILE".into()))
+            return Err(ClientError::Usage(
+                "configure needs the file with the configuration: ctl configure FILE".into(),
+            ))
         }
         ("configure", Some(path)) => request["config"] = read(path)?,
         (_, Some(path)) => {
@@ -92,8 +94,7 @@ fn read(path: &Path) -> Result<Value, ClientError> {
 /// When nobody listens there or no reply comes.
 pub fn send(path: &Path, request: &Value) -> Result<String, ClientError> {
     let name = path.display().to_string();
-    let mut stream =
-        UnixStream::connect(path).map_err(|source| ClientError::Connect { path: name.clone(), source })?;
+    let mut stream = UnixStream::connect(path).map_err(|source| ClientError::Connect { path: name.clone(), source })?;
     let mut talk = || {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -28,10 +28,8 @@ pub struct Clock {
 impl Clock {
     /// Starts event time at the wall clock.
     pub fn new() -> Self {
-        let offset = (0..100)
-            .map(|_| Self::reading())
-            .min_by_key(|&(width, _, _)| width)
-            .map_or(0, |(_, offset, _)| offset);
+        let offset =
+            (0..100).map(|_| Self::reading()).min_by_key(|&(width, _, _)| width).map_or(0, |(_, offset, _)| offset);
         Self { base: offset, wall: offset }
     }
 

@@ -85,18 +85,16 @@ pub struct Connection {
 impl Connection {
     fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self {
-            stream,
-            lines: Lines::default(),
-            output: Vec::new(),
-            written: 0,
-            ending: false,
-        })
+        Ok(Self { stream, lines: Lines::default(), output: Vec::new(), written: 0, ending: false })
     }
 
     /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse` makes the
     /// reply to a line that is too long. `None` when the connection is over.
-    pub fn serve(&mut self, mut answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> Option<Interest> {
+    pub fn serve(
+        &mut self,
+        mut answer: impl FnMut(&[u8]) -> Vec<u8>,
+        refuse: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Interest> {
         // A peer that does not take its replies is not read from, so that its backlog stays bounded.
         if !self.ending && self.flush().ok()? {
             let mut chunk = [0; CHUNK];
@@ -130,10 +128,7 @@ impl Connection {
             }
         }
         let pending = !self.output.is_empty();
-        (pending || !self.ending).then_some(Interest {
-            read: !pending && !self.ending,
-            write: pending,
-        })
+        (pending || !self.ending).then_some(Interest { read: !pending && !self.ending, write: pending })
     }
 
     /// Writes what it can; true when nothing is left.
@@ -188,11 +183,7 @@ impl Control {
         };
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        Ok(Self {
-            listener,
-            path: path.to_owned(),
-            connections: Vec::new(),
-        })
+        Ok(Self { listener, path: path.to_owned(), connections: Vec::new() })
     }
 
     /// Accepts one waiting connection; its token, or `None` when none waits or there are enough.

@@ -11,7 +11,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use qos_core::config::Framing;
 use qos_core::counters::Resolved;
 use qos_core::packet::{parse, rewrite_cos, rewrite_dscp};
-use qos_core::{ConfigError, Counters, Departure, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
+use qos_core::{
+    ConfigError, Counters, Departure, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time,
+};
 
 use crate::clock::Clock;
 use crate::frame::TransitKeys;
@@ -69,8 +71,8 @@ struct Interface {
     name: String,
     ring: Ring,
     sending: Vec<Sending>,
-    /// Drop counters of the interface when the health counters were last cleared.
-    drops_before: netdev::Drops,
+    /// The kernel's count of frames that it could not deliver, when the health was last cleared.
+    unsent_before: u64,
 }
 
 #[derive(Debug)]
@@ -149,10 +151,7 @@ impl Interface {
             return Err(StartError::Missing { name, place, existing });
         };
         match Ring::open(index, slots) {
-            Ok(ring) => {
-                let drops_before = netdev::Drops { name: name.clone(), received: 0, sent: 0 };
-                Ok(Self { name, ring, sending: Vec::new(), drops_before })
-            }
+            Ok(ring) => Ok(Self { name, ring, sending: Vec::new(), unsent_before: 0 }),
             Err(source) => Err(StartError::Socket { name, place, source }),
         }
     }
@@ -180,9 +179,16 @@ impl Interface {
 }
 
 impl Port {
-    fn open(engine: &Engine<Held>, id: PortId, name: &str, wiring: &PortsConfig, ring_ns: u64) -> Result<Self, StartError> {
+    fn open(
+        engine: &Engine<Held>,
+        id: PortId,
+        name: &str,
+        wiring: &PortsConfig,
+        ring_ns: u64,
+    ) -> Result<Self, StartError> {
         let config = &wiring.ports[name];
-        let frames = u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
+        let frames =
+            u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
         let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
         Ok(Self {
             id,
@@ -225,7 +231,7 @@ impl Dataplane {
             inward: Vec::new(),
             arrivals: Vec::new(),
         };
-        plane.mark_drops();
+        plane.mark_undelivered();
         Ok(plane)
     }
 
@@ -475,13 +481,12 @@ impl Dataplane {
 
     /// How the daemon is doing.
     pub fn health(&mut self) -> Health {
-        let (received, sent) = self.drops();
         Health {
             received: self.counts.received,
             transmitted: self.counts.transmitted,
-            lost_input: self.lost() - self.counts.lost_before + received,
+            lost_input: self.lost() - self.counts.lost_before,
             malformed: self.counts.malformed,
-            unsent: self.counts.unsent + sent,
+            unsent: self.counts.unsent + self.undelivered(),
             lateness_ns: self.lateness.quantiles(),
             late_over_budget: self.lateness.over_budget(),
             budget_ns: self.lateness.budget_ns(),
@@ -492,7 +497,7 @@ impl Dataplane {
     fn clear_health(&mut self) {
         self.counts = Counts { lost_before: self.lost(), ..Counts::default() };
         self.lateness.clear();
-        self.mark_drops();
+        self.mark_undelivered();
     }
 
     /// Ring overflows since the start.
@@ -500,25 +505,19 @@ impl Dataplane {
         self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]).map(|i| i.ring.lost()).sum()
     }
 
-    /// Frames to us and from us that the kernel dropped in its backlog since the last clearing.
-    fn drops(&self) -> (u64, u64) {
+    /// Frames from us that the kernel took but could not deliver since the last clearing.
+    fn undelivered(&self) -> u64 {
         let now = netdev::read().unwrap_or_default();
-        let mut sums = (0, 0);
-        for interface in self.ports.iter().flat_map(Port::interfaces) {
-            if let Some(drops) = now.iter().find(|d| d.name == interface.name) {
-                sums.0 += drops.received.saturating_sub(interface.drops_before.received);
-                sums.1 += drops.sent.saturating_sub(interface.drops_before.sent);
-            }
-        }
-        sums
+        let of = |i: &Interface| {
+            now.iter().find(|u| u.name == i.name).map_or(0, |u| u.frames.saturating_sub(i.unsent_before))
+        };
+        self.ports.iter().flat_map(Port::interfaces).map(of).sum()
     }
 
-    fn mark_drops(&mut self) {
+    fn mark_undelivered(&mut self) {
         let now = netdev::read().unwrap_or_default();
         for interface in self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]) {
-            if let Some(drops) = now.iter().find(|d| d.name == interface.name) {
-                interface.drops_before = drops.clone();
-            }
+            interface.unsent_before = now.iter().find(|u| u.name == interface.name).map_or(0, |u| u.frames);
         }
     }
 }

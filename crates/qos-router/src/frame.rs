@@ -53,20 +53,14 @@ fn ip(frame: &[u8]) -> Option<Ip<'_>> {
             if first >> 4 != 4 || header_length < 20 || total < header_length {
                 return None;
             }
-            Some(Ip::V4 {
-                header: packet.get(..header_length)?,
-                payload: packet.get(header_length..total)?,
-            })
+            Some(Ip::V4 { header: packet.get(..header_length)?, payload: packet.get(header_length..total)? })
         }
         ETHERTYPE_IPV6 => {
             if packet.first()? >> 4 != 6 {
                 return None;
             }
             let total = 40 + usize::from(u16_at(packet, 4)?);
-            Some(Ip::V6 {
-                header: packet.get(..40)?,
-                payload: packet.get(40..total)?,
-            })
+            Some(Ip::V6 { header: packet.get(..40)?, payload: packet.get(40..total)? })
         }
         _ => None,
     }

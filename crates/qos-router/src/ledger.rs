@@ -73,13 +73,7 @@ impl Ledger {
         if self.next - self.oldest == self.buckets.len() as u64 {
             self.drop_oldest();
         }
-        let entry = Entry {
-            key,
-            made: now,
-            transit,
-            next: NONE,
-            taken: false,
-        };
+        let entry = Entry { key, made: now, transit, next: NONE, taken: false };
         let (sequence, slot) = (self.next, self.slot(self.next));
         if slot == self.entries.len() {
             self.entries.push(entry);
@@ -118,9 +112,7 @@ impl Ledger {
 
     /// Frames in transit.
     pub fn len(&self) -> usize {
-        (self.oldest..self.next)
-            .filter(|&s| !self.entries[self.slot(s)].taken)
-            .count()
+        (self.oldest..self.next).filter(|&s| !self.entries[self.slot(s)].taken).count()
     }
 
     /// True when nothing is in transit.
@@ -171,11 +163,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn transit(event: u64) -> Transit {
-        Transit {
-            event: Time(event),
-            input: PortId(0),
-            qos_group: 0,
-        }
+        Transit { event: Time(event), input: PortId(0), qos_group: 0 }
     }
 
     #[test]

@@ -115,8 +115,7 @@ fn start(run: Run) -> Result<ExitCode, String> {
 }
 
 fn control(ctl: &Ctl) -> Result<ExitCode, String> {
-    let request =
-        client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref()).map_err(|e| e.to_string())?;
+    let request = client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref()).map_err(|e| e.to_string())?;
     let reply = client::send(&ctl.control, &request).map_err(|e| e.to_string())?;
     print(&reply)?;
     let ok = serde_json::from_str::<serde_json::Value>(&reply).is_ok_and(|r| r["ok"] == true);

@@ -12,6 +12,7 @@ pub struct Frame {
 /// Buffers of one size, made when needed and used again. Its growth is bounded by the limits of the engine's queues.
 #[derive(Debug, Default)]
 pub struct Pool {
+    #[expect(clippy::vec_box, reason = "growing must not copy all frames: that would stall the data plane")]
     buffers: Vec<Box<[u8; LONGEST]>>,
     free: Vec<u32>,
 }

@@ -29,10 +29,8 @@ pub enum WiringError {
 /// # Errors
 /// When it cannot be read, is not of the documented form, or names interfaces that cannot exist.
 pub fn load(path: &Path) -> Result<PortsConfig, WiringError> {
-    let text = std::fs::read_to_string(path).map_err(|source| WiringError::Unreadable {
-        path: path.display().to_string(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| WiringError::Unreadable { path: path.display().to_string(), source })?;
     Ok(parse(&text)?)
 }
 
@@ -51,11 +49,13 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
             let place = format!("ports.{name}.{key}");
             let strange = |c: char| c == '/' || c == '\0' || c.is_whitespace();
             if interface.is_empty() || interface.len() > LONGEST_NAME || interface.contains(strange) {
-                let message = format!("found {interface:?}; expected the name of a Linux interface (1 to {LONGEST_NAME} bytes)");
+                let message =
+                    format!("found {interface:?}; expected the name of a Linux interface (1 to {LONGEST_NAME} bytes)");
                 return Err(ConfigError::new(place, message));
             }
             if let Some(other) = seen.insert(interface, place.clone()) {
-                let message = format!("{interface:?} is already used by {other}; give each side of a port its own interface");
+                let message =
+                    format!("{interface:?} is already used by {other}; give each side of a port its own interface");
                 return Err(ConfigError::new(place, message));
             }
         }

@@ -85,9 +85,9 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
     }
     match op.as_str() {
         "hello" => Ok(Request::Hello),
-        "configure" => config.map(Request::Configure).ok_or_else(|| {
-            Refusal::request("\"configure\" lacks the key \"config\"; give the complete configuration")
-        }),
+        "configure" => config
+            .map(Request::Configure)
+            .ok_or_else(|| Refusal::request("\"configure\" lacks the key \"config\"; give the complete configuration")),
         "config" => Ok(Request::Config),
         "counters" => Ok(Request::Counters(interface)),
         "resolve" => Ok(Request::Resolve),

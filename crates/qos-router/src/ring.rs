@@ -52,15 +52,8 @@ fn check(result: libc::c_int, doing: &str) -> io::Result<libc::c_int> {
 fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, doing: &str) -> io::Result<()> {
     let length = std::mem::size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` points to `length` readable bytes.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            length,
-        )
-    };
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length) };
     check(result, doing).map(drop)
 }
 
@@ -75,11 +68,7 @@ impl Ring {
         // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
         // SAFETY: no pointers are involved; the descriptor that is returned is owned by nobody else.
         let socket = unsafe {
-            let fd = libc::socket(
-                libc::AF_PACKET,
-                libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
-                0,
-            );
+            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
             check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
             OwnedFd::from_raw_fd(fd)
         };
@@ -116,13 +105,7 @@ impl Ring {
             Some(map) if map.as_ptr().cast() != libc::MAP_FAILED => map,
             _ => return Err(check(-1, "mapping the receive ring").unwrap_err()),
         };
-        let ring = Self {
-            socket,
-            map,
-            slots,
-            next: 0,
-            lost: 0,
-        };
+        let ring = Self { socket, map, slots, next: 0, lost: 0 };
         // SAFETY: all zeros is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -180,7 +163,8 @@ impl Ring {
         // SAFETY: the status says that the slot is ours, and the kernel does not touch it until it is given back.
         let header = unsafe { self.header(slot).read() };
         let (mut start, mut length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
-        if header.tp_len != header.tp_snaplen || length < frame::SHORTEST || length > LONGEST || start + length > SLOT {
+        let whole = header.tp_len == header.tp_snaplen && start + length <= SLOT;
+        if !whole || !(frame::SHORTEST..=LONGEST).contains(&length) {
             return None;
         }
         if status & libc::TP_STATUS_VLAN_VALID != 0 {
@@ -230,10 +214,7 @@ impl Ring {
 
     /// Frames that found the ring full, since the socket was opened.
     pub fn lost(&mut self) -> u64 {
-        let mut stats = libc::tpacket_stats {
-            tp_packets: 0,
-            tp_drops: 0,
-        };
+        let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = std::mem::size_of_val(&stats) as libc::socklen_t;
         // SAFETY: `stats` has room for `length` bytes. Reading zeroes the kernel's own counters.
         let result = unsafe {
