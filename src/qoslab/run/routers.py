@@ -1,0 +1,137 @@
+"""The routers of one lab: what was pushed to them by Ansible, and how they get back to where they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from qoslab.errors import QoslabError
+from qoslab.ios.compile import compile_device
+from qoslab.ios.device import Hardware
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.parse import apply, parse_config
+from qoslab.model.experiment import Topology
+from qoslab.platforms import MODELS, platform_of
+from qoslab.results import Cell
+from qoslab.run.ansible import AnsibleSession, Intent, Outcome, RouterError
+
+
+def hardware(topology: Topology, router: str) -> Hardware:
+    """What the IOS model must know of a router's chassis."""
+    node = topology.nodes[router]
+    if node.model is not None:
+        return MODELS[node.model].hardware(node.generation)
+    generation = platform_of(node).generation(node)
+    assert generation is not None  # routers have one
+    return Hardware("Linux", tuple(near.interface for _, near, _ in topology.links_of(router)), generation=generation)
+
+
+class Base(Protocol):
+    """The configuration that a router has before the experiment's own."""
+
+    def __call__(self, router: str) -> str:
+        """Its text."""
+
+
+class Routers:
+    """All routers of a lab that Ansible reaches.
+
+    `configure` restores what an earlier cell left, pushes and verifies, in one order to Ansible; `restore` brings every
+    router back to its configuration from before the run.
+    """
+
+    def __init__(self, topology: Topology, session: AnsibleSession, before: Path, base: Base) -> None:
+        """`before` is the session's folder; `base` gives a Linux router's configuration without the experiment's."""
+        self._topology = topology
+        self._session = session
+        self._before = before
+        self._base = base
+        self._ios = [name for name in topology.nodes if topology.nodes[name].platform == "ios"]
+        self._linux = [name for name in topology.nodes if topology.nodes[name].platform == "linux"]
+        self._prepared = False
+        self._touched = False
+        """Whether something may have been pushed that is not restored yet."""
+        self._running: dict[str, str] | None = {}
+        """Running configuration of each IOS router that was touched, as last read; None: unknown."""
+
+    def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str]) -> Outcome:
+        """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.
+
+        `commands` are show commands that verify brings along. Raises `RouterError` with the device's own message; the
+        caller then restores.
+        """
+        intended = cell.path / "config"
+        for router, text in texts.items():
+            cell.write(cell.configuration(f"{router}.ios"), text)
+        for router in self._linux:
+            config = self.compiled(router, texts.get(router, ""), source=f"{router}.ios")
+            cell.write(cell.configuration(f"{router}.engine.json"), json.dumps(config, indent=1) + "\n")
+        intents: list[Intent] = []
+        restore = None
+        if not self._prepared:
+            intents.append("prepare")
+        elif self._touched:
+            restore = self._write_undo(cell.path / "restore")
+            intents.append("restore")
+        intents += ["apply", "verify"]
+        self._touched, self._running = True, None
+        outcome = self._session.carry_out(
+            intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
+        )
+        self._prepared = True
+        self._running = {}
+        for router in self._ios:
+            self._running[router] = outcome.answers(router).get("show running-config", "")
+            cell.write(cell.configuration(f"{router}.running.ios"), self._running[router])
+            cell.write(cell.configuration(f"{router}.before.ios"), self.before(router))
+        return outcome
+
+    def before(self, router: str) -> str:
+        """The running configuration from before the run."""
+        return (self._before / f"{router}.before.ios").read_text()
+
+    def compiled(self, router: str, text: str, *, source: str) -> dict[str, Any]:
+        """The data plane's configuration for a router with this configuration on top of its own."""
+        device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
+        apply(device, text, source=source)
+        return compile_device(device)
+
+    def restore(self, keep: Path) -> None:
+        """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
+
+        Ansible's output goes to `keep`. Raises `RouterError` when a router is not back.
+        """
+        if not self._touched or not all((self._before / f"{name}.before.ios").exists() for name in self._ios):
+            # Nothing was pushed: `prepare` comes before `apply`.
+            return
+        folder = self._write_undo(keep / "lines")
+        self._session.carry_out(["restore"], restore=folder, keep=keep)
+        self._touched, self._running = False, {}
+
+    def _write_undo(self, folder: Path) -> Path:
+        """Write the lines that undo what was pushed, and return their folder."""
+        if self._running is None:
+            self._running = self._read_back()
+        folder.mkdir(parents=True, exist_ok=True)
+        for router in self._ios:
+            lines = undo_lines(self.before(router), self._running[router], hardware(self._topology, router))
+            if lines:
+                (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n")
+        return folder
+
+    def _read_back(self) -> dict[str, str]:
+        """The running configurations now, whatever they are."""
+        try:
+            outcome = self._session.carry_out(["verify"], intended=self._before)
+        except RouterError as error:
+            outcome = error.outcome
+        running = {router: outcome.answers(router).get("show running-config", "") for router in self._ios}
+        silent = [router for router, text in running.items() if not text]
+        if silent:
+            raise QoslabError(
+                f"{', '.join(silent)}: the running configuration could not be read, so nothing was restored",
+                hint=f"The configuration from before the run is in {self._before}.",
+            )
+        return running
