@@ -1,11 +1,17 @@
 //! The facade: [`Engine`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::config::{ConfigError, Framing, PortsConfig, RouterConfig};
-use crate::counters::{Count, Counters, Resolved};
+use crate::classifier::AccessList;
+use crate::compile::Compiler;
+use crate::config::{ConfigError, Framing, PortConfig, PortsConfig, RouterConfig};
+use crate::counters::{AccessEntryCounters, Count, Counters, InterfaceCounters, Resolved};
+use crate::egress::Egress;
+use crate::ingress::Ingress;
 use crate::packet::Descriptor;
-use crate::time::Time;
+use crate::plan::{self, PortPlan};
+use crate::port::Outputs;
+use crate::time::{Duration, Time};
 
 /// A port, numbered in the order of the ports' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,22 +124,68 @@ pub struct PortTotals {
 ///   find the port as a punctual caller would have found it. An arrival earlier than a settled decision enters the queue at the moment of that
 ///   decision; [`PortTotals::late_arrivals`] counts those. To allow for a kernel that forwards slowly, poll with a `now` a little in the past.
 /// - `now` of `poll`, `configure`, `counters` and `clear` should not decrease; an earlier one settles nothing.
+#[derive(Debug)]
 pub struct Engine<P> {
     names: BTreeMap<String, PortId>,
-    ports: Vec<crate::config::PortConfig>,
-    outputs: Vec<Output<P>>,
+    ports: Vec<Port<P>>,
+    access_lists: Vec<AccessList>,
+    /// Numbers of the access lists in `access_lists`; a list keeps its number as long as it is configured.
+    access_list_numbers: BTreeMap<String, usize>,
+    config: Option<RouterConfig>,
+    resolved: Resolved,
+    outputs: Outputs<P>,
     start: Time,
 }
 
-#[allow(unused_variables)]
+#[derive(Debug)]
+struct Port<P> {
+    name: String,
+    config: PortConfig,
+    plan: PortPlan,
+    ingress: Ingress<P>,
+    egress: Egress<P>,
+}
+
 impl<P> Engine<P> {
     /// An engine with the given wiring, not yet configured.
     ///
     /// # Errors
     /// The path and reason when a link has no rate or there are too many ports.
     pub fn new(ports: &PortsConfig, start: Time) -> Result<Engine<P>, ConfigError> {
-        let names = ports.ports.keys().enumerate().map(|(i, name)| (name.clone(), PortId(i as u16))).collect();
-        Ok(Engine { names, ports: ports.ports.values().cloned().collect(), outputs: Vec::new(), start })
+        let mut engine = Engine {
+            names: BTreeMap::new(),
+            ports: Vec::new(),
+            access_lists: Vec::new(),
+            access_list_numbers: BTreeMap::new(),
+            config: None,
+            resolved: Resolved { policy_maps: BTreeMap::new() },
+            outputs: Outputs(Vec::new()),
+            start,
+        };
+        for (index, (name, config)) in ports.ports.iter().enumerate() {
+            let Ok(number) = u16::try_from(index) else {
+                return Err(ConfigError::new(
+                    "ports",
+                    format!("{} ports: at most 65536 are possible", ports.ports.len()),
+                ));
+            };
+            if config.link.rate_bps == 0 {
+                let message = "0 b/s: give the rate of the link, framing included";
+                return Err(ConfigError::new(format!("ports.{name}.link.rate_bps"), message));
+            }
+            let id = PortId(number);
+            let plan = plan::unconfigured(config);
+            let delay = Duration(config.link.delay_ns);
+            engine.names.insert(name.clone(), id);
+            engine.ports.push(Port {
+                name: name.clone(),
+                config: config.clone(),
+                ingress: Ingress::new(id, &plan, config.paced_by_peer, start),
+                egress: Egress::new(id, &plan, delay, ports.seed, start),
+                plan,
+            });
+        }
+        Ok(engine)
     }
 
     /// The ports, in the order of their numbers.
@@ -151,23 +203,77 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn framing(&self, port: PortId) -> Framing {
-        self.ports[usize::from(port.0)].link.framing
+        self.ports[usize::from(port.0)].config.link.framing
     }
 
     /// Puts a complete configuration in force, all of it or nothing.
     ///
     /// An attached policy-map whose classes and figures did not change keeps its queues, token buckets and counters. Another one
-    /// starts at zero; packets that wait are classified again by it, and count as offered to it.
+    /// starts at zero; packets that wait are classified again by it, and count as offered to it. A changed access list counts its
+    /// hits anew, but the policies that use it go on. An interface that is shut down drops what waits.
     ///
     /// # Errors
     /// The path and reason of the first thing that cannot be used; then nothing has changed.
     pub fn configure(&mut self, now: Time, config: &RouterConfig) -> Result<(), ConfigError> {
+        let numbers = self.numbered(config);
+        let compiler = Compiler { config, ports: &self.names, access_lists: &numbers };
+        compiler.check()?;
+        let resolved = compiler.resolve()?;
+        if let Some(unknown) = config.interfaces.keys().find(|name| !self.names.contains_key(*name)) {
+            let known: Vec<_> = self.names.keys().map(String::as_str).collect();
+            let message = format!("the router has no such port: it has {}", known.join(", "));
+            return Err(ConfigError::new(format!("interfaces.{unknown}"), message));
+        }
+        let mut plans = Vec::with_capacity(self.ports.len());
+        for port in &self.ports {
+            plans.push(match config.interfaces.get(&port.name) {
+                Some(interface) => plan::configured(&port.name, &port.config, interface, &compiler)?,
+                None => plan::unconfigured(&port.config),
+            });
+        }
+        // Everything is checked: from here on nothing fails.
+        self.advance(now);
+        let empty = AccessList::new("", &[]);
+        self.access_lists.resize(numbers.values().map(|number| number + 1).max().unwrap_or(0), empty);
+        for (name, entries) in &config.access_lists {
+            let list = &mut self.access_lists[numbers[name]];
+            if list.name != *name || list.entries != *entries {
+                *list = AccessList::new(name, entries);
+            }
+        }
+        self.access_list_numbers = numbers;
+        for (port, plan) in self.ports.iter_mut().zip(plans) {
+            if port.plan != plan {
+                port.ingress.configure(now, &port.plan, &plan);
+                port.egress.configure(now, &port.plan, &plan, &mut self.access_lists, &mut self.outputs);
+                port.plan = plan;
+            }
+        }
+        self.resolved = resolved;
+        self.config = Some(config.clone());
         Ok(())
+    }
+
+    /// Numbers for the access lists of a configuration: those that are in force keep theirs.
+    fn numbered(&self, config: &RouterConfig) -> BTreeMap<String, usize> {
+        let mut numbers: BTreeMap<String, usize> = config
+            .access_lists
+            .keys()
+            .filter_map(|name| Some((name.clone(), *self.access_list_numbers.get(name)?)))
+            .collect();
+        let taken: BTreeSet<usize> = numbers.values().copied().collect();
+        let mut free = (0..).filter(|number| !taken.contains(number));
+        for name in config.access_lists.keys() {
+            if !numbers.contains_key(name) {
+                numbers.extend(free.next().map(|number| (name.clone(), number)));
+            }
+        }
+        numbers
     }
 
     /// The configuration in force.
     pub fn config(&self) -> Option<&RouterConfig> {
-        None
+        self.config.as_ref()
     }
 
     /// A frame came from the link of `port`. It passes the link's clock (unless its sender is paced) and the input policy and comes
@@ -176,13 +282,8 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn receive(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        self.outputs.push(Output::Departure(Departure {
-            time: arrival,
-            port,
-            side: Side::Inside,
-            descriptor,
-            payload,
-        }));
+        let port = &mut self.ports[usize::from(port.0)];
+        port.ingress.receive(arrival, descriptor, payload, &mut self.outputs);
     }
 
     /// The router's own IP stack sends a frame by `port`. It passes the output policy, queues, ring and link and comes out on [`Side::Wire`].
@@ -190,35 +291,80 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn transmit(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        self.outputs.push(Output::Departure(Departure { time: arrival, port, side: Side::Wire, descriptor, payload }));
+        let port = &mut self.ports[usize::from(port.0)];
+        port.egress.transmit(arrival, descriptor, payload, &mut self.access_lists, &mut self.outputs);
     }
 
     /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across ports.
     pub fn poll(&mut self, now: Time, into: &mut Vec<Output<P>>) {
-        into.append(&mut self.outputs);
+        self.advance(now);
+        into.append(&mut self.outputs.0);
+    }
+
+    fn advance(&mut self, now: Time) {
+        for port in &mut self.ports {
+            port.ingress.advance(now, &mut self.access_lists, &mut self.outputs);
+            port.egress.advance(now, &mut self.outputs);
+        }
     }
 
     /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
-        None
+        self.ports.iter().flat_map(|port| [port.ingress.deadline(), port.egress.deadline()]).flatten().min()
     }
 
-    /// What was counted, as of `now`. `interface` picks one.
+    /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
+        self.advance(now);
+        let mut interfaces = BTreeMap::new();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            if interface.is_some_and(|wanted| usize::from(wanted.0) != index) {
+                continue;
+            }
+            let (input, policy_input) = port.ingress.counters(now);
+            let egress = port.egress.counters(now, &port.plan);
+            let counters = InterfaceCounters {
+                enabled: port.plan.enabled,
+                load_interval_s: port.plan.load_interval_s,
+                line_rate_bps: port.plan.rate.0,
+                input,
+                output: egress.output,
+                queue: egress.queue,
+                tx_ring: egress.tx_ring,
+                access_list_hits: None,
+                policy_input,
+                policy_output: egress.policy,
+            };
+            interfaces.insert(port.name.clone(), counters);
+        }
+        let entries = |number: &usize| {
+            self.access_lists[*number].hits.iter().map(|packets| AccessEntryCounters { packets: *packets }).collect()
+        };
         Counters {
             time_ns: now.0,
             uptime_ns: now.since(self.start).0,
-            interfaces: BTreeMap::new(),
-            access_lists: BTreeMap::new(),
+            interfaces,
+            access_lists: self.access_list_numbers.iter().map(|(name, n)| (name.clone(), entries(n))).collect(),
         }
     }
 
     /// Zeroes the counters of one interface or, with `None`, of all and of the access lists. Queues and token buckets stay.
-    pub fn clear(&mut self, now: Time, interface: Option<PortId>) {}
+    pub fn clear(&mut self, now: Time, interface: Option<PortId>) {
+        self.advance(now);
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            if interface.is_none_or(|wanted| usize::from(wanted.0) == index) {
+                port.ingress.clear(now);
+                port.egress.clear(now);
+            }
+        }
+        if interface.is_none() {
+            self.access_lists.iter_mut().for_each(|list| list.hits.fill(0));
+        }
+    }
 
     /// The configured policy-maps with every default filled in.
     pub fn resolve(&self) -> Resolved {
-        Resolved { policy_maps: BTreeMap::new() }
+        self.resolved.clone()
     }
 
     /// Where the frames of one direction of a port went ([`Side::Inside`]: those given to `receive`). [`Engine::clear`] does not touch these.
@@ -226,6 +372,30 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn totals(&self, port: PortId, side: Side) -> PortTotals {
-        PortTotals::default()
+        let port = &self.ports[usize::from(port.0)];
+        match side {
+            Side::Inside => port.ingress.totals(),
+            Side::Wire => port.egress.totals(),
+        }
+    }
+
+    /// Checks that every packet and byte is accounted for: offered = sent + dropped + queued, by port and by class. Costs time proportional to
+    /// the packets queued; for tests and for those who doubt.
+    ///
+    /// # Errors
+    /// What does not add up.
+    pub fn audit(&self) -> Result<(), String> {
+        for port in &self.ports {
+            let fail = |what: String| format!("port {}: {what}", port.name);
+            for totals in [port.ingress.totals(), port.egress.totals()] {
+                let dropped = totals.dropped.into_iter().fold(Count::default(), Count::plus);
+                if totals.offered != totals.sent.plus(dropped).plus(totals.queued) {
+                    return Err(fail(format!("offered is not sent + dropped + queued: {totals:?}")));
+                }
+            }
+            port.ingress.audit().map_err(fail)?;
+            port.egress.audit().map_err(fail)?;
+        }
+        Ok(())
     }
 }

@@ -7,12 +7,33 @@
 //! output policy (classify, mark, police) → queues (FIFO, weighted fair, class-based with shapers) → transmit ring → serialiser →
 //! propagation delay → wire.
 
+mod classifier;
+mod compile;
 pub mod config;
 pub mod counters;
 pub mod defaults;
+mod delay;
+mod egress;
 mod engine;
+mod fair_queue;
+mod fifo;
+mod figures;
+mod ingress;
+mod marking;
 pub mod packet;
+mod plan;
+pub mod policer;
+mod policy;
+mod port;
+mod queue;
+mod rate;
+mod scheduler;
+mod serialiser;
+mod shaper;
 pub mod time;
+mod tournament;
+mod tx_ring;
+mod weighted_fair;
 
 pub use config::{ConfigError, PortsConfig, RouterConfig};
 pub use counters::Counters;

@@ -1,0 +1,319 @@
+//! A port's way out: output policy, queues, transmit ring, serialiser, propagation delay.
+//!
+//! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a shaper lets a packet go.
+//! They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on time.
+
+use crate::classifier::AccessList;
+use crate::counters::{Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, RingCounters, Strategy};
+use crate::delay::DelayLine;
+use crate::engine::{DropReason, PortId, PortTotals};
+use crate::packet::Descriptor;
+use crate::plan::PortPlan;
+use crate::policy::Policy;
+use crate::port::{Outputs, Traffic};
+use crate::queue::{Discipline, Enqueued, Item};
+use crate::scheduler::Scheduler;
+use crate::serialiser::Serialiser;
+use crate::time::{Duration, Time};
+use crate::tx_ring::TxRing;
+
+/// A port's way out.
+#[derive(Debug)]
+pub(crate) struct Egress<P> {
+    port: PortId,
+    seed: u64,
+    policy: Option<Policy>,
+    scheduler: Scheduler<P>,
+    ring: TxRing<P>,
+    link: Serialiser,
+    wire: DelayLine<P>,
+    /// Everything up to here is settled.
+    settled: Time,
+    last: Time,
+    enabled: bool,
+    traffic: Traffic,
+    queue_drops: u64,
+}
+
+impl<P> Egress<P> {
+    pub fn new(port: PortId, plan: &PortPlan, delay: Duration, seed: u64, now: Time) -> Egress<P> {
+        Egress {
+            port,
+            seed,
+            policy: None,
+            scheduler: Scheduler::new(&plan.slots, seed, now),
+            ring: TxRing::new(plan.ring_limit),
+            link: Serialiser::new(plan.rate, now),
+            wire: DelayLine::new(delay),
+            settled: now,
+            last: now,
+            enabled: plan.enabled,
+            traffic: Traffic::new(now, plan.load_interval_s),
+            queue_drops: 0,
+        }
+    }
+
+    /// Changes what the port runs. Everything up to `now` must be settled.
+    pub fn configure(
+        &mut self,
+        now: Time,
+        old: &PortPlan,
+        new: &PortPlan,
+        lists: &mut [AccessList],
+        outputs: &mut Outputs<P>,
+    ) {
+        let now = now.max(self.settled);
+        self.run(now);
+        self.link.set_rate(new.rate);
+        self.ring.set_limit(new.ring_limit);
+        self.traffic.load_interval_s = new.load_interval_s;
+        self.enabled = new.enabled;
+        if old.output != new.output || old.slots != new.slots || old.police_in_drop_rate != new.police_in_drop_rate {
+            self.replace(now, new, lists, outputs);
+        } else if let Some(policy) = &mut self.policy {
+            policy.set_load_interval(new.load_interval_s);
+        }
+        if !new.enabled {
+            self.purge(now, outputs);
+        }
+        self.fill(now);
+        self.run(now);
+    }
+
+    /// Puts other queues in place; what waits moves to them.
+    fn replace(&mut self, now: Time, new: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
+        let mut policy =
+            new.output.clone().map(|plan| Policy::new(plan, now, new.load_interval_s, new.police_in_drop_rate));
+        std::mem::swap(&mut self.policy, &mut policy);
+        let mut scheduler = Scheduler::new(&new.slots, self.seed, now);
+        std::mem::swap(&mut self.scheduler, &mut scheduler);
+        while let Some(mut item) = scheduler.drain() {
+            let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
+            item.class = verdict.map(|verdict| verdict.class);
+            self.enqueue(now, verdict.map_or(0, |verdict| verdict.slot), item, outputs);
+        }
+    }
+
+    /// Drops everything that waits.
+    fn purge(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        while let Some(item) = self.scheduler.drain() {
+            if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+                policy.unqueued(class, item.bytes());
+            }
+            self.drop(now, item, DropReason::Disabled, outputs);
+        }
+        while let Some(mut item) = self.ring.pop() {
+            // Its class counted it as sent when it left the queue.
+            item.class = None;
+            self.drop(now, item, DropReason::Disabled, outputs);
+        }
+    }
+
+    /// The router sends a frame.
+    pub fn transmit(
+        &mut self,
+        arrival: Time,
+        mut descriptor: Descriptor,
+        payload: P,
+        lists: &mut [AccessList],
+        outputs: &mut Outputs<P>,
+    ) {
+        self.traffic.totals.offered.add(descriptor.counted_len);
+        let arrival = arrival.max(self.last);
+        self.last = arrival;
+        if arrival < self.settled {
+            self.traffic.late(self.settled.since(arrival));
+        }
+        let now = arrival.max(self.settled);
+        self.run(now);
+        if !self.enabled {
+            let item = Item { descriptor, payload, class: None, delayed: false };
+            return self.drop(arrival, item, DropReason::Disabled, outputs);
+        }
+        let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
+        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), delayed: false };
+        match verdict {
+            Some(verdict) if !verdict.pass => {
+                // The policy has counted it already.
+                self.drop(arrival, Item { class: None, ..item }, DropReason::Police, outputs);
+            }
+            _ => {
+                self.enqueue(now, verdict.map_or(0, |verdict| verdict.slot), item, outputs);
+                self.fill(now);
+                self.run(now);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, now: Time, slot: usize, item: Item<P>, outputs: &mut Outputs<P>) {
+        let (class, bytes) = (item.class, item.bytes());
+        let enqueued = self.scheduler.enqueue(now, slot, item);
+        if let (Some(policy), Some(class)) = (&mut self.policy, class) {
+            if !matches!(enqueued, Enqueued::Refused(..)) {
+                policy.queued(class, bytes);
+            }
+        }
+        match enqueued {
+            Enqueued::Queued => {}
+            Enqueued::Refused(item, reason) => {
+                self.queue_drops += 1;
+                self.drop(now, item, reason, outputs);
+            }
+            Enqueued::Displaced(item, reason) => {
+                if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+                    policy.unqueued(class, item.bytes());
+                }
+                self.queue_drops += 1;
+                self.drop(now, item, reason, outputs);
+            }
+        }
+    }
+
+    fn drop(&mut self, now: Time, item: Item<P>, reason: DropReason, outputs: &mut Outputs<P>) {
+        let bytes = item.bytes();
+        self.traffic.dropped(reason, bytes);
+        if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+            policy.dropped(now, class, bytes, reason);
+        }
+        outputs.drop_wire(now, self.port, reason, item.payload);
+    }
+
+    /// Fills the ring from the queues.
+    fn fill(&mut self, now: Time) {
+        while self.ring.has_room() {
+            let Some(item) = self.scheduler.dequeue(now) else { return };
+            if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+                policy.unqueued(class, item.bytes());
+                policy.sent(class, item.bytes());
+            }
+            self.ring.push(now, item);
+        }
+    }
+
+    /// When the next frame starts on the wire, and when it will have reached the other end.
+    fn next_start(&self) -> Option<(Time, Time)> {
+        let (entered, item) = self.ring.head()?;
+        let arrives = self.link.end(entered, item.descriptor.line_len) + self.wire.delay();
+        Some((self.link.start(entered), arrives))
+    }
+
+    /// When a shaper next lets a packet go into the ring, and when it can have reached the other end at the earliest.
+    fn next_release(&self) -> Option<(Time, Time)> {
+        if !self.ring.has_room() || self.scheduler.len() == 0 {
+            return None;
+        }
+        let (time, descriptor) = self.scheduler.next_release()?;
+        Some((time, self.link.end(time, descriptor.line_len) + self.wire.delay()))
+    }
+
+    /// Settles everything up to `until`.
+    fn run(&mut self, until: Time) {
+        loop {
+            let start = self.next_start().map(|(time, _)| time).filter(|time| *time <= until);
+            let release = self.next_release().map(|(time, _)| time).filter(|time| *time <= until);
+            match (start, release) {
+                (None, None) => break,
+                (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(start),
+                (_, Some(release)) => self.fill(release),
+                (Some(_), None) => unreachable!("a start without a release is taken above"),
+            }
+        }
+        self.settled = self.settled.max(until);
+    }
+
+    fn start_frame(&mut self, now: Time) {
+        let Some((entered, _)) = self.ring.head() else { return };
+        let Some(item) = self.ring.pop() else { return };
+        let bytes = item.bytes();
+        let end = self.link.take(entered, item.descriptor.line_len);
+        self.traffic.count(now, bytes);
+        self.traffic.totals.sent.add(bytes);
+        self.wire.push(end, item.descriptor, item.payload);
+        self.fill(now);
+    }
+
+    /// Passes on what has reached the other end by `now`.
+    pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        loop {
+            while let Some(frame) = self.wire.pop(now) {
+                outputs.depart_wire(frame.arrives, self.port, frame.descriptor, frame.payload);
+            }
+            // What is due is the frame at the head of the ring, or else the packet that a shaper lets go next.
+            match self.next_start().or_else(|| self.next_release()) {
+                Some((time, arrives)) if arrives <= now => self.run(time),
+                _ => break,
+            }
+        }
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        let due = self.next_start().or_else(|| self.next_release()).map(|(_, arrives)| arrives);
+        [self.wire.next(), due].into_iter().flatten().min()
+    }
+
+    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
+        let flows = self.scheduler.slots()[0].queue.flows().filter(|_| plan.strategy == Strategy::WeightedFair);
+        EgressCounters {
+            output: self.traffic.counters(now),
+            queue: InterfaceQueueCounters {
+                strategy: plan.strategy,
+                depth: self.scheduler.len(),
+                limit: plan.hold_queue,
+                drops: self.queue_drops,
+                conversations: flows.map(|(active, _)| active),
+                max_conversations: flows.map(|(_, most)| most),
+            },
+            tx_ring: RingCounters { limit: plan.ring_limit, depth: self.ring.len() as u32 },
+            policy: self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler))),
+        }
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.traffic.clear(now);
+        self.queue_drops = 0;
+        self.scheduler.clear_counters();
+        if let Some(policy) = &mut self.policy {
+            policy.clear(now);
+        }
+    }
+
+    fn queued(&self) -> Count {
+        let mut queued = Count::default();
+        for slot in self.scheduler.slots() {
+            queued = queued.plus(slot.queue.depth());
+        }
+        self.ring.iter().for_each(|item| queued.add(item.bytes()));
+        queued
+    }
+
+    pub fn totals(&self) -> PortTotals {
+        PortTotals { queued: self.queued(), ..self.traffic.totals }
+    }
+
+    pub fn audit(&self) -> Result<(), String> {
+        let depth: u64 = self.scheduler.slots().iter().map(|slot| slot.queue.depth().packets).sum();
+        if depth != self.scheduler.len() {
+            return Err(format!("{depth} packets are in queues, {} are counted", self.scheduler.len()));
+        }
+        for slot in self.scheduler.slots() {
+            let found = slot.queue.items().fold(Count::default(), |mut sum, item| {
+                sum.add(item.bytes());
+                sum
+            });
+            if found != slot.queue.depth() {
+                return Err(format!("{found:?} are in a queue, {:?} are counted", slot.queue.depth()));
+            }
+        }
+        let classes = self.scheduler.slots().iter().flat_map(|slot| slot.queue.items());
+        let classes = classes.filter_map(|item| Some((item.class?, item.bytes())));
+        self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(classes))
+    }
+}
+
+/// What the way out counted.
+pub(crate) struct EgressCounters {
+    pub output: DirectionCounters,
+    pub queue: InterfaceQueueCounters,
+    pub tx_ring: RingCounters,
+    pub policy: Option<PolicyCounters>,
+}

@@ -1,0 +1,139 @@
+//! What a port runs: its configuration with every default filled in.
+
+use crate::compile::{Attachment, Compiler, PolicyPlan};
+use crate::config::{ConfigError, Framing, InterfaceConfig, PortConfig};
+use crate::counters::Strategy;
+use crate::defaults;
+use crate::queue::QueuePlan;
+use crate::scheduler::SlotPlan;
+use crate::time::Rate;
+
+/// What a port runs. Two equal plans behave alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortPlan {
+    pub enabled: bool,
+    pub rate: Rate,
+    pub load_interval_s: u32,
+    pub ring_limit: u32,
+    pub strategy: Strategy,
+    /// The limit that is shown for the interface's queue.
+    pub hold_queue: u32,
+    /// The queues, the interface's own first.
+    pub slots: Vec<SlotPlan>,
+    pub input: Option<PolicyPlan>,
+    pub output: Option<PolicyPlan>,
+    /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose published print shows none.
+    pub police_in_drop_rate: bool,
+}
+
+fn serial(framing: Framing) -> bool {
+    framing != Framing::Ethernet
+}
+
+/// The plan of a port that is not configured.
+pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
+    let config = InterfaceConfig {
+        enabled: true,
+        bandwidth_kbps: port.link.rate_bps / 1_000,
+        clock_rate_bps: None,
+        encapsulation: None,
+        load_interval_s: defaults::LOAD_INTERVAL_S,
+        tx_ring_limit: None,
+        hold_queue_out: None,
+        fair_queue: None,
+        service_policy_input: None,
+        service_policy_output: None,
+    };
+    assemble(port, &config, None, None)
+}
+
+fn assemble(
+    port: &PortConfig,
+    config: &InterfaceConfig,
+    input: Option<PolicyPlan>,
+    output: Option<PolicyPlan>,
+) -> PortPlan {
+    let serial = serial(port.link.framing);
+    let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
+    let weighted = config.fair_queue.unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
+    let class_slots = output.as_ref().map_or(&[][..], |policy| &policy.slots);
+    let (strategy, own, hold_queue) = if !class_slots.is_empty() {
+        let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);
+        (Strategy::ClassBased, QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT }, total)
+    } else if weighted {
+        let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);
+        let flows = defaults::dynamic_queues(config.bandwidth_kbps);
+        let per_flow = defaults::CONGESTIVE_DISCARD_THRESHOLD;
+        (Strategy::WeightedFair, QueuePlan::WeightedFair { flows, per_flow, total }, total)
+    } else {
+        let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
+        (Strategy::Fifo, QueuePlan::Fifo { limit }, limit)
+    };
+    let default_ring = match (serial, strategy) {
+        (true, Strategy::Fifo) => defaults::SERIAL_TX_RING_FIFO,
+        (true, _) => defaults::SERIAL_TX_RING_FAIR,
+        (false, _) if rate > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
+        (false, _) => defaults::ETHERNET_TX_RING,
+    };
+    let mut slots = vec![SlotPlan { queue: own, shape: None }];
+    slots.extend_from_slice(class_slots);
+    PortPlan {
+        enabled: config.enabled,
+        rate: Rate(rate),
+        load_interval_s: config.load_interval_s,
+        ring_limit: config.tx_ring_limit.unwrap_or(default_ring),
+        strategy,
+        hold_queue,
+        slots,
+        input,
+        output,
+        police_in_drop_rate: true,
+    }
+}
+
+/// The plan of a configured port.
+pub(crate) fn configured(
+    name: &str,
+    port: &PortConfig,
+    config: &InterfaceConfig,
+    compiler: &Compiler<'_>,
+) -> Result<PortPlan, ConfigError> {
+    let path = |field: &str| format!("interfaces.{name}.{field}");
+    let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
+    let serial = serial(port.link.framing);
+    if config.bandwidth_kbps == 0 {
+        return wrong("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
+    }
+    if config.clock_rate_bps == Some(0) {
+        return wrong("clock_rate_bps", "0 b/s: give a rate, or null for the link's".to_owned());
+    }
+    if config.clock_rate_bps.is_some() && !serial {
+        return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
+    }
+    if let Some(encapsulation) = config.encapsulation {
+        if serial != self::serial(encapsulation) {
+            let message = format!("{encapsulation:?} does not fit the port's {:?} link", port.link.framing);
+            return wrong("encapsulation", message);
+        }
+    }
+    if !(30..=600).contains(&config.load_interval_s) || config.load_interval_s % 30 != 0 {
+        return wrong("load_interval_s", format!("{} s: give a multiple of 30 from 30 to 600", config.load_interval_s));
+    }
+    for (field, value) in [("tx_ring_limit", config.tx_ring_limit), ("hold_queue_out", config.hold_queue_out)] {
+        if value == Some(0) {
+            return wrong(field, "0 packets: give at least 1, or null for the default".to_owned());
+        }
+    }
+    let policy = |field: &str, policy: &Option<String>, output: bool| match policy {
+        None => Ok(None),
+        Some(policy) => {
+            let to = Attachment { bandwidth_kbps: config.bandwidth_kbps, output };
+            compiler.policy(policy, &path(field), to).map(Some)
+        }
+    };
+    let input = policy("service_policy_input", &config.service_policy_input, false)?;
+    let output = policy("service_policy_output", &config.service_policy_output, true)?;
+    let mut plan = assemble(port, config, input, output);
+    plan.police_in_drop_rate = compiler.config.generation != crate::config::Generation::Classic;
+    Ok(plan)
+}

@@ -1,0 +1,151 @@
+//! The policer: which colour a packet has.
+//!
+//! One bucket (conform, exceed), two buckets with one rate (RFC 2697, colour-blind) or two rates (RFC 2698, colour-blind). Buckets
+//! are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
+
+use crate::config::{PoliceAction, PoliceForm};
+use crate::time::{Time, NANOS_PER_SECOND};
+
+/// 10⁻⁹ bits in a byte: 512 000 000 bytes, the largest burst, fit in 64 bits.
+const UNITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
+
+/// The colour of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Within the committed rate and burst.
+    Conform,
+    /// Beyond it, within the excess.
+    Exceed,
+    /// Beyond both.
+    Violate,
+}
+
+/// How many buckets and rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// One bucket.
+    SingleBucket,
+    /// One rate, what overflows the committed bucket fills the excess bucket.
+    SingleRate,
+    /// Two rates.
+    TwoRate { pir_bps: u64 },
+}
+
+/// A policer with every figure known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PolicePlan {
+    pub form: PoliceForm,
+    pub cir_bps: u64,
+    pub cir_percent: Option<u32>,
+    pub pir_percent: Option<u32>,
+    pub bc_bytes: u64,
+    /// Zero with a single bucket.
+    pub be_bytes: u64,
+    pub algorithm: Algorithm,
+    pub conform: Vec<PoliceAction>,
+    pub exceed: Vec<PoliceAction>,
+    pub violate: Vec<PoliceAction>,
+}
+
+impl PolicePlan {
+    pub fn actions(&self, colour: Colour) -> &[PoliceAction] {
+        match colour {
+            Colour::Conform => &self.conform,
+            Colour::Exceed => &self.exceed,
+            Colour::Violate => &self.violate,
+        }
+    }
+}
+
+/// The token buckets of a policer.
+#[derive(Clone, Debug)]
+pub struct TokenBuckets {
+    algorithm: Algorithm,
+    cir_bps: u64,
+    bc: u64,
+    be: u64,
+    committed: u64,
+    excess: u64,
+    last: Time,
+}
+
+impl TokenBuckets {
+    /// One bucket, full at `start`. The rate is in bits per second, the burst in bytes (at most 512 000 000).
+    pub fn single_bucket(cir_bps: u64, bc_bytes: u64, start: Time) -> TokenBuckets {
+        TokenBuckets::new(Algorithm::SingleBucket, cir_bps, bc_bytes, 0, start)
+    }
+
+    /// Two buckets and one rate (RFC 2697), full at `start`.
+    pub fn single_rate(cir_bps: u64, bc_bytes: u64, be_bytes: u64, start: Time) -> TokenBuckets {
+        TokenBuckets::new(Algorithm::SingleRate, cir_bps, bc_bytes, be_bytes, start)
+    }
+
+    /// Two buckets and two rates (RFC 2698), full at `start`.
+    pub fn two_rate(cir_bps: u64, bc_bytes: u64, pir_bps: u64, be_bytes: u64, start: Time) -> TokenBuckets {
+        TokenBuckets::new(Algorithm::TwoRate { pir_bps }, cir_bps, bc_bytes, be_bytes, start)
+    }
+
+    pub(crate) fn of(plan: &PolicePlan, start: Time) -> TokenBuckets {
+        TokenBuckets::new(plan.algorithm, plan.cir_bps, plan.bc_bytes, plan.be_bytes, start)
+    }
+
+    fn new(algorithm: Algorithm, cir_bps: u64, bc_bytes: u64, be_bytes: u64, start: Time) -> TokenBuckets {
+        let bc = bc_bytes.saturating_mul(UNITS_PER_BYTE);
+        let be = be_bytes.saturating_mul(UNITS_PER_BYTE);
+        TokenBuckets { algorithm, cir_bps, bc, be, committed: bc, excess: be, last: start }
+    }
+
+    /// Colours a packet of `bytes` that arrives at `now`, and takes its tokens. An arrival before the last one adds no tokens.
+    pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
+        let elapsed = u128::from(now.since(self.last).0);
+        self.last = self.last.max(now);
+        let filled = u128::from(self.committed) + u128::from(self.cir_bps) * elapsed;
+        self.committed = at_most(filled, self.bc);
+        let needed = u64::from(bytes) * UNITS_PER_BYTE;
+        match self.algorithm {
+            Algorithm::SingleBucket => {
+                if needed <= self.committed {
+                    self.committed -= needed;
+                    Colour::Conform
+                } else {
+                    Colour::Exceed
+                }
+            }
+            Algorithm::SingleRate => {
+                let overflow = filled.saturating_sub(u128::from(self.bc));
+                self.excess = at_most(u128::from(self.excess) + overflow, self.be);
+                if needed <= self.committed {
+                    self.committed -= needed;
+                    Colour::Conform
+                } else if needed <= self.excess {
+                    self.excess -= needed;
+                    Colour::Exceed
+                } else {
+                    Colour::Violate
+                }
+            }
+            Algorithm::TwoRate { pir_bps } => {
+                self.excess = at_most(u128::from(self.excess) + u128::from(pir_bps) * elapsed, self.be);
+                if needed > self.excess {
+                    Colour::Violate
+                } else if needed > self.committed {
+                    self.excess -= needed;
+                    Colour::Exceed
+                } else {
+                    self.committed -= needed;
+                    self.excess -= needed;
+                    Colour::Conform
+                }
+            }
+        }
+    }
+
+    /// Whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.
+    pub fn tokens(&self) -> (u64, u64) {
+        (self.committed / UNITS_PER_BYTE, self.excess / UNITS_PER_BYTE)
+    }
+}
+
+fn at_most(units: u128, limit: u64) -> u64 {
+    u64::try_from(units).unwrap_or(u64::MAX).min(limit)
+}

@@ -1,0 +1,85 @@
+//! What both directions of a port share: what they count and where they put what comes out.
+
+use crate::counters::{Count, DirectionCounters};
+use crate::engine::{Departure, DropReason, Dropped, Output, PortId, PortTotals, Side};
+use crate::packet::Descriptor;
+use crate::rate::LoadAverage;
+use crate::time::{Duration, Time};
+
+/// What came out and was not yet collected.
+#[derive(Debug)]
+pub(crate) struct Outputs<P>(pub Vec<Output<P>>);
+
+impl<P> Outputs<P> {
+    pub fn depart_inside(&mut self, time: Time, port: PortId, descriptor: Descriptor, payload: P) {
+        self.0.push(Output::Departure(Departure { time, port, side: Side::Inside, descriptor, payload }));
+    }
+
+    pub fn depart_wire(&mut self, time: Time, port: PortId, descriptor: Descriptor, payload: P) {
+        self.0.push(Output::Departure(Departure { time, port, side: Side::Wire, descriptor, payload }));
+    }
+
+    pub fn drop_inside(&mut self, time: Time, port: PortId, reason: DropReason, payload: P) {
+        self.0.push(Output::Dropped(Dropped { time, port, towards: Side::Inside, reason, payload }));
+    }
+
+    pub fn drop_wire(&mut self, time: Time, port: PortId, reason: DropReason, payload: P) {
+        self.0.push(Output::Dropped(Dropped { time, port, towards: Side::Wire, reason, payload }));
+    }
+}
+
+/// What one direction of a port counts.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    /// Since the engine was made; `queued` is left to the owner.
+    pub totals: PortTotals,
+    pub load_interval_s: u32,
+    /// Since the counters were cleared.
+    count: Count,
+    drops: u64,
+    average: LoadAverage,
+}
+
+impl Traffic {
+    pub fn new(now: Time, load_interval_s: u32) -> Traffic {
+        Traffic {
+            totals: PortTotals::default(),
+            load_interval_s,
+            count: Count::default(),
+            drops: 0,
+            average: LoadAverage::new(now),
+        }
+    }
+
+    pub fn count(&mut self, now: Time, bytes: u32) {
+        self.count.add(bytes);
+        self.average.add(now, bytes, self.load_interval_s);
+    }
+
+    pub fn dropped(&mut self, reason: DropReason, bytes: u32) {
+        self.totals.dropped[reason as usize].add(bytes);
+        self.drops += 1;
+    }
+
+    pub fn late(&mut self, by: Duration) {
+        self.totals.late_arrivals += 1;
+        self.totals.latest_arrival_ns = self.totals.latest_arrival_ns.max(by.0);
+    }
+
+    pub fn counters(&mut self, now: Time) -> DirectionCounters {
+        let (rate_bps, rate_pps) = self.average.rates(now, self.load_interval_s);
+        DirectionCounters {
+            packets: self.count.packets,
+            bytes: self.count.bytes,
+            rate_bps,
+            rate_pps,
+            drops: self.drops,
+        }
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.count = Count::default();
+        self.drops = 0;
+        self.average = LoadAverage::new(now);
+    }
+}

@@ -1,0 +1,73 @@
+//! The least of a fixed number of keys, kept in a tree of winners: a change costs the logarithm of their number, a look nothing.
+
+/// A tournament between as many keys as a power of two.
+#[derive(Debug)]
+pub(crate) struct Tournament {
+    keys: Vec<u64>,
+    /// The inner nodes of a binary tree, root at 1: each holds the index of the lesser key beneath it.
+    winners: Vec<u32>,
+}
+
+impl Tournament {
+    /// The key of an index that does not take part.
+    pub const NONE: u64 = u64::MAX;
+
+    pub fn new(size: usize) -> Tournament {
+        let size = size.next_power_of_two().max(2);
+        let mut winners = vec![0; size];
+        for node in (1..size).rev() {
+            // Any index beneath the node will do while no key takes part: the leftmost.
+            winners[node] = if node >= size / 2 { (node * 2 - size) as u32 } else { winners[node * 2] };
+        }
+        Tournament { keys: vec![Tournament::NONE; size], winners }
+    }
+
+    /// Changes a key.
+    pub fn set(&mut self, index: usize, key: u64) {
+        if self.keys[index] == key {
+            return;
+        }
+        self.keys[index] = key;
+        let size = self.keys.len();
+        let mut node = (index + size) / 2;
+        while node > 0 {
+            let (left, right) = if node >= size / 2 {
+                ((node * 2 - size) as u32, (node * 2 + 1 - size) as u32)
+            } else {
+                (self.winners[node * 2], self.winners[node * 2 + 1])
+            };
+            // The lower index wins a draw, so that the outcome does not depend on history.
+            let winner = if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
+            self.winners[node] = winner;
+            node /= 2;
+        }
+    }
+
+    /// The index of the least key, if any takes part.
+    pub fn least(&self) -> Option<usize> {
+        let winner = self.winners[1] as usize;
+        (self.keys[winner] != Tournament::NONE).then_some(winner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_search(size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)) {
+            let mut tournament = Tournament::new(size);
+            let mut keys = vec![Tournament::NONE; size];
+            prop_assert_eq!(tournament.least(), None);
+            for (index, key) in changes {
+                let index = index % size;
+                keys[index] = key.unwrap_or(Tournament::NONE);
+                tournament.set(index, keys[index]);
+                let expected = keys.iter().enumerate().filter(|(_, key)| **key != Tournament::NONE).min_by_key(|(index, key)| (**key, *index));
+                prop_assert_eq!(tournament.least(), expected.map(|(index, _)| index));
+            }
+        }
+    }
+}
