@@ -30,6 +30,7 @@ import contextlib
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
@@ -171,6 +172,11 @@ class _Login(asyncssh.SSHServerSession[str]):
     async def _serve(self, shell: Shell, channel: asyncssh.SSHServerChannel[str]) -> None:
         try:
             await (shell.run() if self._command is None else shell.run_once(self._command))
+        except Exception:
+            # A defect of ours: the login ends, the router and the other logins go on.
+            _log(f"{self._router.name}: a login ended by an internal error\n{traceback.format_exc()}")
+            with contextlib.suppress(OSError):
+                channel.write("\r\n% Internal error; the router's log has the details\r\n")
         finally:
             self._logins.discard(self)
             with contextlib.suppress(OSError):

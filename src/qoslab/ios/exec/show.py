@@ -5,7 +5,7 @@ from __future__ import annotations
 from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.grammar import Args
 from qoslab.ios.show.access_lists import show_access_lists
-from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief
+from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
 
@@ -45,14 +45,14 @@ async def _show_processes_cpu(session: ExecSession, args: Args) -> str:
 async def _show_interfaces(session: ExecSession, args: Args) -> str:
     router, device = session.environment, session.device
     wanted = session.known_interface(args)
-    counters = await router.counters()
+    counters = (await router.counters())["interfaces"]
     ports, activity = await router.ports(), await router.activity()
     return "".join(
         InterfaceView(
             interface=interface,
             chassis=router.chassis,
             port=ports.get(name),
-            counters=counters["interfaces"][name],
+            counters=counters[name] if name in ports else unwired(interface, router.chassis),
             now=router.now(),
             cleared=router.cleared(name),
             activity=activity[name],

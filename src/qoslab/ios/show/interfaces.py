@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from qoslab.ios.counters import InterfaceCounters
+from qoslab.ios.counters import InterfaceCounters, Traffic
 from qoslab.ios.device import Device, Interface
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.show.hardware import Chassis
@@ -15,9 +15,38 @@ from qoslab.ios.show.times import elapsed_text
 
 KEEPALIVE_S = 10
 DEFAULT_INPUT_HOLD_QUEUE = 75
+DEFAULT_OUTPUT_HOLD_QUEUE = 40
+DEFAULT_LOAD_INTERVAL_S = 300
 FAIR_QUEUE_THRESHOLD = 64
 """The congestive discard threshold of weighted fair queueing, in packets."""
 FULL_LOAD = 255
+
+
+def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
+    """The counters of an interface that no cable is plugged into: the data plane has no such port."""
+    hardware = chassis.interface(interface.name)
+    if hardware is None:
+        raise ValueError(f"{interface.name} is not an interface of a {chassis.name}")
+    none: Traffic = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
+    return {
+        "enabled": not interface.shutdown,
+        "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
+        "line_rate_bps": 1000 * hardware.bandwidth_kbps,
+        "input": none,
+        "output": none,
+        "queue": {
+            "strategy": "fifo",
+            "depth": 0,
+            "limit": DEFAULT_OUTPUT_HOLD_QUEUE if interface.hold_queue_out is None else interface.hold_queue_out,
+            "drops": 0,
+            "conversations": None,
+            "max_conversations": None,
+        },
+        "tx_ring": {"limit": 0, "depth": 0},
+        "access_list_hits": None,
+        "policy_input": None,
+        "policy_output": None,
+    }
 
 
 def dotted_mac(mac: str) -> str:
