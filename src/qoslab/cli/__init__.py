@@ -23,6 +23,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("qoslab.cli.validate", "Check an experiment file."),
     "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),
     "list": ("qoslab.cli.list", "List experiments and runs."),
+    "lab": ("qoslab.cli.lab", "Bring virtual labs up, look around in them, take them down."),
+    "doctor": ("qoslab.cli.doctor", "Check whether this machine has what qoslab needs."),
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
 }
 """Each subcommand's module, and its line in `qoslab --help`."""

@@ -267,6 +267,22 @@ class Lab:
             raise UserError(f"{node} is not an IOS router of the lab {self.name}")
         return Ssh(**self._state["ssh"][node])
 
+    @property
+    def host_key(self) -> str | None:
+        """The SSH host key of all virtual IOS routers of the lab, as in known_hosts; None without such routers."""
+        key: str | None = self._state["host_key"]
+        return key
+
+    def known_hosts(self) -> Path:
+        """A known_hosts file for all virtual IOS routers; it lasts as long as the lab."""
+        if self.host_key is None:
+            raise UserError(f"the lab {self.name} has no IOS router")
+        path = self.runtime(IOSD) / "known_hosts"
+        if not path.exists():
+            logins = self._state["ssh"].values()
+            path.write_text("".join(f"[{login['host']}]:{login['port']} {self.host_key}\n" for login in logins))
+        return path
+
     def apply_tcp_profile(self, node: str, profile: TcpProfile) -> dict[str, Any]:
         """Give a host these TCP settings and return what the kernel says it has.
 

@@ -1,0 +1,248 @@
+"""`qoslab doctor`: whether this machine has what qoslab needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from qoslab.cli.options import json_option
+from qoslab.errors import ExitStatus, QoslabError
+
+if TYPE_CHECKING:
+    from qoslab.lab import Lab
+
+State = Literal["ok", "missing", "optional"]
+"""`optional`: it is absent, and only what `what_to_do` names needs it."""
+
+RUST_MINIMUM = (1, 85)
+DISK_MINIMUM = 1_000_000_000
+"""Free bytes in the working directory: some runs of the longest experiments, captures included."""
+PATIENCE = 20.0
+"""Seconds for a tool to say its version."""
+
+TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
+    ("iperf3", ("--version",), "iperf3", "required"),
+    ("iperf", ("--version",), "iperf", "required"),
+    ("dumpcap", ("--version",), "tshark", "required"),
+    ("tshark", ("--version",), "tshark", "required"),
+    ("nsenter", ("--version",), "util-linux", "required"),
+    ("env", ("--version",), "coreutils", "required"),
+    ("ssh", ("-V",), "openssh-client", "required"),
+    ("ip", ("-V",), "iproute2", "required"),
+    ("tc", ("-V",), "iproute2", "optional: to look at queues in `qoslab lab shell`"),
+    ("ethtool", ("--version",), "ethtool", "optional: the tests read offloads back with it"),
+)
+"""Program, how it says its version, Debian's package, whether it is needed."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    found: str
+    what_to_do: str = ""
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> ExitStatus:
+    """Check whether this machine has what qoslab needs, and say what to do where it lacks something.
+
+    Brings a small lab up and takes it down. The exit status is 0 when a virtual run can work here, else 2.
+    """
+    checks = []
+    for check in examine():
+        checks.append(check)
+        if not as_json:
+            click.echo(f"{check.state:<9} {check.name}: {check.found}")
+            if check.state != "ok" and check.what_to_do:
+                click.echo(f"{'':9} → {check.what_to_do}")
+    failed = [check for check in checks if check.state == "missing"]
+    if as_json:
+        click.echo(json.dumps({"ok": not failed, "checks": [asdict(check) for check in checks]}, indent=2))
+    elif failed:
+        click.echo(f"{len(failed)} of {len(checks)} checks failed", err=True)
+    return ExitStatus.USER_MISTAKE if failed else ExitStatus.WITHIN
+
+
+def examine() -> Iterator[Check]:
+    """Every check, in order."""
+    yield from _tools()
+    yield _chromium()
+    yield from _rust()
+    yield _data_plane()
+    yield from _python()
+    yield _loopback()
+    yield _disk()
+    yield from _lab()
+
+
+def _version(argv: list[str]) -> str:
+    """The first line that a tool says about itself."""
+    try:
+        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not say its version: {error}"
+    # Warnings, about running as root for instance, go to stderr; so does the version that ssh says.
+    said = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
+    return next(iter(said.splitlines()), "says nothing")
+
+
+def _tools() -> Iterator[Check]:
+    for tool, arguments, package, need in TOOLS:
+        # Administrators' tools are often not in an ordinary user's PATH.
+        path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if path is not None:
+            yield Check(tool, "ok", _version([path, *arguments]))
+        elif need == "required":
+            yield Check(tool, "missing", "no such program", f"sudo apt-get install {package}")
+        else:
+            yield Check(
+                tool, "optional", "no such program", f"{need.partition(': ')[2]}: sudo apt-get install {package}"
+            )
+
+
+def _chromium() -> Check:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return Check("chromium", "ok", _version([path, "--version"]))
+    return Check("chromium", "optional", "no such program", "the report's tests need it: sudo apt-get install chromium")
+
+
+def _rust() -> Iterator[Check]:
+    wanted = ".".join(map(str, RUST_MINIMUM))
+    for tool in ("rustc", "cargo"):
+        said = _version([tool, "--version"]) if shutil.which(tool) else "no such program"
+        numbers = re.search(r"(\d+)\.(\d+)", said)
+        if numbers and (int(numbers[1]), int(numbers[2])) >= RUST_MINIMUM:
+            yield Check(tool, "ok", said)
+        else:
+            yield Check(
+                tool,
+                "optional",
+                f"{said}; building the data plane needs {wanted} or later",
+                "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later",
+            )
+
+
+def _data_plane() -> Check:
+    from qoslab.lab.lab import qos_router
+
+    try:
+        program = qos_router()
+    except QoslabError as error:
+        return Check("qos-router", "missing", error.message, error.hint)
+    return Check("qos-router", "ok", f"{_version([str(program), '--version'])} at {program}")
+
+
+def _python() -> Iterator[Check]:
+    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    lacking, versions = [], []
+    for requirement in metadata.requires("qoslab") or []:
+        if "extra ==" in requirement:
+            continue
+        package = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            lacking.append(package)
+    if lacking:
+        todo = "start ./qoslab, which installs them, or: pip install -r requirements/run.txt"
+        yield Check("python packages", "missing", f"not installed: {', '.join(lacking)}", todo)
+    else:
+        yield Check("python packages", "ok", ", ".join(versions))
+
+
+def _loopback() -> Check:
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), 2):
+            return Check("loopback", "ok", "connections to 127.0.0.1 work")
+    except OSError as error:
+        return Check("loopback", "missing", f"127.0.0.1: {error}", "bring the loopback up: sudo ip link set lo up")
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(Path.cwd()).free
+    found = f"{free / 1e9:.1f} GB free in {Path.cwd()}"
+    if free >= DISK_MINIMUM:
+        return Check("disk", "ok", found)
+    return Check("disk", "missing", found, f"make room: at least {DISK_MINIMUM / 1e9:g} GB")
+
+
+def _lab() -> Iterator[Check]:
+    """Bring up two hosts on a link, and try in them what a run needs."""
+    from qoslab.lab import Lab
+    from qoslab.model.experiment import Topology
+
+    ends = [{"node": node, "interface": "eth0", "address": f"10.0.0.{n}/24"} for n, node in ((1, "a"), (2, "b"))]
+    topology = Topology.model_validate_json(
+        json.dumps(
+            {
+                "nodes": {"a": {"platform": "host"}, "b": {"platform": "host"}},
+                "links": [{"name": "link", "rate": "100 Mb/s", "ends": ends}],
+            }
+        )
+    )
+    try:
+        lab = Lab.up(topology, name=f"doctor-{os.getpid()}")
+    except QoslabError as error:
+        yield Check("virtual lab", "missing", error.message, error.hint)
+        return
+    with lab:
+        who = "with a user namespace of its own" if lab.describe()["user_namespace"] else "without a user namespace"
+        yield Check("virtual lab", "ok", f"namespaces, veth pairs, token buckets and routes, {who}")
+        yield Check("offloads", "ok", "off on every interface, as read back")
+        for name, check in (("packet sockets", _packet_socket), ("capture", _capture)):
+            yield _inside(name, check, lab)
+        yield from _congestion(lab)
+
+
+def _inside(name: str, check: Callable[[Lab], str], lab: Lab) -> Check:
+    try:
+        return Check(name, "ok", check(lab))
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr or "").strip().splitlines()
+        return Check(name, "missing", said[-1] if said else str(error), HINTS[name])
+
+
+HINTS = {
+    "packet sockets": "the kernel needs CONFIG_PACKET: sudo modprobe af_packet",
+    "capture": "dumpcap must be executable for you: sudo chmod 755 $(which dumpcap)",
+}
+
+
+def _packet_socket(lab: Lab) -> str:
+    code = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)).bind(('eth0', 0))"
+    lab.run("a", [sys.executable, "-I", "-S", "-c", code], check=True)
+    return "AF_PACKET works in a node"
+
+
+def _capture(lab: Lab) -> str:
+    said = lab.run("a", ["dumpcap", "-i", "eth0", "-L"], check=True)
+    return f"dumpcap opens a node's interface ({(said.stdout + said.stderr).strip().splitlines()[0]})"
+
+
+def _congestion(lab: Lab) -> Iterator[Check]:
+    from qoslab.model.experiment import TcpProfile
+
+    for algorithm in ("cubic", "reno"):
+        try:
+            lab.apply_tcp_profile("a", TcpProfile(congestion_control=algorithm))
+        except QoslabError as error:
+            yield Check(f"TCP {algorithm}", "missing", error.message, error.hint)
+        else:
+            yield Check(f"TCP {algorithm}", "ok", "can be set, and is read back")

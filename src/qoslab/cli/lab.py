@@ -1,0 +1,161 @@
+"""`qoslab lab`: bring virtual labs up, look around in them, take them down."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qoslab.cli.options import experiment_file, json_option, set_option
+from qoslab.errors import UserError
+
+if TYPE_CHECKING:
+    from qoslab.lab import Lab
+
+
+@click.group()
+def command() -> None:
+    """Bring virtual labs up, look around in them, take them down.
+
+    A lab that `lab up` made stays until `lab down` or the machine's end; a run makes its own and ends it.
+    """
+
+
+@command.command()
+@click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml")
+@click.option("--name", help="The lab's name; the experiment's or the file's where absent.")
+@set_option
+@json_option
+def up(file: str, name: str | None, sets: Sequence[str], as_json: bool) -> None:
+    """Bring up the lab of an experiment, or of a file that holds a topology only (nodes and links)."""
+    from qoslab.lab import Lab
+    from qoslab.schema import parse_set
+    from qoslab.schema.topology import load_topology
+
+    path = experiment_file(file)
+    found_name, topology = load_topology(path, dict(map(parse_set, sets)))
+    lab = Lab.up(topology, name=name or found_name, owned=False)
+    try:
+        if as_json:
+            click.echo(json.dumps(_facts(lab), indent=2))
+            return
+        click.echo(f"lab {lab.name} is up", err=True)
+        click.echo("\n".join(_how_to_reach(lab)))
+    finally:
+        lab.close()
+
+
+@command.command(name="list")
+@json_option
+def list_labs(as_json: bool) -> None:
+    """List your labs that are up."""
+    from qoslab.lab import Lab
+
+    labs = Lab.all()
+    if as_json:
+        click.echo(json.dumps([_facts(lab) for lab in labs], indent=2))
+    elif not labs:
+        click.echo("no lab is up", err=True)
+    for lab in labs:
+        if not as_json:
+            state = "; ".join(map(str, lab.failures())) or "all well"
+            click.echo(f"{lab.name}  {', '.join(lab.nodes)}  ({state})")
+        lab.close()
+
+
+@command.command()
+@click.argument("node")
+@click.option("--lab", "name", help="The lab's name; needed when several are up.")
+def shell(node: str, name: str | None) -> None:
+    """Open a shell in a host or a Linux router; for an IOS router, log in over SSH.
+
+    NODE is a node of the lab, or R1.dp for the namespace in which the data plane of R1 holds its ports.
+    """
+    from qoslab.lab import Lab
+
+    lab = Lab.find(name)
+    chosen = lab.nodes.get(node)
+    if chosen is not None and chosen.node.platform == "ios":
+        login = lab.ssh(node)
+        click.echo(f"{node} is a router: the password is {login.password}, the enable secret {login.enable}", err=True)
+        argv = _ssh_argv(lab, node)
+    else:
+        shell_program = os.environ.get("SHELL", "/bin/sh")
+        click.echo(f"a shell in {node}; exit ends it", err=True)
+        argv = lab.argv(node, ["env", f"debian_chroot={node}", shell_program])
+    sys.stdout.flush()
+    os.execvp(argv[0], argv)
+
+
+@command.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--lab", "name", help="The lab's name; needed when several are up.")
+@click.argument("node")
+@click.argument("argv", nargs=-1, required=True, metavar="COMMAND...")
+def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
+    """Run a command in a node: `qoslab lab exec client iperf3 -c 192.168.20.2`."""
+    from qoslab.lab import Lab
+
+    entered = Lab.find(name).argv(node, argv)
+    sys.stdout.flush()
+    os.execvp(entered[0], entered)
+
+
+@command.command()
+@click.argument("name", required=False)
+@click.option("--all", "every", is_flag=True, help="All your labs.")
+def down(name: str | None, every: bool) -> None:
+    """End a lab: NAME, or the only one that is up."""
+    from qoslab.lab import Lab
+
+    if every and name is not None:
+        raise UserError(f"found --all and the name {name}, expected one of them")
+    for lab in Lab.all() if every else [Lab.find(name)]:
+        lab.down()
+        click.echo(f"lab {lab.name} is down", err=True)
+
+
+def _ssh_argv(lab: Lab, router: str) -> list[str]:
+    """ssh with the lab's own host key, so that neither a question nor an entry in known_hosts comes of it."""
+    login = lab.ssh(router)
+    known = lab.known_hosts()
+    return [
+        *("ssh", "-p", str(login.port), "-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes"),
+        *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),
+    ]
+
+
+def _how_to_reach(lab: Lab) -> list[str]:
+    lines = []
+    for name, node in lab.nodes.items():
+        addresses = ", ".join(f"{interface} {address}" for interface, address in node.addresses.items())
+        lines.append(f"{name} ({node.node.platform}): {addresses or 'no address'}")
+        if node.node.platform == "ios":
+            login = lab.ssh(name)
+            lines.append(f"  ssh -p {login.port} {login.user}@{login.host}   password {login.password}")
+            lines.append(f"  then: enable   secret {login.enable}")
+        lines.append(f"  qoslab lab shell --lab {lab.name} {name}")
+    return [*lines, f"end it: qoslab lab down {lab.name}"]
+
+
+def _facts(lab: Lab) -> dict[str, Any]:
+    nodes: dict[str, dict[str, Any]] = {}
+    for name, node in lab.nodes.items():
+        nodes[name] = {"platform": node.node.platform, "addresses": node.addresses}
+        if node.node.platform == "ios":
+            nodes[name]["ssh"] = asdict(lab.ssh(name))
+        if node.node.platform != "host":
+            nodes[name]["control"] = str(lab.runtime(name) / "control.sock")
+    return {
+        "name": lab.name,
+        "pid": lab.pid,
+        "runtime": str(Path(f"/proc/{lab.pid}/root/run/qoslab")),
+        "host_key": lab.host_key,
+        "nodes": nodes,
+        "failures": [str(failure) for failure in lab.failures()],
+    }

@@ -1,0 +1,80 @@
+"""`qoslab lab` and `qoslab doctor` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TOPOLOGY = """\
+nodes:
+  a: {platform: host}
+  b: {platform: host}
+links:
+  - name: link
+    rate: 10 Mb/s
+    ends:
+      - {node: a, interface: eth0, address: 10.0.0.1/24}
+      - {node: b, interface: eth0, address: 10.0.0.2/24}
+"""
+
+
+def qoslab(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    program = "import sys; from qoslab.cli import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-c", program, *arguments], input=stdin, capture_output=True, text=True)
+
+
+def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "two.yml"
+    file.write_text(TOPOLOGY)
+    up = qoslab("lab", "up", str(file), "--name", name)
+    try:
+        assert up.returncode == 0, up.stderr
+        assert f"qoslab lab shell --lab {name} a" in up.stdout
+        again = qoslab("lab", "up", str(file), "--name", name)
+        assert again.returncode == 2
+        assert f"you have a lab called {name} already" in again.stderr
+        labs = {each["name"]: each for each in json.loads(qoslab("lab", "list", "--json").stdout)}
+        assert labs[name]["nodes"]["b"]["addresses"] == {"eth0": "10.0.0.2"}
+        assert labs[name]["failures"] == []
+        shown = qoslab("lab", "exec", "--lab", name, "b", "ip", "-4", "-o", "addr", "show", "dev", "eth0")
+        assert "10.0.0.2/24" in shown.stdout
+        assert qoslab("lab", "exec", "--lab", name, "b", "sh", "-c", "exit 9").returncode == 9
+        shell = qoslab("lab", "shell", "--lab", name, "a", stdin="ip -4 -o addr show dev eth0\nexit 5\n")
+        assert "10.0.0.1/24" in shell.stdout
+        assert shell.returncode == 5
+    finally:
+        down = qoslab("lab", "down", name)
+    assert down.returncode == 0
+    assert name not in [lab.name for lab in Lab.all()]
+    assert qoslab("lab", "down", name).returncode == 2
+
+
+def test_a_wrong_topology_names_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "two.yml"
+    file.write_text(TOPOLOGY.replace("10 Mb/s", "10"))
+    done = qoslab("lab", "up", str(file))
+    assert done.returncode == 2
+    assert f"{file}:6:11: topology.links.link.rate: " in done.stderr
+
+
+def test_doctor_finds_this_machine_well() -> None:
+    done = qoslab("doctor", "--json")
+    checks = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+    missing = [name for name, check in checks.items() if check["state"] == "missing"]
+    assert (done.returncode, missing) == (0, [])
+    assert checks["virtual lab"]["state"] == checks["TCP cubic"]["state"] == "ok"
+
+
+def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "none"))
+    done = qoslab("doctor")
+    assert done.returncode == 2
+    assert f"missing   qos-router: QOSLAB_QOS_ROUTER names {tmp_path}/none, which is no program" in done.stdout
