@@ -221,7 +221,7 @@ def make_run(
         kind = {word: True for word in ("police", "shape") if word in arm.name}
         late = (begun - STARTED).total_seconds()
         for half in range(-2, int(seconds * 2) + 3):
-            reply = counters_reply(half / 2, (kind and next(iter(kind)).capitalize()) or "", **kind)
+            reply = counters_reply(half / 2, next(iter(kind), "").capitalize(), **kind)
             reply["time_ns"] += round(late * 1e9)
             cell.append_counters("R1", reply)
         policy = "shape average 1000000" if "shape" in kind else "police cir 1000000"

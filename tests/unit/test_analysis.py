@@ -301,6 +301,16 @@ class TestRun:
         (run.cell("shaped").path / "cell.json").unlink()
         assert analyse(run).reasons == ("shaped/1: it was not run to the end",)
 
+    def test_figures_of_arms_that_were_left_out_are_not_compared(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        manifest = json.loads((run.path / "manifest.json").read_text())
+        manifest["cells"] = manifest["cells"][:1]
+        (run.path / "manifest.json").write_text(json.dumps(manifest))
+        (run.cell("shaped").path / "cell.json").unlink()
+        outcome = analyse(run)
+        assert outcome.valid
+        assert set(outcome.comparison["arm"]) == {"policed"}
+
 
 def test_metrics_are_by_cell() -> None:
     flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number) for number in (1, 2)])

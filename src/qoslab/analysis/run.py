@@ -48,7 +48,8 @@ class Outcome:
 def analyse(folder: RunFolder) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
-    Cells that are invalid keep their rows in the tables and are left out of the comparison.
+    Cells that are invalid keep their rows in the tables and are left out of the comparison; so are the figures of arms
+    that the run was told to leave out.
     """
     manifest = folder.manifest()
     experiment = manifest.experiment
@@ -72,10 +73,12 @@ def analyse(folder: RunFolder) -> Outcome:
             invalid.add((cell.arm, cell.repetition))
             reasons += [f"{cell.arm}/{cell.repetition}: {problem}" for problem in dict.fromkeys(problems)]
     recorded = {(cell.arm, cell.repetition) for cell in folder.cells()}
-    for arm in experiment.arms:
-        for repetition in range(1, experiment.repetitions + 1):
-            if (arm.name, repetition) not in recorded:
-                reasons.append(f"{arm.name}/{repetition}: it was not run to the end")
+    for summary in manifest.cells:
+        if (summary.arm, summary.repetition) not in recorded:
+            why = summary.reasons or ("it was not run to the end",)
+            reasons += [f"{summary.arm}/{summary.repetition}: {reason}" for reason in why]
+    if not manifest.cells:
+        reasons.append("no cell was run")
 
     found = {name: tables.frame(name, content) for name, content in rows.items()}
     found["packets_io"] = (
@@ -92,11 +95,12 @@ def analyse(folder: RunFolder) -> Outcome:
         (arm, repetition) not in invalid for arm, repetition in zip(figures["arm"], figures["repetition"], strict=True)
     ]
     wanted = experiment.compare
+    arms = {summary.arm for summary in manifest.cells}
     comparison = comparing.compare(
         wanted.article if wanted else "",
         figures[trusted],
-        manifest.published,
-        wanted.expectations if wanted else (),
+        [figure for figure in manifest.published if arms.issuperset(figure.arm.split("/"))],
+        [expectation for expectation in wanted.expectations if arms.issuperset(expectation.arms)] if wanted else (),
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))

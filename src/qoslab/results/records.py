@@ -159,6 +159,7 @@ class Manifest(Record):
     configurations: dict[str, str] = {}
     """SHA-256 of each rendered configuration, by `ARM/DEVICE`."""
     cells: tuple[CellSummary, ...] = ()
+    """Every cell that was planned, whether it came to be run or not."""
 
     @property
     def valid(self) -> bool:

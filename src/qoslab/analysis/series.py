@@ -1,0 +1,84 @@
+"""Tables → series over time, ready to be drawn. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis.packets import ALL, BIN_NS, flow_name
+from qoslab.results import FlowRecord
+
+BIN_S = BIN_NS / 1e9
+
+
+def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
+    """What each stream of a cell is called, by traffic and client port: `stream 1`, `voice 1` among several."""
+    several = flows["traffic"].nunique() > 1
+    return {
+        (str(row["traffic"]), int(row["local_port"])): f"{row['traffic'] if several else 'stream'} {row['stream']}"
+        for row in flows.to_dict("records")
+    }
+
+
+def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequence[FlowRecord]) -> pd.DataFrame:
+    """The article's IO graph: bits per second of whole frames in bins of 0.1 s, of one cell at one capture point.
+
+    Index `time_s`; columns `all` (everything towards the receivers, the tools' control connections included), then
+    each stream by its label. Bins without packets are 0. Where no packet belongs to a flow of the cell, `all` is all
+    packets.
+    """
+    if packets_io.empty:
+        return pd.DataFrame({ALL: pd.Series(dtype=float)}, index=pd.Index([], name="time_s", dtype=float))
+    bins = (packets_io["time_s"].astype(float) / BIN_S).round().astype(int)
+    table = packets_io.assign(bin=bins).pivot_table(index="bin", columns="flow", values="bytes", aggfunc="sum")
+    table = table.reindex(range(int(bins.min()), int(bins.max()) + 1)).fillna(0).astype(float) * 8 / BIN_S
+    table.index = pd.Index(np.round(np.array(table.index) * BIN_S, 3), name="time_s")
+    ends = {record.traffic: record for record in records}
+    towards = [
+        name
+        for name in table.columns
+        if any(
+            name.startswith(f"{record.source}:") and name.endswith(f"> {record.destination}:{record.port}")
+            for record in records
+        )
+    ]
+    found = pd.DataFrame({ALL: table[towards].sum(axis=1) if towards else table[ALL]})
+    for (traffic, port), label in stream_labels(flows).items():
+        if traffic not in ends:
+            continue
+        record = ends[traffic]
+        name = flow_name(str(record.source), port, str(record.destination), record.port)
+        if name in table.columns:
+            found[label] = table[name]
+    return found
+
+
+def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
+    """What a class did between two readings of its counters, of one class of one cell.
+
+    Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps, queue_packets (at the reading; null without
+    a queue). Bits are those that the router counts: layer 3 and its layer-2 header. Counters that went back (a policy
+    that was attached anew) start over.
+    """
+    table = classes.sort_values("time_s")
+    seconds = table["time_s"].astype(float).diff()
+    dropped = table[["drops_police_bytes", "drops_tail_bytes", "drops_flow_bytes"]].astype(float).sum(axis=1)
+    waiting = table["queue_depth_bytes"].astype(float).fillna(0)
+    offered = table["bytes"].astype(float)
+
+    def rate(count: pd.Series) -> pd.Series:
+        return count.diff() * 8 / seconds
+
+    found = pd.DataFrame(
+        {
+            "time_s": table["time_s"].astype(float),
+            "offered_bps": rate(offered),
+            # By the identity of the counters: offered = sent + dropped + queued.
+            "sent_bps": rate(offered - dropped - waiting),
+            "dropped_bps": rate(dropped),
+            "queue_packets": table["queue_depth_packets"],
+        }
+    )
+    return found[(seconds > 0) & (offered.diff() >= 0)].reset_index(drop=True)
