@@ -155,6 +155,7 @@ class CellRun:
         for router, health in self._health.items():
             for reason in health.reasons(router):
                 self.invalid(reason)
+            self._warnings += health.warnings(router)
 
     @contextmanager
     def _ending(self, stop: Callable[[], None]) -> Iterator[None]:

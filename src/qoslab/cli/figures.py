@@ -1,0 +1,77 @@
+"""Prints measured beside published figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from qoslab.analysis import Outcome
+from qoslab.model.metrics import format_value
+from qoslab.results import RunFolder
+
+_STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
+
+
+def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None:
+    """Print the comparison and where the report is: a table, or one JSON object with the same."""
+    report = _near(folder.report)
+    if as_json:
+        rows = json.loads((folder.path / "comparison.json").read_text())
+        click.echo(
+            json.dumps(
+                {
+                    "run": str(folder.path),
+                    "report": str(folder.report),
+                    "valid": outcome.valid,
+                    "reasons": list(outcome.reasons),
+                    "comparison": rows,
+                },
+                indent=2,
+            )
+        )
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, justify in (("arm", "left"), ("figure", "left"), ("published", "right"), ("measured", "right"),
+                          ("difference", "right"), ("tolerance", "left"), ("verdict", "left")):  # fmt: skip
+        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    arm = None
+    for row in outcome.comparison.to_dict("records"):
+        if arm is not None and row["arm"] != arm:
+            table.add_section()
+        name = row["arm"] if row["arm"] != arm else ""
+        arm = row["arm"]
+        published, measured = (
+            "" if math.isnan(row[key]) else format_value(row[key], row["unit"]) for key in ("published", "measured")
+        )
+        table.add_row(
+            name, row["metric"], published, measured or "not measured", _difference(row["published"], row["measured"]),
+            row["tolerance"], row["verdict"], style=_STYLE[row["verdict"]],
+        )  # fmt: skip
+    Console().print(table)
+    if not outcome.valid:
+        click.echo("The run is invalid; its figures must not be trusted:")
+        for reason in outcome.reasons:
+            click.echo(f"  {reason}")
+    elif outcome.outside:
+        click.echo(f"The run is valid; {outcome.outside} of its figures are outside their tolerance.")
+    else:
+        click.echo("The run is valid; all figures are within their tolerance.")
+    click.echo(f"Report: {report}")
+
+
+def _difference(published: float, measured: float) -> str:
+    if math.isnan(published) or math.isnan(measured) or published == 0:
+        return ""
+    return f"{(measured - published) / published:+.1%}"
+
+
+def _near(path: Path) -> str:
+    """The path as seen from the working directory, where that is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)

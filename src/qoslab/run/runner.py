@@ -1,0 +1,317 @@
+"""Runs an experiment: labs, cells, manifest, analysis, report."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import qoslab
+from qoslab.errors import QoslabError
+from qoslab.lab import Lab
+from qoslab.lab.ios_routers import startup_config
+from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.plan import Plan
+from qoslab.results import CellSummary, Manifest, RunFolder
+from qoslab.run import provenance
+from qoslab.run.ansible import AnsibleSession
+from qoslab.run.cell import CellRun, Interrupted, configuration_text
+from qoslab.run.collector import Collector
+from qoslab.run.inventory import Access, IosAccess, LinuxAccess, write_inventory
+from qoslab.run.progress import RunProgress
+from qoslab.run.routers import Routers
+from qoslab.run.verify import differences
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run."""
+
+    file: Path
+    """The experiment file."""
+    plan: Plan
+    published: tuple[PublishedFigure, ...]
+    overrides: tuple[str, ...]
+    """As typed, for the manifest."""
+    runs: Path
+    """The folder of run folders."""
+    jobs: int = 1
+    """Labs that are up at the same time."""
+
+
+@dataclass
+class _Shared:
+    """What the workers of a run share."""
+
+    request: Request
+    folder: RunFolder
+    progress: RunProgress
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    cells: queue.SimpleQueue[tuple[str, int]] = field(default_factory=queue.SimpleQueue)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    done: list[CellSummary] = field(default_factory=list)
+    lab: dict[str, Any] = field(default_factory=dict)
+    """How the virtual lab described itself."""
+    configurations: dict[str, str] = field(default_factory=dict)
+
+
+def carry_out(request: Request, progress: RunProgress) -> RunFolder:
+    """Run all cells of the plan and return the run folder with its manifest; analysis and report come after.
+
+    What makes the figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`), or
+    `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
+    """
+    experiment = request.plan.experiment
+    folder = RunFolder.create(request.runs, experiment.name)
+    folder.write_experiment(request.file.read_text())
+    shared = _Shared(request, folder, progress)
+    for cell in request.plan.cells:
+        shared.cells.put((cell.arm, cell.repetition))
+    started = datetime.now(UTC)
+    facts = _Background(_facts)
+    errors = _work(shared)
+    manifest = _manifest(shared, started, facts.result())
+    folder.write_manifest(manifest)
+    if shared.interrupted.is_set():
+        raise KeyboardInterrupt
+    if errors:
+        raise errors[0]
+    return folder
+
+
+def _work(shared: _Shared) -> list[BaseException]:
+    """Let the workers empty the queue of cells; what ended one early is returned."""
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            with _Worker(shared, number) as worker:
+                worker.run()
+        except Interrupted:
+            pass
+        except BaseException as error:
+            errors.append(error)
+            # What the user has to mend would meet the other cells too.
+            shared.interrupted.set()
+
+    workers = [
+        threading.Thread(target=work, args=(number,), name=f"lab-{number}", daemon=True)
+        for number in range(min(shared.request.jobs, len(shared.request.plan.cells)))
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.2)
+    except KeyboardInterrupt:
+        shared.interrupted.set()
+        shared.progress.note("interrupted: restoring the routers (Ctrl-C again leaves them as they are)")
+        # A second interrupt leaves from here; the labs end with this process.
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.2)
+        raise
+    if errors:
+        shared.interrupted.clear()
+    return errors
+
+
+class _Worker:
+    """One lab, in which cells are run one after another."""
+
+    def __init__(self, shared: _Shared, number: int) -> None:
+        self._shared = shared
+        self._number = number
+        self._experiment: Experiment = shared.request.plan.experiment
+        self._exit = ExitStack()
+        self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
+        self._exit.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+
+    def __enter__(self) -> _Worker:
+        try:
+            self._start()
+        except BaseException:
+            self._exit.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def _start(self) -> None:
+        experiment, shared = self._experiment, self._shared
+        inventory = self._scratch / "inventory.json"
+        before = self._scratch / "before"
+        # Ansible and Genie take seconds to start, so they start while the lab is built.
+        session = AnsibleSession(inventory, before=before)
+        self._exit.callback(session.close)
+        session.start()
+        self._collector = Collector()
+        self._exit.callback(self._collector.close)
+        self._collector.start()
+        first = experiment.arm(shared.request.plan.cells[0].arm)
+        shared.progress(self._label, "lab up")
+        self._lab = Lab.up(
+            experiment.topology, name=f"{experiment.name[:24]}-{os.getpid()}-{self._number}",
+            tcp_profile=experiment.tcp_of(first),
+        )  # fmt: skip
+        self._exit.callback(self._lab.down)
+        with shared.lock:
+            shared.lab = shared.lab or self._lab.describe()
+        access = lab_access(self._lab)
+        write_inventory(inventory, access)
+        self._collector.use(access)
+        # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
+        login = {"user": "lab", "password": "unused", "enable": "unused"}
+        self._routers = Routers(
+            experiment.topology, session, before, lambda router: startup_config(experiment.topology, router, login)
+        )
+        self._exit.callback(self._restore)
+
+    @property
+    def _label(self) -> str:
+        return "lab" if self._shared.request.jobs == 1 else f"lab {self._number + 1}"
+
+    def run(self) -> None:
+        """Run cells until none is left."""
+        while True:
+            try:
+                arm, repetition = self._shared.cells.get_nowait()
+            except queue.Empty:
+                return
+            if self._shared.interrupted.is_set():
+                raise Interrupted
+            self._run_cell(arm, repetition)
+
+    def _run_cell(self, arm_name: str, repetition: int) -> None:
+        shared, experiment = self._shared, self._experiment
+        arm = experiment.arm(arm_name)
+        cell = shared.folder.cell(arm_name, repetition)
+        run = CellRun(
+            self._lab, experiment, arm, cell,
+            observe=self._collector.observe, tell=shared.progress, interrupted=shared.interrupted,
+        )  # fmt: skip
+        try:
+            texts = configuration_text(shared.request.file, experiment, arm)
+            with shared.lock:
+                for device, text in texts.items():
+                    shared.configurations[f"{arm_name}/{device}"] = provenance.digest(text.encode())
+            with run.step("configure the routers"):
+                outcome = self._routers.configure(cell, texts, VERIFY_COMMANDS)
+            for router, text in texts.items():
+                answers = outcome.answers(router)
+                if not answers:
+                    continue
+                config = self._routers.compiled(router, text, source=f"{router}.ios")
+                for difference in differences(config, self._collector.parse(VERIFY_COMMANDS[0], answers)):
+                    raise QoslabError(f"{router} took the configuration and shows something else: {difference}")
+            run.measure()
+        finally:
+            # Also of a cell that broke off: what there is stays readable.
+            record = run.record()
+            with suppress(QoslabError):
+                cell.write_record(record)
+        with shared.lock:
+            shared.done.append(
+                CellSummary(arm=arm_name, repetition=repetition, valid=record.valid, reasons=record.reasons)
+            )
+        shared.progress.cell_done(run.name)
+        for reason in record.reasons:
+            shared.progress.note(f"{run.name} is invalid: {reason}")
+
+    def _restore(self) -> None:
+        if self._lab.alive():
+            self._shared.progress(self._label, "restore the routers")
+            self._routers.restore(self._scratch / "restore")
+
+
+VERIFY_COMMANDS = ("show policy-map interface",)
+"""What `verify` reads of an IOS router beside its configuration."""
+
+
+def lab_access(lab: Lab) -> dict[str, Access]:
+    """How the routers of a virtual lab are reached."""
+    access: dict[str, Access] = {}
+    for name, node in lab.nodes.items():
+        if node.node.platform == "ios":
+            login = lab.ssh(name)
+            access[name] = IosAccess(
+                host=login.host, port=login.port, user=login.user, password=login.password, enable=login.enable
+            )
+        elif node.node.platform == "linux":
+            from qoslab.lab.lab import qos_router
+
+            access[name] = LinuxAccess(socket=str(lab.runtime(name) / "control.sock"), program=str(qos_router()))
+    return access
+
+
+class _Background:
+    """A function that runs beside the rest."""
+
+    def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
+        self._found: dict[str, Any] = {}
+        self._thread = threading.Thread(target=lambda: self._found.update(call()), daemon=True)
+        self._thread.start()
+
+    def result(self) -> dict[str, Any]:
+        """What the function returned."""
+        self._thread.join()
+        return self._found
+
+
+def _facts() -> dict[str, Any]:
+    root = Path(qoslab.__file__).resolve().parents[2]
+    return {
+        "versions": provenance.package_versions() | provenance.tool_versions(),
+        "commit": provenance.commit(root),
+        "machine": provenance.machine(),
+    }
+
+
+def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Manifest:
+    lab = dict(shared.lab)
+    sysctls = lab.pop("sysctls", {})
+    offloads = lab.pop("offloads_on", {})
+    order = {(cell.arm, cell.repetition): number for number, cell in enumerate(shared.request.plan.cells)}
+    return Manifest(
+        experiment=_as_run(shared.request.plan),
+        published=shared.request.published,
+        overrides=shared.request.overrides,
+        started=started,
+        ended=datetime.now(UTC),
+        versions=facts.get("versions", {}),
+        commit=facts.get("commit"),
+        machine=facts.get("machine", {}) | {"lab": lab},
+        sysctls={node: {key: str(value) for key, value in values.items()} for node, values in sysctls.items()},
+        offloads={interface: dict.fromkeys(features, True) for interface, features in offloads.items()},
+        seeds={"experiment": shared.request.plan.experiment.seed},
+        configurations=dict(sorted(shared.configurations.items())),
+        cells=tuple(sorted(shared.done, key=lambda cell: order[cell.arm, cell.repetition])),
+    )
+
+
+def _as_run(plan: Plan) -> Experiment:
+    """The experiment with only the arms that were chosen, and the expectations that they can meet."""
+    chosen = {cell.arm for cell in plan.cells}
+    experiment = plan.experiment
+    compare = experiment.compare
+    if compare is not None:
+        kept = tuple(each for each in compare.expectations if set(each.arms) <= chosen)
+        compare = compare.model_copy(update={"expectations": kept})
+    arms = tuple(arm for arm in experiment.arms if arm.name in chosen)
+    return experiment.model_copy(update={"arms": arms, "compare": compare})
+
+
+def chosen_figures(published: Sequence[PublishedFigure], plan: Plan) -> tuple[PublishedFigure, ...]:
+    """The published figures of the arms that are run."""
+    chosen = {cell.arm for cell in plan.cells}
+    return tuple(figure for figure in published if set(figure.arm.split("/")) <= chosen)
