@@ -301,6 +301,16 @@ impl<P> Engine<P> {
         into.append(&mut self.outputs.0);
     }
 
+    /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`, and settles nothing
+    /// that waits to go out. So a caller that is late can bring those frames through the router's own IP stack and give them to
+    /// [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
+    pub fn poll_inside(&mut self, now: Time, into: &mut Vec<Output<P>>) {
+        for port in &mut self.ports {
+            port.ingress.advance(now, &mut self.access_lists, &mut self.outputs);
+        }
+        into.append(&mut self.outputs.0);
+    }
+
     fn advance(&mut self, now: Time) {
         for port in &mut self.ports {
             port.ingress.advance(now, &mut self.access_lists, &mut self.outputs);
