@@ -80,6 +80,7 @@ class VirtualRouter:
         self._boot_device = self._device
         self._booted = self.now()
         self._reloaded = False
+        self._wired: frozenset[str] = frozenset()
         self._in_force: dict[str, Any] | None = None
         self._editing = asyncio.Lock()
         self._cleared: dict[str, datetime] = {}
@@ -95,6 +96,7 @@ class VirtualRouter:
     async def start(self) -> list[str]:
         """Boot from the startup configuration; return the lines that were refused, each with its reason."""
         await self._stack.open()
+        self._wired = frozenset(await self._stack.ports())
         refused = await self._boot()
         self._sampler = asyncio.create_task(self._sample_for_ever())
         return refused
@@ -149,6 +151,10 @@ class VirtualRouter:
 
     async def _put_in_force(self, device: Device) -> None:
         config = self._compiler(device)
+        # The data plane goes by the node's name; the hostname may change.
+        config["router"] = self.name
+        # The data plane has ports only where a cable is plugged in.
+        config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in self._wired}
         previous = self._in_force
         if config != previous:
             await self._control.configure(config)
