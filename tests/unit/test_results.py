@@ -218,9 +218,17 @@ def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
 
 def test_health_says_why_figures_do_not_hold() -> None:
     assert Health.model_validate(HEALTH).reasons("R1") == ()
-    bad = Health.model_validate(HEALTH | {"lost_input": 3, "late_over_budget": 2})
+    lateness = {"max": 9_000_000, "p50": 1, "p99": 2, "p999": 6_000_000, "count": 10}
+    bad = Health.model_validate(HEALTH | {"lost_input": 3, "late_over_budget": 2, "lateness_ns": lateness})
     assert len(bad.reasons("R1")) == 2
+    assert bad.warnings("R1") == ()
     assert all("R1" in reason for reason in bad.reasons("R1"))
+
+
+def test_a_single_late_packet_is_a_warning() -> None:
+    once = Health.model_validate(HEALTH | {"late_over_budget": 1})
+    assert once.reasons("R1") == ()
+    assert once.warnings("R1") == ("R1: 1 packets of 10 left more than 5 ms late (at most 0.9 ms)",)
 
 
 class TestTables:
