@@ -281,7 +281,7 @@ class AnsibleSession:
         `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` the one with
         `NAME.restore.ios`; `commands` are show commands whose answers verify brings along; Ansible's output goes to
         `keep`/INTENT/. Raises `RouterError` when a router refused, differs or was not reached: later intents were
-        carried out nonetheless on other routers. On an interrupt Ansible is stopped before the interrupt goes on.
+        carried out nonetheless on the other routers. On an interrupt Ansible is stopped before the interrupt goes on.
         """
         began = time.monotonic()
         outcome = Outcome(tuple(intents), (), tuple(commands))

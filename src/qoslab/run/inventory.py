@@ -9,9 +9,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
+
+if TYPE_CHECKING:
+    from qoslab.lab import Lab
 
 LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
@@ -51,6 +54,20 @@ class LinuxAccess:
 
 
 Access = IosAccess | LinuxAccess
+
+
+def lab_routers(lab: Lab) -> dict[str, Access]:
+    """The routers of a virtual lab that is up."""
+    from qoslab.lab.lab import qos_router
+
+    routers: dict[str, Access] = {}
+    for name, node in lab.nodes.items():
+        if node.node.platform == "ios":
+            ssh = lab.ssh(name)
+            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable)
+        elif node.node.platform == "linux":
+            routers[name] = LinuxAccess(str(lab.runtime(name) / "control.sock"), str(qos_router()))
+    return routers
 
 
 def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:

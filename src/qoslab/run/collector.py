@@ -1,0 +1,165 @@
+"""Takes show commands of routers with Unicon and has Genie parse them.
+
+Both take seconds to import, so they live in a process of their own, which is started early and imports while a lab
+comes up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.run.inventory import Access, IosAccess
+from qoslab.run.testbed import testbed
+
+REPLY_S = 120.0
+"""Longer than two logins and two commands on a router that answers at all."""
+END_S = 3.0
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An answer of a router."""
+
+    raw: str
+    """Lines end in `\\n`; without echo and prompt."""
+    parsed: dict[str, Any] | None
+    reason: str = ""
+    """Why nothing is parsed."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What a run folder keeps beside the raw text."""
+        return {"unparsed": self.reason} if self.parsed is None else self.parsed
+
+
+class Collector:
+    """A context manager; the process starts with the object and ends with the block.
+
+    All methods may be called from any thread, and block until the answer is there.
+    """
+
+    def __init__(self) -> None:
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        # a session of its own: Ctrl-C is for the run, which may want to observe once more
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "qoslab.run.collector_process"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, start_new_session=True,
+        )  # fmt: skip
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[dict[str, Any]]] = {}
+        self._last = 0
+        self._reader = threading.Thread(target=self._read, name="collector", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def connect(self, routers: Mapping[str, Access], *, known_hosts: Path | None = None, wait: bool = True) -> None:
+        """Log in to the IOS routers, side by side. `DeviceError` where one cannot be reached or refuses the login.
+
+        Without `wait` it returns at once, and a failure comes with the first command.
+        """
+        ios = {name: access for name, access in routers.items() if isinstance(access, IosAccess)}
+        if not ios:
+            return
+        devices = testbed("run", ios, known_hosts=known_hosts)["devices"]
+        futures = {name: self._send("connect", device=name, connection=device) for name, device in devices.items()}
+        if wait:
+            for name, future in futures.items():
+                self._reply(future, name)
+
+    def observe(self, device: str, command: str) -> Observed:
+        """The router's answer to a show command now, and what it says. `DeviceError` where it does not answer."""
+        reply = self._reply(self._send("observe", device=device, command=command), device)
+        return Observed(reply["raw"], reply["parsed"], reply["reason"])
+
+    def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
+        """What `text` says, the answer to `command`."""
+        reply = self._reply(self._send("parse", os=os_name, command=command, text=text), "")
+        return Observed(text, reply["parsed"], reply["reason"])
+
+    def close(self) -> None:
+        """End the process; it hangs up."""
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        self._said.close()
+
+    def _send(self, op: str, **keys: Any) -> Future[dict[str, Any]]:
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            self._last += 1
+            self._pending[self._last] = future
+            assert self._process.stdin is not None
+            try:
+                self._process.stdin.write(json.dumps({"id": self._last, "op": op, **keys}) + "\n")
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                # the reader tells why
+                if not self._reader.is_alive():
+                    self._pending.pop(self._last, None)
+                    future.set_exception(self._ended())
+        return future
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            reply = json.loads(line)
+            with self._lock:
+                future = self._pending.pop(reply["id"], None)
+            if future is not None:
+                future.set_result(reply)
+        self._process.wait()
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        for future in pending.values():
+            future.set_exception(self._ended())
+
+    def _ended(self) -> MachineError:
+        self._said.seek(0)
+        said = self._said.read().strip().splitlines()
+        return MachineError(
+            f"the process that observes routers ended with status {self._process.poll()}"
+            + (f": {said[-1]}" if said else "")
+        )
+
+    def _reply(self, future: Future[dict[str, Any]], device: str) -> dict[str, Any]:
+        try:
+            reply = future.result(REPLY_S)
+        except FutureTimeoutError as error:
+            raise DeviceError(f"{device} did not answer within {REPLY_S:.0f} s") from error
+        if reply["ok"]:
+            return reply
+        failure = reply["error"]
+        text = failure["message"]
+        match failure["kind"]:
+            case "login":
+                raise DeviceError(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
+            case "unreachable":
+                raise DeviceError(f"{device} cannot be reached: {text}", hint="Check its address and port.")
+            case _:
+                raise MachineError(f"observing {device} failed: {text}")

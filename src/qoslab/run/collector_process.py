@@ -1,0 +1,210 @@
+"""The process behind `qoslab.run.collector`: connects with Unicon, parses with Genie.
+
+Requests and replies are JSON objects, one a line, on standard input and output. Each request has an `id`, which its
+reply repeats; replies come in the order in which they are ready. It ends when its input does.
+
+    {"id": 1, "op": "connect", "device": "R1", "connection": {…}}      -> {"id": 1, "ok": true}
+    {"id": 2, "op": "observe", "device": "R1", "command": "…"}         -> {…, "raw": "…", "parsed": {…}, "reason": ""}
+    {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
+
+`connection` is a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where
+`kind` is `login`, `unreachable` or `internal`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
+
+from qoslab.genie.parse import parse, register
+
+CONNECT_S = 20
+"""Until a router has answered a login."""
+COMMAND_S = 60
+"""Until a router has printed all of an answer."""
+
+REFUSED = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
+_LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
+_SPAWN = re.compile(r" to device spawn:.*")
+"""Unicon adds the command that it started."""
+
+
+class ConnectError(Exception):
+    """A router cannot be talked to; `kind` as in the protocol."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Session:
+    """One router's command line. Its methods may be called from any thread; one command runs at a time."""
+
+    def __init__(self, name: str, device: Mapping[str, Any]) -> None:
+        self._name = name
+        self._device = device
+        self._lock = threading.Lock()
+        self._connection: Any = None
+
+    @property
+    def os(self) -> str:
+        """The router's operating system, as pyATS calls it."""
+        return str(self._device["os"])
+
+    def connect(self) -> None:
+        """Log in. Nothing is configured by it."""
+        with self._lock:
+            self._login()
+
+    def execute(self, command: str) -> str:
+        """What the router answers, with `\\n` as line end; logs in again where the router has hung up."""
+        with self._lock:
+            if self._connection is None:
+                self._login()
+            try:
+                return self._ask(command)
+            except Exception:
+                self._hang_up()
+                self._login()
+                return self._ask(command)
+
+    def close(self) -> None:
+        """Hang up."""
+        with self._lock:
+            self._hang_up()
+
+    def _ask(self, command: str) -> str:
+        text = self._connection.execute(command, timeout=COMMAND_S, error_pattern=[])
+        return str(text).replace("\r", "").strip("\n") + "\n"
+
+    def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.disconnect()
+            except Exception:
+                # whatever it says, the line is gone
+                logging.getLogger(__name__).info("%s: could not hang up", self._name, exc_info=True)
+
+    def _login(self) -> None:
+        from unicon import Connection
+
+        cli = self._device["connections"]["cli"]
+        login = self._device["credentials"].get("default", {})
+        # ssh asks once: a second try with the same password can only lock the user out
+        command = ["ssh", "-p", str(cli.get("port", 22)), "-o", "NumberOfPasswordPrompts=1"]
+        command += ["-o", f"ConnectTimeout={CONNECT_S}", *shlex.split(cli.get("ssh_options", ""))]
+        if "username" in login:
+            command += ["-l", str(login["username"])]
+        command.append(str(cli["ip"]))
+        connection = Connection(
+            hostname=self._name,
+            start=[shlex.join(command)],
+            os=self._device["os"],
+            credentials=dict(self._device["credentials"]),
+            connection_timeout=CONNECT_S,
+            log_stdout=False,
+            logfile=os.devnull,
+            settings=dict(cli.get("settings", {})),
+            **cli.get("arguments", {}),
+        )
+        try:
+            connection.connect()
+        except Exception as error:
+            text = _SPAWN.sub("", _said(error))
+            kind = "login" if _LOGIN_TROUBLE.search(text) else "unreachable"
+            raise ConnectError(kind, text) from error
+        self._connection = connection
+
+
+def _said(error: BaseException | None) -> str:
+    """The messages of an exception and of what led to it, the innermost last, each once."""
+    texts: list[str] = []
+    while error is not None:
+        text = " ".join(str(error).split())
+        if text and not any(text in other for other in texts):
+            texts.append(text)
+        error = error.__cause__ or error.__context__
+    return ": ".join(texts)
+
+
+class Server:
+    """Answers requests; connections and commands of different routers run side by side."""
+
+    def __init__(self, replies: TextIO) -> None:
+        self._replies = replies
+        self._write = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._workers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="observe")
+
+    def serve(self, requests: TextIO) -> None:
+        """Until the requests end."""
+        for line in requests:
+            request = json.loads(line)
+            if request["op"] == "connect":
+                # made here, so that a command that follows at once finds it
+                self._sessions[request["device"]] = Session(request["device"], request["connection"])
+            self._workers.submit(self._answer, request)
+        for session in self._sessions.values():
+            session.close()
+        self._workers.shutdown()
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        reply: dict[str, Any] = {"id": request["id"], "ok": True}
+        try:
+            reply |= self._do(request)
+        except ConnectError as error:
+            reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error)}}
+        except Exception as error:
+            reply |= {"ok": False, "error": {"kind": "internal", "message": f"{type(error).__name__}: {_said(error)}"}}
+        with self._write:
+            self._replies.write(json.dumps(reply) + "\n")
+            self._replies.flush()
+
+    def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        match request["op"]:
+            case "connect":
+                self._sessions[request["device"]].connect()
+                return {}
+            case "observe":
+                session = self._sessions[request["device"]]
+                command = request["command"]
+                raw = session.execute(command)
+                if refused := REFUSED.search(raw):
+                    return {"raw": raw, "parsed": None, "reason": f"the router refused the command: {refused[0]}"}
+                found = parse(session.os, command, raw)
+                return {"raw": raw, "parsed": found.parsed, "reason": found.reason}
+            case "parse":
+                found = parse(request["os"], request["command"], request["text"])
+                return {"parsed": found.parsed, "reason": found.reason}
+            case other:
+                raise ValueError(f"unknown op {other!r}")
+
+
+def main() -> None:
+    """Serve standard input; whatever libraries print goes to standard error."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    register()
+    warm = threading.Thread(target=_warm_up, daemon=True)
+    warm.start()
+    Server(replies).serve(sys.stdin)
+
+
+def _warm_up() -> None:
+    """Import what takes seconds before it is needed, and have Genie read its list of parsers."""
+    import unicon  # noqa: F401
+
+    parse("ios", "show clock", "*10:00:00.000 UTC Mon Jan 6 2025")
+
+
+if __name__ == "__main__":
+    main()
