@@ -1,0 +1,328 @@
+"""What the report shows of each arm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+from qoslab.analysis import figures, series
+from qoslab.analysis.metrics import jain, last_of_class
+from qoslab.analysis.packets import ALL
+from qoslab.model.experiment import Arm, Experiment
+from qoslab.report import text
+from qoslab.results import Cell, CellRecord, RunFolder
+
+_CLASS = ["device", "interface", "direction", "policy", "class"]
+_LONG_S = 20
+"""From this traffic time on graphs start with bins of half a second, which show a trend better than 0.1 s."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A Plotly figure and the words beside it."""
+
+    id: str
+    title: str
+    summary: str
+    unit: str
+    json: str
+    """Safe inside a script element."""
+    binned: int | None = None
+    """Bins of 0.1 s joined at first; None where the graph has no bins."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A row of the stream table."""
+
+    name: str
+    port: int
+    goodput: str
+    share: float
+    """Percent of the fastest."""
+    colour: str
+    received: str
+    time: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class Total:
+    """The stream table's last row."""
+
+    label: str
+    goodput: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A text that can be unfolded."""
+
+    title: str
+    text: str
+    open: bool
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A show command at its moments."""
+
+    device: str
+    command: str
+    moments: list[Part]
+
+
+@dataclass(frozen=True)
+class Drops:
+    """Packets of a class: offered, sent, dropped by reason, queued."""
+
+    name: str
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class ArmPage:
+    """One arm's section (one section for each repetition)."""
+
+    anchor: str
+    title: str
+    subtitle: str
+    settings: str
+    problems: list[str]
+    warnings: list[str]
+    io_graphs: list[Graph] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    total: Total | None = None
+    loss_title: str = "Retransmitted"
+    class_graphs: list[Graph] = field(default_factory=list)
+    drops: list[Drops] = field(default_factory=list)
+    observations: list[Observed] = field(default_factory=list)
+    configurations: list[Part] = field(default_factory=list)
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """All graphs."""
+        return [*self.io_graphs, *self.class_graphs]
+
+
+def arm_page(
+    folder: RunFolder, experiment: Experiment, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str]
+) -> ArmPage:
+    """The section of a cell from the run's tables (`found`) and its raw files."""
+    arm = experiment.arm(cell.arm)
+    record = cell.record()
+    anchor = cell.arm if cell.repetition == 1 else f"{cell.arm}-{cell.repetition}"
+    own = {
+        name: table[(table["arm"] == cell.arm) & (table["repetition"] == cell.repetition)]
+        for name, table in found.items()
+    }
+    streams, total = _streams(own["flows"])
+    udp = bool((own["flows"]["protocol"] == "udp").any())
+    return ArmPage(
+        anchor=anchor,
+        title=arm.title or arm.name,
+        subtitle=f"repetition {cell.repetition}" if experiment.repetitions > 1 else "",
+        settings=_settings(experiment, arm),
+        problems=problems,
+        warnings=list(record.warnings),
+        io_graphs=_io_graphs(experiment, own, record, anchor),
+        streams=streams,
+        total=total,
+        loss_title="Lost" if udp else "Retransmitted",
+        class_graphs=_class_graphs(own["classes"], anchor),
+        drops=_drops(own["classes"]),
+        observations=_observations(cell, record),
+        configurations=_configurations(cell),
+    )
+
+
+def _settings(experiment: Experiment, arm: Arm) -> str:
+    profile = experiment.tcp_of(arm)
+    words = []
+    for flow in experiment.flows_of(arm):
+        parts = [f"{flow.streams} {'stream' if flow.streams == 1 else 'streams'} of {flow.protocol.upper()}"]
+        if flow.rate is not None:
+            parts.append(f"at {flow.rate} each" if flow.streams > 1 else f"at {flow.rate}")
+        if flow.size is not None:
+            parts.append(f"of {flow.size}")
+        if flow.window is not None:
+            parts.append(f"with socket buffers of {flow.window}")
+        if flow.dscp is not None:
+            parts.append(f"with DSCP {flow.dscp}")
+        duration = flow.duration or experiment.duration
+        words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {flow.tool}")
+    tcp = (
+        f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
+        f"timestamps {'on' if profile.timestamps else 'off'}, RACK {'on' if profile.recovery & 1 else 'off'}, "
+        f"initial window {profile.initcwnd} segments, least RTO {profile.rto_min}"
+    )
+    return ". ".join([*words, tcp]) + "."
+
+
+def _graph(identity: str, title: str, summary: str, unit: str, figure: go.Figure, binned: int | None = None) -> Graph:
+    content: dict[str, Any] = {"data": figure.to_plotly_json()["data"], "layout": figure.layout.to_plotly_json()}
+    content["layout"].pop("template", None)
+    # "<" would end the script element inside "</script>".
+    return Graph(identity, title, summary, unit, json.dumps(content).replace("<", "\\u003c"), binned)
+
+
+def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: CellRecord, anchor: str) -> list[Graph]:
+    graphs = []
+    for point in experiment.captures:
+        packets = own["packets_io"][own["packets_io"]["capture"] == point.name]
+        table = series.flow_throughput(packets, own["flows"], record.flows)
+        if table.empty:
+            continue
+        busy = table[(table.index >= 0) & (table.index < experiment.duration.seconds)]
+        mean = float(busy[ALL].mean()) if len(busy) else 0.0
+        flows = [f"{name} {text.rate(float(busy[name].mean()))}" for name in busy.columns if name != ALL]
+        if len(flows) > 8:
+            flows = [f"{len(flows)} flows"]
+        _, unit = figures.unit_of(float(table[ALL].max()))
+        graphs.append(
+            _graph(
+                f"io-{anchor}-{point.name}",
+                f"Throughput at {point.node} {point.interface}, flow by flow",
+                f"Mean while traffic ran: all flows {text.rate(mean)}"
+                + (f"; {', '.join(flows)}" if flows else "")
+                + ". Bits of whole Ethernet frames without FCS, headers and retransmissions included.",
+                unit,
+                figures.io_graph(table),
+                binned=5 if experiment.duration.seconds >= _LONG_S else 1,
+            )
+        )
+    return graphs
+
+
+def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
+    if flows.empty:
+        return [], None
+    labels = series.stream_labels(flows)
+    fastest = float(flows["goodput_bps"].max())
+    rows = []
+    for number, row in enumerate(flows.to_dict("records")):
+        loss = NONE_LOSS
+        if row["protocol"] == "udp":
+            if not pd.isna(row["lost"]) and row["datagrams"]:
+                loss = f"{text.count(int(row['lost']))} of {text.count(int(row['datagrams']))}"
+        elif not pd.isna(row["retransmits"]):
+            loss = text.count(int(row["retransmits"]))
+        rows.append(
+            Stream(
+                name=labels[str(row["traffic"]), int(row["local_port"])],
+                port=int(row["local_port"]),
+                goodput=text.rate(row["goodput_bps"]),
+                share=round(100 * row["goodput_bps"] / fastest, 1) if fastest else 0,
+                colour=figures.COLOURS[number % len(figures.COLOURS)],
+                received=text.size(row["bytes"]),
+                time=f"{row['seconds']:.2f} s",
+                loss=loss,
+            )
+        )
+    by_traffic = flows.groupby("traffic")
+    total = float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
+    index = jain(flows["goodput_bps"])
+    remark = f"Jain's fairness index {index:.3f}" if len(flows) > 1 and index == index else ""
+    return rows, Total("Sum", text.rate(total), remark)
+
+
+NONE_LOSS = text.NONE
+
+
+def _class_name(row: dict[Any, Any], several: bool) -> str:
+    where = f"{row['device']} {row['interface']} {row['direction']}"
+    return f"{where}, policy {row['policy']}, class {row['class']}" if several else f"{where}, class {row['class']}"
+
+
+def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
+    graphs = []
+    for number, (_, table) in enumerate(classes.groupby(_CLASS, sort=False)):
+        rates = series.class_rates(table)
+        if rates.empty:
+            continue
+        offered, sent, dropped = (float(rates[f"{name}_bps"].max()) for name in ("offered", "sent", "dropped"))
+        if offered == 0:
+            continue
+        summary = f"Highest between two readings: offered {text.rate(offered)}, sent {text.rate(sent)}"
+        summary += f", dropped {text.rate(dropped)}" if dropped else ", nothing dropped"
+        if rates["queue_packets"].notna().any():
+            summary += f"; queue at most {int(rates['queue_packets'].max())} packets"
+        name = _class_name(table.iloc[0].to_dict(), True)
+        graphs.append(
+            _graph(
+                f"class-{anchor}-{number}",
+                f"The router's own counters: {name}",
+                summary + ". Bits as the router counts them: IP and its layer-2 header.",
+                figures.unit_of(offered)[1],
+                figures.class_graph(rates),
+            )
+        )
+    return graphs
+
+
+def _drops(classes: pd.DataFrame) -> list[Drops]:
+    rows = []
+    for row in last_of_class(classes).to_dict("records"):
+        reasons = [0 if pd.isna(row[f"drops_{why}_packets"]) else int(row[f"drops_{why}_packets"]) for why in REASONS]
+        queued = row["queue_depth_packets"]
+        waiting = 0 if pd.isna(queued) else int(queued)
+        sent = int(row["packets"]) - sum(reasons) - waiting
+        rows.append(
+            Drops(
+                _class_name(row, False),
+                [
+                    text.count(int(row["packets"])),
+                    text.count(sent),
+                    *map(text.count, reasons),
+                    text.NONE if pd.isna(queued) else text.count(waiting),
+                ],
+            )
+        )
+    return rows
+
+
+REASONS = ("police", "tail", "flow")
+
+
+def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
+    titles = {"before": "Before the traffic", "during": "During the traffic", "after": "After the traffic"}
+    order = list(titles)
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for entry in sorted(record.observed, key=lambda entry: order.index(entry.moment)):
+        file = cell.path / f"{entry.file}.txt"
+        if not file.exists():
+            continue
+        part = Part(titles[entry.moment], cell.text(file).strip("\n"), entry.moment == "during")
+        groups.setdefault((entry.device, entry.command), []).append(part)
+    found = []
+    for (device, command), moments in groups.items():
+        if not any(part.open for part in moments):
+            moments[-1] = Part(moments[-1].title, moments[-1].text, len(moments[-1].text.splitlines()) < 40)
+        found.append(Observed(device, command, moments))
+    return found
+
+
+def _configurations(cell: Cell) -> list[Part]:
+    names = {
+        ".ios": "{}: what was pushed",
+        ".engine.json": "{}: what the data plane had in force",
+        ".before.ios": "{}: running configuration before",
+        ".after.ios": "{}: running configuration after it was restored",
+    }
+    parts = []
+    folder = cell.path / "config"
+    devices = sorted({file.name.split(".")[0] for file in folder.glob("*")}) if folder.exists() else []
+    for device in devices:
+        for suffix, title in names.items():
+            file = folder / (device + suffix)
+            if file.exists():
+                content = cell.text(file)
+                if suffix.endswith("json"):
+                    content = json.dumps(json.loads(content), indent=1)
+                parts.append(Part(title.format(device), content.strip("\n"), suffix == ".ios"))
+    return parts

@@ -1,0 +1,48 @@
+"""Run folder → `report.html`: one file that needs no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+from qoslab.analysis import Outcome, analyse
+from qoslab.report.page import Page, build_page
+from qoslab.results import RunFolder
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "reports"
+"""Template, style and script."""
+
+
+def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
+    """Write the report of a run and return its path. The run is analysed first, unless its outcome is given.
+
+    `UserError` where the folder is no finished run or cannot be written.
+    """
+    outcome = outcome if outcome is not None else analyse(folder)
+    return folder.replace(folder.report.name, to_html(build_page(folder, outcome)))
+
+
+def to_html(page: Page) -> str:
+    """Lay the report out."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        style=_asset("report.css"),
+        script=_asset("report.js"),
+        plotly=Markup(get_plotlyjs()) if page.graphs else "",
+        graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
+    )
+
+
+def _asset(name: str) -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))

@@ -1,0 +1,275 @@
+"""What the report says, before it is laid out by `reports/report.html.j2`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from qoslab import __version__
+from qoslab.analysis.compare import INFORMATIVE, OUTSIDE
+from qoslab.analysis.run import Outcome
+from qoslab.model.experiment import Experiment
+from qoslab.model.metrics import METRICS
+from qoslab.report import text
+from qoslab.report.arms import ArmPage, Graph, arm_page
+from qoslab.results import Manifest, RunFolder, tables
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first thing that a reader sees."""
+
+    kind: str
+    """`within`, `outside`, `invalid`, `informative`: how it is coloured."""
+    sign: str
+    word: str
+    sentence: str
+    details: list[str]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A row of the table of figures."""
+
+    description: str
+    metric: str
+    reason: str
+    published: str
+    source: str
+    measured: str
+    difference: str
+    tolerance: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """The rows of an arm."""
+
+    title: str
+    rows: list[Figure]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What speaks for and against the figures."""
+
+    sentence: str
+    routers: list[dict[str, Any]]
+    captures: list[dict[str, str]]
+    steps: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report."""
+
+    version: str
+    title: str
+    description: str
+    when: str
+    article: str
+    repetitions: int
+    verdict: Verdict
+    figures: list[FigureGroup]
+    arms: list[ArmPage]
+    trust: Trust
+    provenance: list[dict[str, str]]
+    provenance_tables: list[dict[str, Any]]
+    experiment_file: str
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """All graphs of all arms."""
+        return [graph for arm in self.arms for graph in arm.graphs]
+
+
+def build_page(folder: RunFolder, outcome: Outcome) -> Page:
+    """The report of a run that has been analysed."""
+    manifest = folder.manifest()
+    experiment = manifest.experiment
+    found = {name: tables.read_table(folder, name) for name in ("flows", "classes", "packets_io")}
+    arms = []
+    for cell in folder.cells():
+        name = f"{cell.arm}/{cell.repetition}: "
+        problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
+        arms.append(arm_page(folder, experiment, cell, found, problems))
+    given = folder.path / "experiment.yml"
+    return Page(
+        version=__version__,
+        title=experiment.title,
+        description=experiment.description.strip(),
+        when=_when(manifest),
+        article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
+        repetitions=experiment.repetitions,
+        verdict=verdict(outcome, experiment),
+        figures=figure_groups(outcome.comparison, manifest),
+        arms=arms,
+        trust=_trust(folder, outcome),
+        provenance=_provenance(folder, manifest),
+        provenance_tables=_provenance_tables(manifest),
+        experiment_file=given.read_text(encoding="utf-8") if given.exists() else "",
+    )
+
+
+def _when(manifest: Manifest) -> str:
+    lab = "the virtual lab" if manifest.lab == "virtual" else f"lab {manifest.lab}"
+    length = manifest.experiment.duration
+    return f"Run on {text.moment(manifest.started)} in {lab}; {length} of traffic in each arm."
+
+
+def _arm_title(experiment: Experiment, arm: str) -> str:
+    """An arm's title; of `A/B` both."""
+    titles = {each.name: each.title or each.name for each in experiment.arms}
+    return " over ".join(titles.get(name, name) for name in arm.split("/"))
+
+
+def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
+    """One sentence, and which figures or reasons are behind it."""
+    counted = outcome.comparison[outcome.comparison["verdict"] != INFORMATIVE]
+    total = len(counted)
+    if not outcome.valid:
+        return Verdict(
+            "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", list(outcome.reasons)
+        )
+    if total == 0:
+        return Verdict("informative", "–", "Informative", "This run was expected to meet no figures.", [])
+    if outcome.outside == 0:
+        sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
+        return Verdict("within", "✓", "Within", sentence, [])
+    details = [
+        f"{_arm_title(experiment, row['arm'])}: {METRICS[row['metric']].description} is "
+        f"{_was(row)}, expected {row['tolerance']}"
+        for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
+    ]
+    verb = "is" if outcome.outside == 1 else "are"
+    return Verdict("outside", "!", "Outside", f"{outcome.outside} of {total} expected figures {verb} not met.", details)
+
+
+def _was(row: dict[Any, Any]) -> str:
+    return "not measured" if math.isnan(row["measured"]) else text.figure(row["measured"], row["unit"])
+
+
+def figure_groups(comparison: pd.DataFrame, manifest: Manifest) -> list[FigureGroup]:
+    """The comparison by arm, in the experiment's order; ratios of arms last."""
+    experiment = manifest.experiment
+    sources = {(figure.arm, figure.metric): figure.source for figure in manifest.published}
+    expectations = experiment.compare.expectations if experiment.compare else ()
+    reasons = {(each.arm, each.metric, each.tolerance): each.reason for each in expectations}
+    names = [arm.name for arm in experiment.arms]
+    arms = sorted(
+        dict.fromkeys(comparison["arm"]), key=lambda arm: (arm not in names, names.index(arm) if arm in names else 0)
+    )
+    groups = []
+    for arm in arms:
+        rows = []
+        for row in comparison[comparison["arm"] == arm].to_dict("records"):
+            key = (row["arm"], row["metric"])
+            rows.append(
+                Figure(
+                    description=METRICS[row["metric"]].description,
+                    metric=row["metric"],
+                    reason=reasons.get((*key, row["tolerance"]), ""),
+                    published=text.figure(row["published"], row["unit"]),
+                    source=sources.get(key, ""),
+                    measured=text.figure(row["measured"], row["unit"]),
+                    difference=text.difference(row["measured"], row["published"], row["unit"]),
+                    tolerance=row["tolerance"],
+                    verdict=row["verdict"],
+                )
+            )
+        groups.append(FigureGroup(_arm_title(experiment, arm), rows))
+    return groups
+
+
+def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
+    routers: list[dict[str, Any]] = []
+    captures: list[dict[str, str]] = []
+    steps: list[dict[str, str]] = []
+    for cell in folder.cells():
+        record = cell.record()
+        name = cell.arm if cell.repetition == 1 else f"{cell.arm}, repetition {cell.repetition}"
+        for device, health in record.health.items():
+            late = health.lateness_ns
+            cells = [
+                text.count(health.received),
+                text.count(health.lost_input),
+                *(text.lateness(value) for value in (late.p50, late.p99, late.p999, late.max)),
+                text.count(health.late_over_budget),
+                text.lateness(health.budget_ns),
+            ]
+            routers.append({"arm": name, "device": device, "cells": cells})
+        for point, capture in record.captures.items():
+            captures.append(
+                {
+                    "arm": name,
+                    "point": point,
+                    "received": text.count(capture.received),
+                    "dropped": text.count(capture.dropped),
+                    "file": cell.capture(point).relative_to(folder.path).as_posix(),
+                }
+            )
+        for step in record.steps:
+            took = f"{(step.ended - step.started).total_seconds():.2f} s" if step.ended else "broke off"
+            steps.append(
+                {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
+            )
+    if outcome.valid:
+        sentence = "Yes: every cell ran to its end, "
+        sentence += (
+            "no router lost a frame or left one over its budget." if routers else "and no tool reported a fault."
+        )
+    else:
+        sentence = "No: " + "; ".join(outcome.reasons) + "."
+    return Trust(sentence, routers, captures, steps)
+
+
+def _provenance(folder: RunFolder, manifest: Manifest) -> list[dict[str, str]]:
+    machine = manifest.machine
+    facts: list[tuple[str, object]] = [
+        ("Run", folder.path.name),
+        ("Experiment", manifest.experiment.name),
+        ("Started", text.moment(manifest.started)),
+        ("Ended", text.moment(manifest.ended)),
+        ("Changed on the command line", ", ".join(manifest.overrides) or "nothing"),
+        (
+            "qoslab",
+            manifest.versions.get("qoslab", __version__) + (f", commit {manifest.commit}" if manifest.commit else ""),
+        ),
+        ("Kernel", machine.get("kernel")),
+        ("Processor", _processor(machine)),
+        ("Seeds", ", ".join(f"{name} {seed}" for name, seed in manifest.seeds.items())),
+    ]
+    return [{"name": name, "value": str(value)} for name, value in facts if value]
+
+
+def _processor(machine: dict[str, Any]) -> str:
+    parts = [machine.get("cpu"), f"{machine['cpus']} cores" if machine.get("cpus") else None]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _provenance_tables(manifest: Manifest) -> list[dict[str, Any]]:
+    def table(title: str, rows: Iterable[tuple[str, object]]) -> dict[str, Any]:
+        return {"title": title, "rows": [(name, str(value)) for name, value in rows]}
+
+    found = [
+        table("Versions of packages and tools", manifest.versions.items()),
+        table("Machine", manifest.machine.items()),
+        table("SHA-256 of the rendered configurations", manifest.configurations.items()),
+        table(
+            "Kernel settings of the nodes",
+            ((f"{node} {name}", value) for node, each in manifest.sysctls.items() for name, value in each.items()),
+        ),
+        table(
+            "Offloads of the interfaces",
+            (
+                (port, ", ".join(f"{name} {'on' if on else 'off'}" for name, on in each.items()))
+                for port, each in manifest.offloads.items()
+            ),
+        ),
+    ]
+    return [each for each in found if each["rows"]]

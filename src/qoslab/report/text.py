@@ -1,0 +1,69 @@
+"""Figures and moments in words, the same all over the report."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from qoslab.model.metrics import Unit, format_value
+
+NONE = "–"
+"""What stands where there is no figure."""
+
+
+def figure(value: float, unit: Unit) -> str:
+    """A measured or published figure; `–` where there is none."""
+    if math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "∞"
+    return format_value(value, unit)
+
+
+def difference(measured: float, published: float, unit: Unit) -> str:
+    """Measured against published: in percentage points for shares, else in percent of the published figure."""
+    if not (math.isfinite(measured) and math.isfinite(published)) or unit == "flag":
+        return ""
+    if measured == published:
+        return "0"
+    if unit == "fraction":
+        return f"{(measured - published) * 100:+.1f} points"
+    if published == 0:
+        return ""
+    percent = (measured / published - 1) * 100
+    return f"{percent:+.1f} %" if abs(percent) >= 0.05 else "below 0.1 %"
+
+
+def rate(bps: float) -> str:
+    """Bits per second."""
+    return figure(float(bps), "b/s")
+
+
+def count(number: object) -> str:
+    """A whole number, thousands apart; `–` where there is none."""
+    return f"{int(number):,}".replace(",", " ") if isinstance(number, int | float) and number == number else NONE
+
+
+def size(octets: float) -> str:
+    """Bytes in powers of ten, four digits."""
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if octets >= factor:
+            return f"{octets / factor:.4g} {prefix}B"
+    return f"{octets:.0f} B"
+
+
+def lateness(nanoseconds: float) -> str:
+    """A short time."""
+    if nanoseconds >= 1e6:
+        return f"{nanoseconds / 1e6:.3g} ms"
+    return f"{nanoseconds / 1e3:.3g} µs" if nanoseconds >= 1e3 else f"{nanoseconds:.0f} ns"
+
+
+def moment(at: datetime | None) -> str:
+    """A date and time, UTC."""
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at is not None else NONE
+
+
+def listed(items: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
