@@ -57,6 +57,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             cleared=router.cleared(name),
             activity=activity[name],
             kbit="Kbit" if device.hardware.version.startswith("12.") else "Kbit/sec",
+            hqf=device.generation == "hqf",
         ).render()
         for name, interface in device.interfaces.items()
         if wanted in (None, name)

@@ -20,6 +20,7 @@ DEFAULT_LOAD_INTERVAL_S = 300
 FAIR_QUEUE_THRESHOLD = 64
 """The congestive discard threshold of weighted fair queueing, in packets."""
 FULL_LOAD = 255
+_STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
 
 
 def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
@@ -76,6 +77,8 @@ class InterfaceView:
     activity: Activity
     kbit: str
     """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
+    hqf: bool
+    """Whether it is of the later generation."""
 
     def render(self) -> str:
         """The print."""
@@ -145,15 +148,15 @@ class InterfaceView:
     def _queue(self) -> Iterator[str]:
         queue = self.counters["queue"]
         strategy = queue["strategy"]
-        yield f"  Queueing strategy: {strategy}"
+        yield f"  Queueing strategy: {_STRATEGIES[strategy]}"
         depth, limit, drops = queue["depth"], queue["limit"], queue["drops"]
         if strategy == "fifo":
             yield f"  Output queue: {depth}/{limit} (size/max)"
-            return
-        if queue["conversations"] is None:
+        elif strategy == "class_based" and self.hqf:
             yield f"  Output queue: {depth}/{limit}/{drops} (size/max total/drops)"
-            return
-        yield f"  Output queue: {depth}/{limit}/{FAIR_QUEUE_THRESHOLD}/{drops} (size/max total/threshold/drops) "
+        else:
+            # The lines about conversations that follow on a router want their highest number ever, which is not kept.
+            yield f"  Output queue: {depth}/{limit}/{FAIR_QUEUE_THRESHOLD}/{drops} (size/max total/threshold/drops) "
 
     def _totals(self) -> Iterator[str]:
         # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or
