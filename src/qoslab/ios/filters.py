@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 
 from qoslab.ios.grammar import (
@@ -86,7 +87,10 @@ def parse(line: str, start: Column) -> Filter:
     if not expression:
         raise IncompleteError
     try:
-        return Filter(kinds[0], re.compile(expression))
+        with warnings.catch_warnings():
+            # Python warns of sets that may mean something else one day; IOS knows no nested sets.
+            warnings.simplefilter("ignore", FutureWarning)
+            return Filter(kinds[0], re.compile(expression))
     except re.error:
         # [I] The words of the refusal are not backed by a device's sample.
         raise RejectedError("% Failed to compile regular expression.") from None

@@ -108,8 +108,6 @@ class Shell:
             self.terminal.write(f"% Error: {error.message}\n")
         except Interrupted:
             pass
-        finally:
-            self.terminal.end_command()
 
     async def _exec(self, line: str, start: Column) -> None:
         """Carry out an exec command that begins at column `start`."""

@@ -138,13 +138,12 @@ class Terminal:
         """Return when Ctrl-C or Ctrl-Shift-6 is typed, or the line closes: for a command to wait on beside its work."""
         await self._interrupt.wait()
 
-    def end_command(self) -> None:
-        """Forget an interrupt, and what was typed before it, now that it has done its work."""
-        if self._interrupt.is_set() and not self._gone:
-            while self._input.popleft() not in _INTERRUPTS:
-                pass
-            if not _INTERRUPTS.intersection(self._input):
-                self._interrupt.clear()
+    def take_interrupt(self) -> None:
+        """Drop the interrupt that stopped a command, and what was typed before it."""
+        while self._input and self._input.popleft() not in _INTERRUPTS:
+            pass
+        if not self._gone and not _INTERRUPTS.intersection(self._input):
+            self._interrupt.clear()
 
     # Output
 

@@ -60,7 +60,9 @@ async def _ping(session: ExecSession, args: Args) -> None:
         interrupt.cancel()
         work.cancel()
         await asyncio.gather(work, interrupt, return_exceptions=True)
-    if not work.cancelled() and (error := work.exception()) is not None:
+    if work.cancelled():
+        terminal.take_interrupt()
+    elif (error := work.exception()) is not None:
         raise error
     terminal.write(("\n" if len(outcomes) % _LINE else "") + _summary(outcomes) + "\n")
 

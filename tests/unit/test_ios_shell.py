@@ -1,0 +1,402 @@
+"""The command line: what clients rely on and what a person at the keyboard sees."""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import IPv4Address
+
+import pytest
+from fake_router import FakeRouter, typed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qoslab.ios import filters
+from qoslab.ios.environment import DataPlaneDownError
+from qoslab.ios.grammar import CliError
+from qoslab.ios.shell import Shell
+from qoslab.ios.terminal import Terminal
+
+LONG = "terminal length 0\r"
+
+
+def after(text: str, command: str) -> str:
+    """What was printed between a command's echo and the last prompt."""
+    return text.split(command + "\n", 1)[1].rpartition("\n")[0] + "\n"
+
+
+# Prompts and modes
+
+
+def test_the_first_prompt_comes_unasked() -> None:
+    assert typed(FakeRouter(), "", privilege=1) == "\nR1>"
+    assert typed(FakeRouter(), "") == "\nR1#"
+
+
+def test_a_new_hostname_shows_in_the_next_prompt() -> None:
+    text = typed(FakeRouter(), "conf t\rhostname R-2.lab\rend\r")
+    assert text.endswith("R1(config)#hostname R-2.lab\nR-2.lab(config)#end\nR-2.lab#")
+
+
+def test_sub_modes_are_left_by_commands_of_outer_modes() -> None:
+    text = typed(FakeRouter(), "conf t\rpolicy-map P\rclass class-default\rint fa0/1\rexit\rexit\r")
+    prompts = [line.split("#")[0] for line in text.splitlines() if line.startswith("R1")]
+    assert prompts == [
+        "R1",
+        "R1(config)",
+        "R1(config-pmap)",
+        "R1(config-pmap-c)",
+        "R1(config-if)",
+        "R1(config)",
+        "R1",
+    ]
+
+
+def test_control_z_carries_out_the_line_and_leaves() -> None:
+    router = FakeRouter()
+    text = typed(router, "conf t\rint fa0/1\rdescription here\x1a")
+    assert router.device.interfaces["FastEthernet0/1"].description == "here"
+    assert text.endswith("^Z\nR1#")
+
+
+def test_control_c_leaves_configuration_without_carrying_out_the_line() -> None:
+    router = FakeRouter()
+    text = typed(router, "conf t\rint fa0/1\rdescription here\x03")
+    assert router.device.interfaces["FastEthernet0/1"].description is None
+    assert text.endswith("R1#")
+
+
+def test_do_runs_exec_commands_in_configuration() -> None:
+    text = typed(FakeRouter(), "conf t\rint fa0/1\rdo show privilege\r")
+    assert text.endswith("R1(config-if)#do show privilege\nCurrent privilege level is 15\nR1(config-if)#")
+
+
+def test_user_mode_lacks_privileged_commands() -> None:
+    text = typed(FakeRouter(), "configure terminal\r", privilege=1)
+    assert text == "\nR1>configure terminal\n   ^\n% Invalid input detected at '^' marker.\n\nR1>"
+
+
+# Privilege
+
+
+def test_enable_takes_the_secret_without_echo() -> None:
+    text = typed(FakeRouter(), "enable\ropensesame\rshow privilege\r", privilege=1)
+    assert text == "\nR1>enable\nPassword: \nR1#show privilege\nCurrent privilege level is 15\nR1#"
+
+
+def test_enable_gives_three_tries() -> None:
+    text = typed(FakeRouter(), "enable\ra\rb\rc\rshow privilege\r", privilege=1)
+    assert text.count("Password: ") == 3
+    assert "% Bad secrets\n" in text
+    assert text.endswith("Current privilege level is 1\nR1>")
+    assert "opensesame" not in text
+
+
+def test_disable_and_logout() -> None:
+    assert typed(FakeRouter(), "disable\rlogout\rshow clock\r") == "\nR1#disable\nR1>logout\n"
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("line", "caret", "message"),
+    [
+        ("show foo", 8, "% Invalid input detected at '^' marker.\n"),
+        ("show interfaces fa0/7", 19, "% Invalid input detected at '^' marker.\n"),
+        ("show clock extra", 14, "% Invalid input detected at '^' marker.\n"),
+        ("terminal length 513", 19, "% Invalid input detected at '^' marker.\n"),
+        ("show clock | frobnicate x", 16, "% Invalid input detected at '^' marker.\n"),
+        ("clear counters | include x", 18, "% Invalid input detected at '^' marker.\n"),
+    ],
+)
+def test_the_caret_counts_the_prompt(line: str, caret: int, message: str) -> None:
+    assert typed(FakeRouter(), line + "\r") == f"\nR1#{line}\n{'^':>{caret + 1}}\n{message}\nR1#"
+
+
+def test_ambiguous_and_incomplete() -> None:
+    assert '% Ambiguous command:  "show p"\n' in typed(FakeRouter(), "show p\r")
+    assert "show\n% Incomplete command.\n\nR1#" in typed(FakeRouter(), "show\r")
+    assert "% Incomplete command.\n" in typed(FakeRouter(), "show clock | include\r")
+
+
+def test_blank_lines_and_comments_do_nothing() -> None:
+    assert typed(FakeRouter(), "\r  \r! note\rconf t\r\r!\r").endswith("R1(config)#\nR1(config)#!\nR1(config)#")
+
+
+def test_a_line_that_the_data_plane_refuses_changes_nothing() -> None:
+    router = FakeRouter()
+    router.refuse = "interfaces.FastEthernet0/1: bandwidth too small"
+    before = router.device.copy()
+    text = typed(router, "conf t\rint fa0/1\rbandwidth 10\r")
+    assert "% Error: interfaces.FastEthernet0/1: bandwidth too small\nR1(config-if)#" in text
+    assert router.device == before
+
+
+def test_a_dead_data_plane_does_not_end_the_login() -> None:
+    class Dead(FakeRouter):
+        async def counters(self, interface: str | None = None) -> object:  # type: ignore[override]
+            raise DataPlaneDownError("control.sock: connection refused")
+
+    text = typed(Dead(), "show interfaces\rshow privilege\r")
+    assert "show interfaces\n% Data plane is not responding\nR1#show privilege\nCurrent" in text
+
+
+# What arrives
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\r\0"])
+def test_every_line_end_is_one(end: str) -> None:
+    assert typed(FakeRouter(), end.join(["show privilege", "show privilege", ""])).count("level is 15\nR1#") == 2
+
+
+def test_type_ahead_answers_questions_in_order() -> None:
+    router = FakeRouter()
+    text = typed(router, LONG + "copy  running-config startup-config\r\rshow privilege\r")
+    assert "Destination filename [startup-config]? \nBuilding configuration...\n[OK]\nR1#show privilege\n" in text
+    assert router.startup is not None
+    assert router.startup.endswith("end\n")
+
+
+def test_banner_text_is_taken_as_it_is() -> None:
+    router = FakeRouter()
+    typed(router, "conf t\rbanner motd @\nhello\n exit\n@\nend\r")
+    assert router.device.banner_motd == "\nhello\n exit\n"
+    assert typed(router, "").startswith("\n\nhello\n exit\n\nR1#")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "shoq\x7fw cloxx\x08\x08ck\r",
+        "garbage\x15show clock\r",
+        "show garbage\x17clock\r",
+        "how clock\x01s\r",
+        "show cock\x1b[D\x1b[D\x1b[Dl\r",
+        "show clockxx\x02\x02\x0b\r",
+        "show clo\t\r",
+    ],
+)
+def test_line_editing(keys: str) -> None:
+    assert "UTC Mon Mar 2 2026" in typed(FakeRouter(), keys)
+
+
+def test_history() -> None:
+    assert typed(FakeRouter(), "show clock\r\x1b[A\r\x10\x10\r").count("UTC Mon Mar 2 2026") == 3
+
+
+@given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
+@settings(max_examples=200, deadline=None)
+def test_the_screen_shows_what_is_on_the_line(keys: list[str]) -> None:
+    """Whatever is typed, a terminal that obeys backspaces shows exactly the line that is carried out."""
+    screen, cursor = "", 0
+    printed: list[str] = []
+
+    async def run() -> str:
+        terminal = Terminal(printed.append)
+        # Control-D on an empty line ends the login; the first character keeps it from being empty.
+        terminal.feed("".join(["x\x05", *keys, "\x05", "\r"]))
+        terminal.end_input()
+        return await terminal.read_command("")
+
+    try:
+        line = asyncio.run(run())
+    except Exception as error:
+        assert type(error).__name__ == "Disconnected"
+        assert "\x04" in keys
+        return
+    for character in "".join(printed).removesuffix("\r\n"):
+        if character == "\b":
+            cursor -= 1
+        else:
+            screen = screen[:cursor] + character + screen[cursor + 1 :]
+            cursor += 1
+        assert cursor >= 0
+    assert screen.rstrip() == line.rstrip()
+
+
+# Help
+
+
+def test_help_lists_commands_and_redisplays_the_line() -> None:
+    text = typed(FakeRouter(), "show ip ?\r")
+    assert "R1#show ip ?\n" in text
+    assert "\n  route         IP routing table\n" in text
+    assert "\n\nR1#show ip \n% Incomplete command.\n" in text
+
+
+def test_help_completes_words() -> None:
+    assert typed(FakeRouter(), "sh?") == "\nR1#sh?\nshow  \n\nR1#sh"
+
+
+def test_help_on_running_config_lists_all_and_the_line_runs() -> None:
+    text = typed(FakeRouter(), LONG + "show running-config ?\r")
+    assert "\n  all         Configuration with defaults\n" in text
+    assert "\n  <cr>\n\nR1#show running-config \nBuilding configuration...\n" in text
+
+
+def test_help_in_configuration_and_behind_do_and_pipes() -> None:
+    text = typed(FakeRouter(), "conf t\rint fa0/1\rserv?\x15do show cl?\x15do show clock | ?")
+    assert "service-policy  \n" in text
+    assert "class-map  clock  \n" in text
+    assert "\n  include  Include lines that match\n" in text
+
+
+def test_help_on_nonsense() -> None:
+    assert "% Unrecognized command\nR1#frobnicate " in typed(FakeRouter(), "frobnicate ?")
+
+
+# Output
+
+
+def test_pages_of_24_lines_until_length_0() -> None:
+    text = typed(FakeRouter(), "show running-config\rq")
+    page = after(text, "show running-config").split(" --More-- ")[0]
+    assert page.count("\n") == 23
+    assert "end" not in text
+    whole = typed(FakeRouter(), "show running-config\r  \r")
+    assert "\nend\n" in whole
+    assert " --More-- " not in typed(FakeRouter(), LONG + "show running-config\r")
+
+
+def test_one_more_line_at_enter() -> None:
+    shown = typed(FakeRouter(), "terminal length 5\rshow version\r\r\rq")
+    assert shown.count(" --More-- ") == 3
+    assert "Compiled" in shown
+    assert "ROM:" in shown
+    assert "uptime" not in shown
+
+
+@pytest.mark.parametrize(
+    ("pipe", "kept"),
+    [
+        ("include ^interface", ["interface FastEthernet0/0", "interface FastEthernet0/1"]),
+        ("inc hostname|version", ["version 12.4", "hostname R1"]),
+        ("i ^ip route .+ |^hostname .+", ["hostname R1"]),
+        ("count address", ["Number of lines which match regexp = 2"]),
+        ("begin ^line vty", ["line vty 0 4", " login", "!", "end", ""]),
+        (
+            "section FastEthernet0/1",
+            ["interface FastEthernet0/1", " ip address 192.168.20.1 255.255.255.0", " duplex auto", " speed auto"],
+        ),
+    ],
+)
+def test_filters(pipe: str, kept: list[str]) -> None:
+    command = f"show running-config | {pipe}"
+    text = typed(FakeRouter(), f"{LONG}{command}\r")
+    assert after(text, command).splitlines() == kept
+
+
+def test_exclude_keeps_the_rest() -> None:
+    assert filters.parse("x | exclude ^ ", 3).apply("a\n b\nc\n") == "a\nc\n"
+
+
+@given(st.text(alphabet="ab *+?()[]|\\^$.", min_size=1).filter(str.strip))
+def test_any_expression_is_taken_or_refused(expression: str) -> None:
+    try:
+        kept = filters.parse(f"| include {expression}", 1).apply("a\nb\nab\n")
+    except CliError:
+        return
+    assert set(kept.splitlines()) <= {"a", "b", "ab"}
+
+
+# Configurations
+
+
+def test_startup_configuration_is_saved_shown_and_erased() -> None:
+    router = FakeRouter()
+    assert "startup-config is not present\n" in typed(router, "show startup-config\r")
+    assert "Building configuration...\n[OK]\n" in typed(router, "write\r")
+    saved = typed(router, LONG + "show startup-config\r")
+    assert "Using " in saved
+    assert "\nhostname R1\n" in saved
+    typed(router, "write erase\rn")
+    assert router.startup is not None
+    typed(router, "write erase\r\r")
+    assert router.startup is None
+
+
+def test_two_reads_of_the_configuration_are_the_same() -> None:
+    command = "show running-config"
+    twice = typed(FakeRouter(), f"{LONG}{command}\r{command}\r").split(command + "\n")
+    assert twice[1].removesuffix("R1#") == twice[2].removesuffix("R1#")
+
+
+def test_configuration_of_one_interface() -> None:
+    command = "show running-config interface fa0/1"
+    assert after(typed(FakeRouter(), f"{LONG}{command}\r"), command) == (
+        "Building configuration...\n\nCurrent configuration : 96 bytes\n!\ninterface FastEthernet0/1\n"
+        " ip address 192.168.20.1 255.255.255.0\n duplex auto\n speed auto\nend\n\n"
+    )
+
+
+def test_reload_asks_to_save_and_to_confirm() -> None:
+    router = FakeRouter()
+    text = typed(router, "reload\rmaybe\rno\rn")
+    assert "% Please answer 'yes' or 'no'.\n" in text
+    assert (router.reloads, router.startup) == (0, None)
+    typed(router, "reload\ryes\r\r")
+    assert router.reloads == 1
+    assert router.startup is not None
+    assert "modified" not in typed(router, "reload\r\r")
+    assert router.reloads == 2
+
+
+def test_clear_counters_asks() -> None:
+    router = FakeRouter()
+    typed(router, "clear counters\rn" + "clear counters fa0/1\r\r" + "clear counters\ry")
+    assert router.cleared_interfaces == ["FastEthernet0/1", None]
+
+
+# Ping
+
+
+def test_ping_counts_answers() -> None:
+    router = FakeRouter()
+    router.outcomes = [0.0004, "timeout", 0.0042, "unreachable"]
+    text = typed(router, "ping ip 10.0.0.1 repeat 4 size 1500 df-bit\r")
+    assert "Sending 4, 1500-byte ICMP Echos to 10.0.0.1, timeout is 2 seconds:\n" in text
+    assert "\n!.!U\nSuccess rate is 50 percent (2/4), round-trip min/avg/max = 1/2/4 ms\n" in text
+    options = router.pinged[0]
+    assert (options.address, options.count, options.size, options.dont_fragment) == (
+        IPv4Address("10.0.0.1"),
+        4,
+        1500,
+        True,
+    )
+
+
+def test_ping_is_stopped_by_control_c_and_what_follows_is_carried_out() -> None:
+    router = FakeRouter()
+    router.outcomes = []
+    text = typed(router, "ping 10.0.0.1\r\x03show privilege\r")
+    assert "Success rate is 0 percent (0/0)\nR1#show privilege\nCurrent privilege level is 15\n" in text
+
+
+def test_a_client_that_hangs_up_stops_its_command() -> None:
+    async def run() -> None:
+        router = FakeRouter()
+        router.outcomes = []
+        shell = Shell(router, lambda text: None, privilege=15)
+        task = asyncio.create_task(shell.run())
+        shell.feed("ping 10.0.0.1\r")
+        while not router.pinged:
+            await asyncio.sleep(0)
+        shell.hang_up()
+        await asyncio.wait_for(task, 2)
+
+    asyncio.run(run())
+
+
+def test_two_logins_share_one_configuration() -> None:
+    async def run() -> None:
+        router = FakeRouter()
+        shells = [Shell(router, lambda text: None, privilege=15) for _ in range(2)]
+        tasks = [asyncio.create_task(shell.run()) for shell in shells]
+        shells[0].feed("conf t\rint fa0/0\rdescription one\r")
+        shells[1].feed("conf t\rint fa0/1\rdescription two\r")
+        for shell in shells:
+            shell.end_input()
+        await asyncio.gather(*tasks)
+        assert [interface.description for interface in router.device.interfaces.values()] == ["one", "two"]
+
+    asyncio.run(run())
