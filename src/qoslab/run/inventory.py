@@ -20,6 +20,15 @@ LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
 slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed."""
 
+RESOLVE_S = 60.0
+
+VARIABLES = (
+    "ansible_connection", "ansible_host", "ansible_ssh_host", "ansible_port", "ansible_ssh_port", "ansible_user",
+    "ansible_ssh_user", "ansible_password", "ansible_ssh_password", "ansible_ssh_pass", "ansible_become_password",
+    "ansible_become_pass", "linux_router_socket", "linux_router_program",
+)  # fmt: skip
+"""Variables of a router that are read here; Ansible itself uses whatever there is."""
+
 IOS_GROUP = "ios"
 LINUX_GROUP = "linux_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
@@ -140,27 +149,56 @@ def read_inventory(source: Path) -> dict[str, Access]:
         raise UserError(
             f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
         )
-    program = Path(sys.executable).parent / "ansible-inventory"
     try:
-        done = subprocess.run(
-            [str(program), "-i", str(source), "--list"], capture_output=True, text=True, check=False, timeout=60
-        )
-    except FileNotFoundError as error:
-        raise MachineError(f"{program} is missing", hint="Install the package ansible.") from error
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"the inventory {source} was not resolved within 60 s") from error
-    if done.returncode != 0:
-        raise UserError(f"ansible-inventory cannot read {source}: {done.stderr.strip()}")
-    try:
-        listed = json.loads(done.stdout)
+        listed = json.loads(_ansible(source, "ansible-inventory", "--list"))
     except ValueError as error:
-        raise UserError(f"ansible-inventory printed no JSON for {source}: {done.stderr.strip()}") from error
-    routers = parse_inventory(listed)
+        raise UserError(f"ansible-inventory printed no JSON for {source}: {error}") from error
+    variables = listed.get("_meta", {}).get("hostvars", {})
+    if any(not _is_plain(values.get(name)) for values in variables.values() for name in VARIABLES):
+        variables = _resolve(source)
+    routers = parse_inventory({**listed, "_meta": {"hostvars": variables}})
     if not routers:
         raise UserError(
             f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {LINUX_GROUP}."
         )
     return routers
+
+
+def _is_plain(value: object) -> bool:
+    """Whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
+    return not isinstance(value, dict) and "{{" not in str(value)
+
+
+def _resolve(source: Path) -> dict[str, dict[str, Any]]:
+    """The variables of the routers with templates rendered and secrets decrypted, which `--list` leaves alone."""
+    wanted = ", ".join(f"'{name}': {name} | default(none)" for name in VARIABLES)
+    arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
+    printed = _ansible(source, "ansible", f"{IOS_GROUP}:{LINUX_GROUP}", *arguments, callback="ansible.posix.json")
+    try:
+        results = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
+        return {name: dict(result["msg"]) for name, result in results.items()}
+    except (ValueError, LookupError, TypeError) as error:
+        raise UserError(f"the variables in {source} cannot be resolved: {printed.strip()[:500]}") from error
+
+
+def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
+    """What one of Ansible's programs prints about the inventory."""
+    program = Path(sys.executable).parent / name
+    environment = {**os.environ, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    if callback is not None:
+        environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
+    try:
+        done = subprocess.run(
+            [str(program), "-i", str(source), *arguments],
+            capture_output=True, text=True, check=False, timeout=RESOLVE_S, env=environment, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise MachineError(f"{program} is missing", hint="Install the package ansible.") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"the inventory {source} was not resolved within {RESOLVE_S:.0f} s") from error
+    if done.returncode != 0:
+        raise UserError(f"{name} cannot read {source}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
 
 
 def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
@@ -186,7 +224,8 @@ def _hosts(listed: Mapping[str, Any], group: str) -> list[str]:
 
 def _text(variables: Mapping[str, Any], *names: str) -> str | None:
     for name in names:
-        if variables.get(name) is not None:
+        # an environment variable that is not set comes as an empty text
+        if variables.get(name) not in (None, ""):
             return str(variables[name])
     return None
 

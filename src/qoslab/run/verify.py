@@ -1,0 +1,110 @@
+"""Compares what a router shows of its policies with what was asked for.
+
+The running configuration only repeats what was typed; `show policy-map interface` tells what is in force, with the
+figures that the router derived. What was asked for is the data plane's configuration (`docs/control-protocol.md`),
+which the same IOS text is compiled to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+DIRECTIONS = ("input", "output")
+
+
+def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+    """What differs, one sentence each; empty where all is as intended.
+
+    `shown` is the parsed `show policy-map interface` (empty where no interface has a policy), `config` the compiled
+    configuration. Figures that the configuration leaves to the router's defaults, and percentages, are not compared.
+    """
+    found: list[str] = []
+    for interface in sorted({*config["interfaces"], *shown}):
+        intended = config["interfaces"].get(interface, {})
+        attached = shown.get(interface, {}).get("service_policy", {})
+        for direction in DIRECTIONS:
+            where = f"{interface} {direction}"
+            wanted = intended.get(f"service_policy_{direction}")
+            policies = attached.get(direction, {}).get("policy_name", {})
+            if wanted is None:
+                found += [f"{where}: found policy-map {name}, expected none" for name in policies]
+            elif wanted not in policies:
+                has = f"policy-map {', '.join(policies)}" if policies else "no policy-map"
+                found.append(f"{where}: found {has}, expected {wanted}")
+            else:
+                found += _policy(where, policies[wanted], wanted, config)
+    return found
+
+
+def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> Iterator[str]:
+    classes = shown.get("class_map", {})
+    for intended in config["policy_maps"][name]["classes"]:
+        place = f"{where}, {name}, class {intended['name']}"
+        has = classes.get(intended["name"])
+        if has is None:
+            yield f"{place}: not shown"
+            continue
+        yield from _police(place, has.get("police"), intended.get("police"))
+        yield from _shape(place, has, intended.get("shape"))
+        if (limit := intended.get("queue_limit")) is not None and "queue_limit_packets" in has:
+            yield from _figure(place, "queue-limit", "packets", int(has["queue_limit_packets"]), limit["packets"])
+        child = intended.get("service_policy")
+        if child is not None:
+            shown_child = has.get("child_policy_name", {}).get(child)
+            if shown_child is None:
+                yield f"{place}: service-policy {child} is not shown"
+            else:
+                yield from _policy(place, shown_child, child, config)
+
+
+def _police(place: str, shown: Mapping[str, Any] | None, intended: Mapping[str, Any] | None) -> Iterator[str]:
+    if shown is None or intended is None:
+        yield from _presence(place, "policer", shown is not None, intended is not None)
+        return
+    cir = intended["cir"].get("bps")
+    if cir is not None:
+        yield from _figure(place, "police cir", "bps", shown.get("cir_bps", shown.get("rate_bps")), cir)
+    burst = shown.get("cir_bc_bytes", shown.get("burst_bytes"))
+    yield from _burst(place, "police bc", "bytes", burst, intended.get("bc"), cir, 8)
+    pir = (intended.get("pir") or {}).get("bps")
+    if pir is not None:
+        yield from _figure(place, "police pir", "bps", shown.get("pir_bps"), pir)
+    excess = shown.get("pir_be_bytes", shown.get("cir_be_bytes"))
+    yield from _burst(place, "police be", "bytes", excess, intended.get("be"), pir if pir is not None else cir, 8)
+
+
+def _shape(place: str, shown: Mapping[str, Any], intended: Mapping[str, Any] | None) -> Iterator[str]:
+    rate = shown.get("shape_cir_bps")
+    if rate is None or intended is None:
+        yield from _presence(place, "shaper", rate is not None, intended is not None)
+        return
+    if shown.get("shape_type") not in (None, intended["mode"]):
+        yield f"{place}: found shape {shown['shape_type']}, expected shape {intended['mode']}"
+    wanted = intended["rate"].get("bps")
+    if wanted is not None:
+        yield from _figure(place, f"shape {intended['mode']}", "bps", rate, wanted)
+    yield from _burst(place, "shape bc", "bits", shown.get("shape_bc_bps"), intended.get("bc"), wanted, 1)
+    yield from _burst(place, "shape be", "bits", shown.get("shape_be_bps"), intended.get("be"), wanted, 1)
+
+
+def _presence(place: str, what: str, found: bool, expected: bool) -> Iterator[str]:
+    if found != expected:
+        yield f"{place}: found {'a' if found else 'no'} {what}, expected {'one' if expected else 'none'}"
+
+
+def _burst(
+    place: str, what: str, unit: str, found: int | None, intended: Mapping[str, Any] | None, rate: int | None, bits: int
+) -> Iterator[str]:
+    """`bits` is how many bits the unit has."""
+    if intended is None:
+        return
+    if unit in intended:
+        yield from _figure(place, what, unit, found, intended[unit])
+    elif rate is not None:
+        yield from _figure(place, what, unit, found, rate * intended["ms"] // (1000 * bits))
+
+
+def _figure(place: str, what: str, unit: str, found: int | None, expected: int) -> Iterator[str]:
+    if found != expected:
+        yield f"{place}: found {what} {'none' if found is None else f'{found} {unit}'}, expected {expected} {unit}"

@@ -1,0 +1,173 @@
+"""What of the work with Ansible can be tested without a router."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible._internal._datatag._tags import Origin, TrustedAsTemplate
+from ansible.module_utils._internal._datatag import AnsibleTagHelper
+from ansible.playbook.play_context import PlayContext
+from ansible.plugins.connection.ssh import Connection as SshConnection
+
+from qoslab.run import ansible_connection
+from qoslab.run.ansible import Outcome, TaskResult, device_message, playbooks_folder
+
+REFUSED = {
+    "msg": 'Task failed: b"police bogus 1\\r\\n                 ^\\r\\n'
+    "% Invalid input detected at '^' marker.\\r\\n\\r\\n"
+    'R1(config-pmap-c)#"'
+}
+
+
+def test_the_routers_own_words() -> None:
+    assert device_message(REFUSED) == "\n".join(
+        ["police bogus 1", "                 ^", "% Invalid input detected at '^' marker."]
+    )
+
+
+def test_other_messages_stay_whole() -> None:
+    message = "ssh connection failed: ssh connect failed: Connection refused"
+    assert device_message({"msg": message}) == message
+    assert device_message({}) == ""
+
+
+def task(**values: Any) -> TaskResult:
+    given: dict[str, Any] = {
+        "intent": "apply", "host": "R1", "task": "", "action": "", "changed": False, "failed": False,
+        "unreachable": False, "seconds": 0.0, "result": {},
+    }  # fmt: skip
+    return TaskResult(**given | values)
+
+
+def test_answers_by_command() -> None:
+    outcome = Outcome(
+        ("verify",),
+        (
+            task(intent="verify", result={"stdout": ["hostname R1", "up"]}),
+            task(intent="verify", host="R2", failed=True),
+        ),
+        ("show clock",),
+    )
+    assert outcome.answers("R1") == {"show running-config": "hostname R1", "show clock": "up"}
+    assert outcome.answers("R2") == {}
+    assert [failed.host for failed in outcome.failures] == ["R2"]
+
+
+def test_reading_and_keeping_change_no_router() -> None:
+    tasks = (task(intent="prepare", changed=True), task(host="R2", changed=True), task(intent="verify", changed=True))
+    assert Outcome(("prepare", "apply", "verify"), tasks).changed == {"R2"}
+
+
+def test_every_intent_is_a_playbook_of_both_roles() -> None:
+    for intent in ("prepare", "apply", "verify", "restore"):
+        assert (playbooks_folder() / f"{intent}.yml").exists()
+        for role in ("ios", "linux_router"):
+            assert (playbooks_folder() / "roles" / role / "tasks" / f"{intent}.yml").exists()
+
+
+# The connection helper, against what the installed Ansible itself makes of the same input.
+
+
+def tagged(value: Any) -> Any:
+    return AnsibleTagHelper.tag(value, (Origin(path="/x/inventory.yml", line_num=1), TrustedAsTemplate()))
+
+
+def context(port: int) -> bytes:
+    play = PlayContext()
+    play.remote_addr, play.port, play.remote_user = tagged("127.0.0.1"), tagged(port), tagged("lab")
+    play.connection = tagged("ansible.netcommon.network_cli")
+    return pickle.dumps(play.serialize())
+
+
+def test_values_lose_only_their_tags() -> None:
+    options = {"host": tagged("R1"), "port": tagged(22), "wait": tagged(0.5), "list": tagged(["a"]), "none": None}
+    read = ansible_connection.unpickle(pickle.dumps(options))
+    assert read == {"host": "R1", "port": 22, "wait": 0.5, "list": ["a"], "none": None}
+    assert json.loads(json.dumps(read)) == read
+
+
+def test_a_type_that_is_not_known_is_left_to_ansible() -> None:
+    with pytest.raises(ansible_connection.UnexpectedError):
+        ansible_connection.unpickle(pickle.dumps(Path("/x")))
+
+
+def test_the_socket_is_where_ansible_puts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ansible_connection.SOCKETS, "/run/sockets")
+    play = PlayContext()
+    play.deserialize(pickle.loads(context(40022)))
+    theirs = SshConnection._create_control_path(play.remote_addr, play.port, play.remote_user, play.connection, 4711)
+    ours = ansible_connection.socket_path(ansible_connection.unpickle(context(40022)), "4711")
+    assert ours == theirs % {"directory": "/run/sockets"}
+
+
+class ConnectionProcess(threading.Thread):
+    """Answers as Ansible's connection process does, and remembers what it was told."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(daemon=True)
+        self.heard: list[tuple[str, list[Any], dict[str, Any]]] = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+
+    def run(self) -> None:
+        while len(self.heard) < 4:
+            connection, _ = self.listener.accept()
+            with connection:
+                size = struct.unpack("!Q", connection.recv(8, socket.MSG_WAITALL))[0]
+                request = json.loads(connection.recv(size, socket.MSG_WAITALL))
+                self.heard.append((request["method"], *request["params"]))
+                answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"], "result_type": "pickle"}
+                result = [("vvvv", "said")] if request["method"] == "pop_messages" else None
+                answer["result"] = pickle.dumps(result).decode("utf-8", "surrogateescape")
+                data = json.dumps(answer).encode()
+                connection.sendall(struct.pack("!Q", len(data)) + data)
+
+
+def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    original = tmp_path / "original.py"
+    original.write_text("import sys\nprint('original', sys.argv[1:], len(sys.stdin.buffer.read()))\n")
+    return subprocess.run(
+        [sys.executable, ansible_connection.__file__, "4711", "task-1"],
+        input=data, capture_output=True, check=True,
+        env={ansible_connection.SOCKETS: str(tmp_path), ansible_connection.ORIGINAL: str(original)},
+    )  # fmt: skip
+
+
+def blocks(*parts: bytes) -> bytes:
+    stream = io.BytesIO()
+    for part in parts:
+        stream.write(b"%d\n" % len(part) + part)
+    return stream.getvalue()
+
+
+def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ansible_connection.SOCKETS, str(tmp_path))
+    told = context(40022)
+    path = ansible_connection.socket_path(ansible_connection.unpickle(told), "4711")
+    process = ConnectionProcess(path)
+    process.start()
+    done = helper(tmp_path, blocks(pickle.dumps({"timeout": tagged(30)}), told))
+    process.join(5)
+    assert json.loads(done.stdout) == {"messages": [["vvvv", "said"]], "socket_path": path}
+    assert [method for method, *_ in process.heard] == [
+        "set_options", "update_play_context", "set_check_prompt", "pop_messages"
+    ]  # fmt: skip
+    assert process.heard[0][2] == {"direct": {"timeout": 30}}
+    assert process.heard[1][1][0].encode("utf-8", "surrogateescape") == told
+    assert process.heard[2][1] == ["task-1"]
+
+
+@pytest.mark.parametrize("data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""])
+def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: bytes) -> None:
+    assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"

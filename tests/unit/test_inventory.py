@@ -1,0 +1,144 @@
+"""Ansible inventories, and the pyATS testbed made from them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qoslab.errors import DeviceError, UserError
+from qoslab.model.experiment import Link, LinkEnd, Node, Topology
+from qoslab.run.inventory import (
+    IosAccess,
+    LinuxAccess,
+    ansible_inventory,
+    parse_inventory,
+    read_inventory,
+    write_inventory,
+)
+from qoslab.run.testbed import testbed as make_testbed
+from qoslab.run.testbed import testbed_yaml as as_yaml
+from qoslab.units import Rate
+
+R1 = IosAccess("127.0.0.1", "lab", "secret", 40022, "enable secret")
+R2 = LinuxAccess("/proc/1/root/run/qoslab/R2/control.sock", "/opt/qos-router")
+
+
+def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "inventory.json"
+    path.touch(0o644)
+    write_inventory(path, {"R1": R1})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text()) == ansible_inventory({"R1": R1})
+
+
+def test_variables_of_virtual_routers() -> None:
+    children = ansible_inventory({"R1": R1, "R2": R2})["all"]["children"]
+    assert children["ios"]["vars"]["ansible_network_os"] == "cisco.ios.ios"
+    assert children["ios"]["vars"]["ansible_host_key_checking"] is False
+    assert children["ios"]["hosts"]["R1"]["ansible_become_password"] == "enable secret"
+    assert children["linux_router"]["hosts"]["R2"] == {
+        "linux_router_socket": R2.socket,
+        "linux_router_program": "/opt/qos-router",
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+    }
+
+
+def test_host_keys_are_checked_outside_a_lab() -> None:
+    assert "ansible_host_key_checking" not in ansible_inventory({"R1": R1}, lab=False)["all"]["children"]["ios"]["vars"]
+
+
+def test_a_login_at_privilege_15_needs_no_enable() -> None:
+    access = IosAccess("192.0.2.1", "lab", "secret")
+    (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
+    assert "ansible_become" not in variables
+
+
+@pytest.mark.parametrize("lab", [True, False])
+def test_ansible_gives_back_what_was_written(tmp_path: Path, lab: bool) -> None:
+    path = tmp_path / "inventory.json"
+    routers = {"R1": R1, "R2": R2, "R3": LinuxAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022)}
+    write_inventory(path, routers, lab=lab)
+    assert read_inventory(path) == routers
+
+
+def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = Path(__file__).parents[2] / "inventory" / "hardware.example.yml"
+    for name, value in (("QOSLAB_USER", "kim"), ("QOSLAB_PASSWORD", "{not a template}"), ("QOSLAB_ENABLE", "")):
+        monkeypatch.setenv(name, value)
+    routers = read_inventory(example)
+    assert routers["R1"] == IosAccess("192.0.2.1", "kim", "{not a template}", 22, None)
+    assert isinstance(routers["R2"], LinuxAccess)
+    assert set(routers) == {"R1", "R2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "there is no inventory"),
+        ("all: {hosts: {client: {}}}", "found no router"),
+        ("ios: {hosts: {R1: {ansible_port: ssh}}}", "found ansible_port 'ssh', expected a TCP port"),
+        ("ios: {hosts: {R1: {}}}\nlinux_router: {hosts: {R1: {}}}", "R1 is in both groups"),
+    ],
+)
+def test_unusable_inventories(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "routers.yml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_inventory(path)
+
+
+def test_routers_of_subgroups_count() -> None:
+    listed = {"ios": {"children": ["core"]}, "core": {"hosts": ["R9"]}, "_meta": {"hostvars": {"R9": {}}}}
+    assert parse_inventory(listed) == {"R9": IosAccess("R9", None, None)}
+
+
+TOPOLOGY = Topology(
+    nodes={"client": Node(platform="host"), "R1": Node(platform="ios", model="3725")},
+    links=(
+        Link(
+            name="lan",
+            ends=(
+                LinkEnd(node="client", interface="eth0", address=IPv4Interface("192.168.10.2/24")),
+                LinkEnd(node="R1", interface="FastEthernet0/0", address=IPv4Interface("192.168.10.1/24")),
+            ),
+            rate=Rate(100_000_000),
+        ),
+    ),
+)
+
+
+def test_the_testbed_changes_nothing_on_the_router() -> None:
+    made = make_testbed("x", {"R1": R1, "R2": R2}, TOPOLOGY, known_hosts=Path("/run/known_hosts"))
+    cli: dict[str, Any] = made["devices"]["R1"]["connections"]["cli"]
+    assert cli["arguments"] == {"init_config_commands": [], "learn_hostname": True}
+    assert (cli["ip"], cli["port"]) == ("127.0.0.1", 40022)
+    assert "UserKnownHostsFile=/run/known_hosts" in cli["ssh_options"]
+    assert made["devices"]["R1"]["credentials"]["enable"] == {"password": "enable secret"}
+    # Unicon has no way into a data plane
+    assert set(made["devices"]) == {"R1"}
+    assert made["topology"] == {
+        "R1": {"interfaces": {"FastEthernet0/0": {"type": "ethernet", "link": "lan", "ipv4": "192.168.10.1/24"}}}
+    }
+
+
+def test_a_testbed_needs_an_ios_router() -> None:
+    with pytest.raises(DeviceError, match="no IOS router"):
+        make_testbed("x", {"R2": R2})
+
+
+def test_genie_loads_the_testbed() -> None:
+    from genie.testbed import load
+
+    loaded = load(as_yaml(make_testbed("x", {"R1": R1}, TOPOLOGY)))
+    device = loaded.devices["R1"]
+    assert (device.os, device.type) == ("ios", "router")
+    assert device.interfaces["FastEthernet0/0"].link.name == "lan"
+    assert device.connections["cli"]["arguments"]["init_config_commands"] == []

@@ -1,0 +1,117 @@
+"""What a router shows against what was asked for."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.run.verify import policy_differences
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
+INTERFACE = "FastEthernet0/1"
+PLAIN_CLASS: dict[str, Any] = {
+    "name": "class-default", "set": [], "police": None, "shape": None, "queue_limit": None, "service_policy": None
+}  # fmt: skip
+
+
+def config(policy: str, **actions: Any) -> dict[str, Any]:
+    return {
+        "policy_maps": {policy: {"classes": [PLAIN_CLASS | actions]}},
+        "interfaces": {INTERFACE: {"service_policy_input": None, "service_policy_output": policy}},
+    }
+
+
+POLICE = config("Police", police={"cir": {"bps": 1000000}, "bc": None, "pir": None, "be": None})
+SHAPE = config("Shape", shape={"mode": "average", "rate": {"bps": 1000000}, "bc": None, "be": None})
+
+
+def shown(name: str) -> dict[str, Any]:
+    return parse_policy_map_interface((RECORDED / f"{name}.classic.txt").read_text())
+
+
+def changed(base: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
+    made = deepcopy(base)
+    (policy,) = made["policy_maps"].values()
+    policy["classes"][0][part].update(values)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "intended"),
+    [
+        ("police", POLICE),
+        ("police", changed(POLICE, "police", bc={"bytes": 31250})),
+        ("police", changed(POLICE, "police", bc={"ms": 250})),
+        ("shape", SHAPE),
+        ("shape", changed(SHAPE, "shape", bc={"bits": 25000}, be={"ms": 25})),
+    ],
+)
+def test_what_is_in_force_as_asked_for(name: str, intended: dict[str, Any]) -> None:
+    assert policy_differences(shown(name), intended) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "intended", "expected"),
+    [
+        ("police", SHAPE, ["FastEthernet0/1 output: found policy-map Police, expected Shape"]),
+        (
+            "police",
+            changed(POLICE, "police", cir={"bps": 2000000}),
+            ["FastEthernet0/1 output, Police, class class-default: found police cir 1000000 bps, expected 2000000 bps"],
+        ),
+        (
+            "police",
+            changed(POLICE, "police", bc={"bytes": 8000}, pir={"bps": 3000000}),
+            [
+                "FastEthernet0/1 output, Police, class class-default: found police bc 31250 bytes, expected 8000 bytes",
+                "FastEthernet0/1 output, Police, class class-default: found police pir none, expected 3000000 bps",
+            ],
+        ),
+        (
+            "shape",
+            changed(SHAPE, "shape", mode="peak", be={"bits": 0}),
+            [
+                "FastEthernet0/1 output, Shape, class class-default: found shape average, expected shape peak",
+                "FastEthernet0/1 output, Shape, class class-default: found shape be 25000 bits, expected 0 bits",
+            ],
+        ),
+        (
+            "shape",
+            config("Shape", police={"cir": {"bps": 8000}}),
+            [
+                "FastEthernet0/1 output, Shape, class class-default: found no policer, expected one",
+                "FastEthernet0/1 output, Shape, class class-default: found a shaper, expected none",
+            ],
+        ),
+        (
+            "shape",
+            {"policy_maps": {}, "interfaces": {INTERFACE: {}}},
+            ["FastEthernet0/1 output: found policy-map Shape, expected none"],
+        ),
+    ],
+)
+def test_every_difference_is_told(name: str, intended: dict[str, Any], expected: list[str]) -> None:
+    assert policy_differences(shown(name), intended) == expected
+
+
+def test_nothing_shown_at_all() -> None:
+    assert policy_differences({}, POLICE) == ["FastEthernet0/1 output: found no policy-map, expected Police"]
+
+
+def test_a_nested_policy_is_looked_into() -> None:
+    police = {"cir": {"bps": 256000}, "bc": {"bytes": 8000}, "pir": {"bps": 512000}, "be": {"bytes": 16000}}
+    intended = {
+        "policy_maps": {
+            "Parent": {"classes": [PLAIN_CLASS | {"name": "Bulk", "service_policy": "Child", "police": police}]},
+            "Child": {"classes": [PLAIN_CLASS | {"name": "Inner"}, PLAIN_CLASS | {"name": "Missing"}]},
+            "Mark": {"classes": [PLAIN_CLASS | {"name": "Voice"}]},
+        },
+        "interfaces": {"Serial0/1/0": {"service_policy_input": "Mark", "service_policy_output": "Parent"}},
+    }
+    assert policy_differences(shown("nested"), intended) == [
+        "Serial0/1/0 output, Parent, class Bulk, Child, class Missing: not shown"
+    ]
