@@ -6,21 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use crate::events::Interest;
+
 /// Longest line either way, newline included.
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Most connections at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
-
-/// What the owner of a connection wants to be told about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interest {
-    /// Wants to read.
-    pub read: bool,
-    /// Has something left to write.
-    pub write: bool,
-}
 
 /// Splits a stream of bytes into lines of bounded length.
 #[derive(Debug, Default)]
@@ -80,21 +73,35 @@ pub struct Connection {
     written: usize,
     /// The other end has closed or broken the rules: what is left to write is written, then the connection ends.
     ending: bool,
+    /// What it waits for.
+    interest: Interest,
 }
 
 impl Connection {
     fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, lines: Lines::default(), output: Vec::new(), written: 0, ending: false })
+        Ok(Self {
+            stream,
+            lines: Lines::default(),
+            output: Vec::new(),
+            written: 0,
+            ending: false,
+            interest: Interest::READ,
+        })
     }
 
     /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse` makes the
-    /// reply to a line that is too long. `None` when the connection is over.
-    pub fn serve(
-        &mut self,
-        mut answer: impl FnMut(&[u8]) -> Vec<u8>,
-        refuse: impl FnOnce() -> Vec<u8>,
-    ) -> Option<Interest> {
+    /// reply to a line that is too long. False when the connection is over.
+    pub fn serve(&mut self, answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> bool {
+        self.step(answer, refuse).map(|interest| self.interest = interest).is_some()
+    }
+
+    /// What the connection waits for.
+    pub fn interest(&self) -> Interest {
+        self.interest
+    }
+
+    fn step(&mut self, mut answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> Option<Interest> {
         // A peer that does not take its replies is not read from, so that its backlog stays bounded.
         if !self.ending && self.flush().ok()? {
             let mut chunk = [0; CHUNK];
@@ -159,8 +166,8 @@ impl AsRawFd for Connection {
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
-    /// Connections by token.
-    pub connections: Vec<Option<Connection>>,
+    /// Open connections.
+    pub connections: Vec<Connection>,
 }
 
 impl Control {
@@ -186,25 +193,16 @@ impl Control {
         Ok(Self { listener, path: path.to_owned(), connections: Vec::new() })
     }
 
-    /// Accepts one waiting connection; its token, or `None` when none waits or there are enough.
-    pub fn accept(&mut self) -> Option<usize> {
-        let free = self.connections.iter().position(Option::is_none);
-        if free.is_none() && self.connections.len() >= CONNECTIONS {
-            return None;
-        }
-        let (stream, _) = self.listener.accept().ok()?;
-        let connection = Connection::new(stream).ok()?;
-        let token = free.unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
-        self.connections[token] = Some(connection);
-        Some(token)
+    /// Accepts one waiting connection, if one waits.
+    pub fn accept(&mut self) {
+        // A failure (no descriptors left, the client gone again) leaves things as they are.
+        let accepted = self.listener.accept().and_then(|(stream, _)| Connection::new(stream));
+        self.connections.extend(accepted);
     }
 
-    /// True when no further connection is taken.
-    pub fn is_full(&self) -> bool {
-        self.connections.iter().flatten().count() >= CONNECTIONS
+    /// True while further connections are taken.
+    pub fn has_room(&self) -> bool {
+        self.connections.len() < CONNECTIONS
     }
 }
 
@@ -242,8 +240,8 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut connection = Connection::new(ours).unwrap();
         theirs.write_all(b"a\n\nb\n").unwrap();
-        let interest = connection.serve(|line| [line, b"!"].concat(), || b"long".to_vec());
-        assert_eq!(interest, Some(Interest { read: true, write: false }));
+        assert!(connection.serve(|line| [line, b"!"].concat(), || b"long".to_vec()));
+        assert_eq!(connection.interest(), Interest::READ);
         drop(connection);
         let mut text = String::new();
         theirs.read_to_string(&mut text).unwrap();
@@ -260,8 +258,8 @@ mod tests {
             answered += 1;
             vec![b'x'; 1 << 20]
         };
-        let interest = connection.serve(big, Vec::new);
-        assert_eq!(interest, Some(Interest { read: false, write: true }));
+        assert!(connection.serve(big, Vec::new));
+        assert_eq!(connection.interest(), Interest { read: false, write: true });
         assert_eq!(answered, 1);
     }
 

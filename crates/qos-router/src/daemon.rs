@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use crate::control::{Control, Interest};
+use crate::control::Control;
 use crate::dataplane::{Dataplane, StartError};
-use crate::events::{Poller, Signals};
+use crate::events::{be_punctual, Interest, Signals, Waiter};
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
 
@@ -16,11 +16,14 @@ pub const DEFAULT_SPIN_NS: u64 = 30_000;
 /// While frames keep it busy, the control socket and signals are looked at this often.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
 
-/// Tokens of the poller; connections follow.
-const TOKEN_RINGS: u64 = 0;
-const TOKEN_SIGNALS: u64 = 1;
-const TOKEN_LISTENER: u64 = 2;
-const TOKEN_CONNECTIONS: u64 = 3;
+/// Who has something to do.
+#[derive(Debug, Clone, Copy)]
+enum Token {
+    Ring,
+    Signal,
+    Listener,
+    Connection(usize),
+}
 
 /// What the daemon is started with.
 #[derive(Debug, Clone)]
@@ -70,14 +73,9 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     let wiring = ports::load(&options.ports)?;
     let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns)?;
     let control = listen(&options.control)?;
-    let poller = Poller::new()?;
-    for descriptor in plane.descriptors() {
-        poller.add(descriptor, TOKEN_RINGS)?;
-    }
-    poller.add(signals.as_raw_fd(), TOKEN_SIGNALS)?;
-    poller.add(control.as_raw_fd(), TOKEN_LISTENER)?;
+    be_punctual();
     let service = Service::new(options.name.clone(), plane);
-    Daemon { service, control, poller, spin_ns: options.spin_ns, _signals: signals }.serve();
+    Daemon { service, control, signals, waiter: Waiter::default(), spin_ns: options.spin_ns }.serve();
     Ok(())
 }
 
@@ -88,14 +86,13 @@ fn listen(path: &Path) -> Result<Control, DaemonError> {
 struct Daemon {
     service: Service,
     control: Control,
-    poller: Poller,
+    signals: Signals,
+    waiter: Waiter<Token>,
     spin_ns: u64,
-    _signals: Signals,
 }
 
 impl Daemon {
     fn serve(mut self) {
-        let mut tokens = Vec::new();
         let mut looked = self.service.plane.now();
         while !self.service.stopping {
             self.service.plane.round();
@@ -105,15 +102,8 @@ impl Daemon {
                 continue;
             }
             looked = now;
-            self.poller.wait(timeout, &mut tokens);
-            for &token in &tokens {
-                match token {
-                    TOKEN_RINGS => self.service.plane.take_errors(),
-                    TOKEN_SIGNALS => self.service.stopping = true,
-                    TOKEN_LISTENER => self.accept(),
-                    connection => self.talk((connection - TOKEN_CONNECTIONS) as usize),
-                }
-            }
+            self.wait(timeout);
+            self.attend();
         }
     }
 
@@ -134,33 +124,41 @@ impl Daemon {
         Some(0)
     }
 
-    fn accept(&mut self) {
-        let Some(number) = self.control.accept() else { return };
-        let Some(connection) = &self.control.connections[number] else { return };
-        if self.poller.add(connection.as_raw_fd(), TOKEN_CONNECTIONS + number as u64).is_err() {
-            self.control.connections[number] = None;
+    fn wait(&mut self, timeout_ns: Option<u64>) {
+        let waiter = &mut self.waiter;
+        waiter.clear();
+        for descriptor in self.service.plane.descriptors() {
+            waiter.add(descriptor, Interest::READ, Token::Ring);
         }
-        self.listen_while_there_is_room();
+        waiter.add(self.signals.as_raw_fd(), Interest::READ, Token::Signal);
+        if self.control.has_room() {
+            waiter.add(self.control.as_raw_fd(), Interest::READ, Token::Listener);
+        }
+        for (number, connection) in self.control.connections.iter().enumerate() {
+            waiter.add(connection.as_raw_fd(), connection.interest(), Token::Connection(number));
+        }
+        waiter.wait(timeout_ns);
     }
 
-    fn talk(&mut self, number: usize) {
-        let Some(Some(connection)) = self.control.connections.get_mut(number) else { return };
-        let service = &mut self.service;
-        let interest = connection.serve(|line| service.answer(line), || refusal(&Refusal::too_long()));
-        let kept = interest.is_some_and(|Interest { read, write }| {
-            self.poller.change(connection.as_raw_fd(), TOKEN_CONNECTIONS + number as u64, read, write).is_ok()
-        });
-        if !kept {
-            // Closing the descriptor takes it out of the poller.
-            self.control.connections[number] = None;
-            self.listen_while_there_is_room();
+    /// Does what the wait has found to do, except for frames, which the next round takes.
+    fn attend(&mut self) {
+        let mut over = Vec::new();
+        let (service, control) = (&mut self.service, &mut self.control);
+        for token in self.waiter.ready() {
+            match token {
+                Token::Ring => service.plane.take_errors(),
+                Token::Signal => service.stopping = true,
+                Token::Listener => control.accept(),
+                Token::Connection(number) => {
+                    let connection = &mut control.connections[number];
+                    if !connection.serve(|line| service.answer(line), || refusal(&Refusal::too_long())) {
+                        over.push(number);
+                    }
+                }
+            }
         }
-    }
-
-    /// A listener whose connections are not accepted must not wake the daemon up again and again.
-    fn listen_while_there_is_room(&self) {
-        let room = !self.control.is_full();
-        // Failing would only mean that further clients wait.
-        let _ = self.poller.change(self.control.as_raw_fd(), TOKEN_LISTENER, room, false);
+        for number in over.into_iter().rev() {
+            control.connections.remove(number);
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! Frames between the ports' interfaces and the engine, in event time.
 //!
-//! A round ([`Dataplane::round`]) takes what has arrived and lets the engine catch up with the clock. After a stall it catches up in small
-//! steps of event time: frames that leave the input side go to the kernel and come back before the engine settles what happened later,
-//! so that policers, queues and shapers see what they would have seen on time.
+//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock, brings what leaves it
+//! through the kernel, and only then lets the output side catch up. So after a stall policers, queues and shapers see
+//! what they would have seen on time.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -23,15 +22,12 @@ use crate::netdev;
 use crate::pool::{Frame, Pool};
 use crate::ring::{Ring, BATCH};
 
-/// Event time that the engine may pass over in one step while it catches up. Within a step, queueing decisions may be taken before
-/// frames that came a little earlier have returned from the kernel.
-const STEP_NS: u64 = 100_000;
 /// Frames taken from one link in one round, so that the others have their turn.
 const TAKEN_PER_ROUND: usize = 256;
-/// Frames of the router's own that may wait for the engine to catch up with their time.
-const OWN_WAITING: usize = 4096;
+/// Frames of the router's own that may wait for the engine to catch up with their time; further ones wait in the ring.
+const WAITING: usize = 4096;
 /// Frames that may be in transit through the kernel.
-const IN_TRANSIT: usize = 16_384;
+const IN_TRANSIT: usize = 4096;
 /// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
 /// Slots of the ring on the router's side: a batch of forwarded frames is taken out right after it was put in, so this is for the router's own.
@@ -81,8 +77,8 @@ struct Port {
     framing: Framing,
     inside: Interface,
     wire: Interface,
-    /// Frames of the router's own with stamps that the engine has not reached yet.
-    own: VecDeque<Arrival>,
+    /// Frames from the router's side that have not been given to the engine yet.
+    arrivals: Vec<Arrival>,
 }
 
 /// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
@@ -112,7 +108,6 @@ pub struct Dataplane {
     // Kept between rounds for their memory.
     outputs: Vec<Output<Held>>,
     inward: Vec<Departure<Held>>,
-    arrivals: Vec<Arrival>,
 }
 
 /// Why the data plane cannot start.
@@ -195,7 +190,7 @@ impl Port {
             framing: engine.framing(id),
             inside: Interface::open(&config.inside, &format!("ports.{name}.inside"), INSIDE_SLOTS)?,
             wire: Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize)?,
-            own: VecDeque::new(),
+            arrivals: Vec::new(),
         })
     }
 
@@ -229,7 +224,6 @@ impl Dataplane {
             reached: now,
             outputs: Vec::new(),
             inward: Vec::new(),
-            arrivals: Vec::new(),
         };
         plane.mark_undelivered();
         Ok(plane)
@@ -264,22 +258,20 @@ impl Dataplane {
 
     /// When the next round is due, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
-        let own = self.ports.iter().filter_map(|p| p.own.front()).map(|a| a.event);
-        own.chain(self.engine.next_deadline()).min()
+        let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
+        waiting.chain(self.engine.next_deadline()).min()
     }
 
     /// Takes what has arrived, catches up with the clock and sends what is due.
     pub fn round(&mut self) {
         let now = self.clock.tick();
-        let horizon = self.take_from_links(now).max(self.reached);
-        loop {
-            let next = self.deadline().unwrap_or(horizon).max(self.reached);
-            let step = Time(next.0 + STEP_NS).min(horizon);
-            self.advance(step);
-            if step == horizon {
-                break;
-            }
-        }
+        self.reached = self.take_from_links(now).max(self.reached);
+        self.engine.poll_inside(self.reached, &mut self.outputs);
+        self.dispatch();
+        self.pass_through_kernel();
+        self.take_up_arrivals();
+        self.engine.poll(self.reached, &mut self.outputs);
+        self.dispatch();
         for port in 0..self.ports.len() {
             self.flush_wire(port);
         }
@@ -310,19 +302,7 @@ impl Dataplane {
         horizon
     }
 
-    /// Lets the engine reach `time`, with everything that passes through the kernel until then.
-    fn advance(&mut self, time: Time) {
-        self.reached = time;
-        loop {
-            self.engine.poll(time, &mut self.outputs);
-            self.dispatch();
-            if !self.take_from_inside(time) {
-                break;
-            }
-        }
-    }
-
-    /// Sorts what came out of the engine: to the kernel at once, to the links when a batch is full or the round ends.
+    /// Sorts what came out of the engine. What goes onto a link is sent when a batch is full or the round ends.
     fn dispatch(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         for output in outputs.drain(..) {
@@ -345,9 +325,6 @@ impl Dataplane {
             }
         }
         self.outputs = outputs;
-        if !self.inward.is_empty() {
-            self.send_inside();
-        }
     }
 
     /// Writes the engine's markings into the bytes.
@@ -361,65 +338,73 @@ impl Dataplane {
         }
     }
 
-    /// Hands frames from the links to the kernel, in the order of their event times over all ports.
-    fn send_inside(&mut self) {
-        self.inward.sort_by_key(|d| d.time);
-        let now = self.clock.now();
-        for departure in self.inward.drain(..) {
-            let Departure { time, port, descriptor, payload, .. } = departure;
-            if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
-                let transit = Transit { event: time, input: port, qos_group: descriptor.qos_group };
-                self.ledger.insert(now.0, key, transit);
+    /// Hands frames from the links to the kernel, in the order of their event times over all ports, and takes what it sends.
+    fn pass_through_kernel(&mut self) {
+        let mut inward = std::mem::take(&mut self.inward);
+        inward.sort_by_key(|d| d.time);
+        let mut rest = inward.drain(..).peekable();
+        while rest.peek().is_some() {
+            let now = self.clock.now();
+            for departure in rest.by_ref().take(BATCH) {
+                let Departure { time, port, descriptor, payload, .. } = departure;
+                if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
+                    let transit = Transit { event: time, input: port, qos_group: descriptor.qos_group };
+                    self.ledger.insert(now.0, key, transit);
+                }
+                let sending = Sending { time, frame: payload.frame };
+                self.ports[usize::from(port.0)].inside.sending.push(sending);
             }
-            let sending = Sending { time, frame: payload.frame };
-            self.ports[usize::from(port.0)].inside.sending.push(sending);
+            for port in &mut self.ports {
+                self.counts.unsent += port.inside.flush(&mut self.pool, |_| {});
+            }
+            // The kernel has forwarded them within the call: what came of it waits in the rings already.
+            self.take_from_inside();
         }
+        drop(rest);
+        self.inward = inward;
+        self.take_from_inside();
+    }
+
+    /// Takes what the router's own IP stack has sent, with its event time.
+    fn take_from_inside(&mut self) {
         for port in &mut self.ports {
-            self.counts.unsent += port.inside.flush(&mut self.pool, |_| {});
+            if !port.inside.ring.ready() {
+                continue;
+            }
+            let now = self.clock.now();
+            while port.arrivals.len() < WAITING {
+                let taken = port.inside.ring.take(|stamp, bytes| {
+                    let mut descriptor = parse(bytes, port.framing);
+                    let transit = self.keys.key(bytes).and_then(|key| self.ledger.take(now.0, key));
+                    let event = match transit {
+                        Some(transit) => {
+                            descriptor.qos_group = transit.qos_group;
+                            descriptor.input_port = Some(transit.input);
+                            transit.event
+                        }
+                        None => self.clock.event(stamp, now),
+                    };
+                    let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                    Arrival { event, descriptor, held }
+                });
+                match taken {
+                    None => break,
+                    Some(Err(_)) => self.counts.malformed += 1,
+                    Some(Ok(arrival)) => port.arrivals.push(arrival),
+                }
+            }
         }
     }
 
-    /// Gives the engine what the router's own IP stack has sent by `time`, in the order of event time. True if there was any.
-    fn take_from_inside(&mut self, time: Time) -> bool {
-        let mut any = false;
+    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time.
+    fn take_up_arrivals(&mut self) {
         for port in &mut self.ports {
-            while port.own.front().is_some_and(|a| a.event <= time) {
-                self.arrivals.extend(port.own.pop_front());
-            }
-            if port.own.len() < OWN_WAITING && port.inside.ring.ready() {
-                let now = self.clock.now();
-                let mut limit = INSIDE_SLOTS;
-                while limit > 0 {
-                    limit -= 1;
-                    let taken = port.inside.ring.take(|stamp, bytes| {
-                        let mut descriptor = parse(bytes, port.framing);
-                        let transit = self.keys.key(bytes).and_then(|key| self.ledger.take(now.0, key));
-                        let event = match transit {
-                            Some(transit) => {
-                                descriptor.qos_group = transit.qos_group;
-                                descriptor.input_port = Some(transit.input);
-                                transit.event
-                            }
-                            None => self.clock.event(stamp, now),
-                        };
-                        let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
-                        Arrival { event, descriptor, held }
-                    });
-                    match taken {
-                        None => break,
-                        Some(Err(_)) => self.counts.malformed += 1,
-                        Some(Ok(arrival)) if arrival.event <= time => self.arrivals.push(arrival),
-                        Some(Ok(arrival)) => port.own.push_back(arrival),
-                    }
-                }
-            }
-            any |= !self.arrivals.is_empty();
-            self.arrivals.sort_by_key(|a| a.event);
-            for Arrival { event, descriptor, held } in self.arrivals.drain(..) {
+            port.arrivals.sort_by_key(|a| a.event);
+            let due = port.arrivals.partition_point(|a| a.event <= self.reached);
+            for Arrival { event, descriptor, held } in port.arrivals.drain(..due) {
                 self.engine.transmit(event, port.id, descriptor, held);
             }
         }
-        any
     }
 
     /// Sends what is due on a link, and records how late it was.
