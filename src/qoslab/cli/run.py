@@ -60,10 +60,10 @@ def command(
         folder = carry_out(request, progress)
         progress("all", "analysis and report")
         from qoslab.analysis import analyse
-        from qoslab.report import write_report
+        from qoslab.report import render
 
         outcome = analyse(folder)
-        write_report(folder)
+        render(folder, outcome)
         folder.publish()
 
     from qoslab.cli.figures import print_outcome

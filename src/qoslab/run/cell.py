@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from qoslab import plan
 from qoslab.capture import CaptureError
@@ -19,6 +19,7 @@ from qoslab.lab.control import ControlError
 from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
 from qoslab.run.captures import RunningCapture
+from qoslab.run.collector import Observed
 from qoslab.run.flows import RunningFlow, flow_ports, run_flows
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
@@ -27,10 +28,10 @@ from qoslab.traffic import TrafficError
 
 
 class Observe(Protocol):
-    """Takes a show command of a device: raw text, and the parsed form or the reason why there is none."""
+    """Takes a show command of a router."""
 
-    def __call__(self, device: str, command: str) -> tuple[str, dict[str, Any]]:
-        """Take it now. `DeviceError` where the device does not answer."""
+    def __call__(self, device: str, command: str) -> Observed:
+        """Take it now. `DeviceError` where the router does not answer."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -87,6 +88,10 @@ class CellRun:
         """Note why the figures must not be trusted."""
         if reason not in self._reasons:
             self._reasons.append(reason)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            self._warnings.append(text)
 
     def measure(self) -> None:
         """From the hosts' settings to the last counter.
@@ -168,10 +173,16 @@ class CellRun:
         for observation in self._experiment.observe:
             if moment not in observation.when:
                 continue
-            raw, parsed = self._observe_command(observation.node, observation.command)
+            if self._experiment.topology.nodes[observation.node].platform != "ios":
+                self._warn(
+                    f"{observation.node} has no IOS command line, so its show commands were not taken; "
+                    f"its counters are in counters/{observation.node}.jsonl"
+                )
+                continue
+            taken = self._observe_command(observation.node, observation.command)
             base = self.cell.observation(observation.node, moment, observation.command)
-            self.cell.write(base.with_name(base.name + ".txt"), raw)
-            self.cell.write(base.with_name(base.name + ".json"), json.dumps(parsed, indent=1) + "\n")
+            self.cell.write(base.with_name(base.name + ".txt"), taken.raw)
+            self.cell.write(base.with_name(base.name + ".json"), json.dumps(taken.data, indent=1) + "\n")
             self._observed.append(
                 ObservedCommand(
                     device=observation.node, moment=moment, command=observation.command,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import qoslab
-from qoslab.errors import QoslabError
+from qoslab.errors import DeviceError, QoslabError
 from qoslab.lab import Lab
 from qoslab.lab.ios_routers import startup_config
 from qoslab.model.experiment import Experiment, PublishedFigure
@@ -28,7 +28,7 @@ from qoslab.run.collector import Collector
 from qoslab.run.inventory import Access, IosAccess, LinuxAccess, write_inventory
 from qoslab.run.progress import RunProgress
 from qoslab.run.routers import Routers
-from qoslab.run.verify import differences
+from qoslab.run.verify import policy_differences
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,6 @@ class _Worker:
         session.start()
         self._collector = Collector()
         self._exit.callback(self._collector.close)
-        self._collector.start()
         first = experiment.arm(shared.request.plan.cells[0].arm)
         shared.progress(self._label, "lab up")
         self._lab = Lab.up(
@@ -169,7 +168,7 @@ class _Worker:
             shared.lab = shared.lab or self._lab.describe()
         access = lab_access(self._lab)
         write_inventory(inventory, access)
-        self._collector.use(access)
+        self._collector.connect(access, wait=False)
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
@@ -212,8 +211,9 @@ class _Worker:
                 if not answers:
                     continue
                 config = self._routers.compiled(router, text, source=f"{router}.ios")
-                for difference in differences(config, self._collector.parse(VERIFY_COMMANDS[0], answers)):
-                    raise QoslabError(f"{router} took the configuration and shows something else: {difference}")
+                shown = self._collector.parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+                for difference in policy_differences(shown.parsed or {}, config):
+                    raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
             run.measure()
         finally:
             # Also of a cell that broke off: what there is stays readable.
