@@ -1,6 +1,7 @@
 "use strict";
 // Draws every graph of the report, with check boxes that switch its lines on and off.
 (() => {
+  const BUTTONS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"];
   const SHAPES = { solid: "", dash: "6 3", dot: "2 3", dashdot: "6 3 2 3" };
 
   // Means of `count` bins each, aligned to time 0, so that a bin's edges do not depend on where the capture began.
@@ -59,7 +60,7 @@
     const figure = JSON.parse(source.textContent);
     const whole = figure.data.map((trace) => [trace.x, trace.y]);
     figure.layout.showlegend = false;
-    figure.layout.margin.t = 12;
+    figure.layout.margin.t = 32;
     figure.layout.autosize = true;
     const controls = document.createElement("div");
     controls.className = "controls";
@@ -69,7 +70,7 @@
         Plotly.restyle(place, { visible: on }, [index])));
     });
     controls.append(lines);
-    const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+    const settings = { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] };
     if (place.dataset.binned) {
       const start = Number(place.dataset.binned);
       const bins = field("Bins of");

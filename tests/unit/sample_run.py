@@ -24,7 +24,7 @@ from qoslab.results import (
 from qoslab.traffic import Output
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-STARTED = datetime.fromtimestamp(1795223857, UTC)
+STARTED = datetime.fromtimestamp(1795226020, UTC)
 """The second in which the recorded capture begins."""
 
 EXPERIMENT: dict[str, Any] = {
@@ -267,7 +267,7 @@ def make_run(
                     ),
                 ),
                 observed=tuple(observed),
-                captures={"server": CaptureRecord(received=150, dropped=0)},
+                captures={"server": CaptureRecord(received=628, dropped=0)},
                 health={"R1": Health.model_validate(HEALTH)},
             )
         )

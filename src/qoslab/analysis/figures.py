@@ -17,9 +17,12 @@ _GRID = "#e3e6ea"
 
 
 def unit_of(greatest_bps: float) -> tuple[float, str]:
-    """Bits per second in one unit of an axis, and the unit's name, fit for figures up to this one."""
+    """Bits per second in one unit of an axis, and the unit's name, fit for figures up to this one.
+
+    The threshold of ten keeps graphs of 1 Mb/s in kb/s though single bins reach 3 Mb/s.
+    """
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
-        if greatest_bps >= 2 * factor:
+        if greatest_bps >= 10 * factor:
             return factor, unit
     return (1e3, "kb/s") if greatest_bps >= 1e3 else (1.0, "b/s")
 

@@ -140,14 +140,16 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         return Verdict("informative", "–", "Informative", "This run was expected to meet no figures.", [])
     if outcome.outside == 0:
         sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
-        return Verdict("within", "✓", "Within", sentence, [])
+        return Verdict("within", "✓", "Within tolerance", sentence, [])
     details = [
         f"{_arm_title(experiment, row['arm'])}: {METRICS[row['metric']].description} is "
-        f"{_was(row)}, expected {row['tolerance']}"
+        f"{_was(row)}, expected {text.bound(row['tolerance'])}"
         for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
     ]
     verb = "is" if outcome.outside == 1 else "are"
-    return Verdict("outside", "!", "Outside", f"{outcome.outside} of {total} expected figures {verb} not met.", details)
+    return Verdict(
+        "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected figures {verb} not met.", details
+    )
 
 
 def _was(row: dict[Any, Any]) -> str:
@@ -178,7 +180,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest) -> list[FigureGr
                     source=sources.get(key, ""),
                     measured=text.figure(row["measured"], row["unit"]),
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
-                    tolerance=row["tolerance"],
+                    tolerance=text.bound(row["tolerance"]),
                     verdict=row["verdict"],
                 )
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 
 from qoslab.model.metrics import Unit, format_value
@@ -17,7 +18,7 @@ def figure(value: float, unit: Unit) -> str:
         return NONE
     if math.isinf(value):
         return "∞"
-    return format_value(value, unit)
+    return bound(format_value(value, unit))
 
 
 def difference(measured: float, published: float, unit: Unit) -> str:
@@ -27,11 +28,20 @@ def difference(measured: float, published: float, unit: Unit) -> str:
     if measured == published:
         return "0"
     if unit == "fraction":
-        return f"{(measured - published) * 100:+.1f} points"
+        return _signed((measured - published) * 100, " points")
     if published == 0:
         return ""
     percent = (measured / published - 1) * 100
-    return f"{percent:+.1f} %" if abs(percent) >= 0.05 else "below 0.1 %"
+    return _signed(percent, " %") if abs(percent) >= 0.05 else "below 0.1 %"
+
+
+def _signed(value: float, unit: str) -> str:
+    return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") + unit.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def bound(words: str) -> str:
+    """Words with no line break between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=[^\W\d]|%)(?!to\b)", "\N{NO-BREAK SPACE}", words)
 
 
 def rate(bps: float) -> str:
@@ -41,14 +51,18 @@ def rate(bps: float) -> str:
 
 def count(number: object) -> str:
     """A whole number, thousands apart; `–` where there is none."""
-    return f"{int(number):,}".replace(",", " ") if isinstance(number, int | float) and number == number else NONE
+    return (
+        f"{int(number):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        if isinstance(number, int | float) and number == number
+        else NONE
+    )
 
 
 def size(octets: float) -> str:
     """Bytes in powers of ten, four digits."""
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if octets >= factor:
-            return f"{octets / factor:.4g} {prefix}B"
+            return bound(f"{octets / factor:.4g} {prefix}B")
     return f"{octets:.0f} B"
 
 

@@ -1,0 +1,210 @@
+"""The report: what it says, that it stands alone, and that a browser draws it."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import sample_run
+
+from qoslab.analysis import analyse
+from qoslab.report import render, text
+from qoslab.report.page import build_page
+from qoslab.results import RunFolder
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = sample_run.make_run(tmp_path_factory.mktemp("runs"))
+    render(folder)
+    return folder
+
+
+def words(page: str) -> str:
+    """The text of a page, without scripts and style."""
+
+    class Reader(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.silent = 0
+            self.found: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            self.silent += tag in ("script", "style")
+
+        def handle_endtag(self, tag: str) -> None:
+            self.silent -= tag in ("script", "style")
+
+        def handle_data(self, data: str) -> None:
+            if not self.silent:
+                self.found.append(data)
+
+    reader = Reader()
+    reader.feed(page)
+    return " ".join(" ".join(reader.found).split())
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("measured", "published", "unit", "said"),
+        [
+            (950_000, 1_000_000, "b/s", "−5.0 %"),
+            (0.33, 0.32, "fraction", "+1.0 points"),
+            (25, 25, "ms", "0"),
+            (1, 0, "packets", ""),
+            (math.nan, 1, "b/s", ""),
+            (1, math.nan, "b/s", ""),
+            (1, 0, "flag", ""),
+            (100.001, 100, "ratio", "below 0.1 %"),
+        ],
+    )
+    def test_difference(self, measured: float, published: float, unit: str, said: str) -> None:
+        assert text.difference(measured, published, unit).replace("\xa0", " ") == said  # type: ignore[arg-type]
+
+    def test_numbers_stay_with_their_units(self) -> None:
+        assert text.bound("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
+        assert text.bound("1 to 3") == "1 to 3"
+        assert text.figure(math.nan, "b/s") == "–"
+        assert text.figure(math.inf, "ratio") == "∞"
+
+    def test_counts_and_sizes(self) -> None:
+        assert text.count(1234567) == "1\u202f234\u202f567"
+        assert text.count(0) == "0"
+        assert text.count(None) == "–"
+        assert text.size(0) == "0 B"
+        assert text.size(626_984).replace("\xa0", " ") == "627 kB"
+        assert [text.lateness(value) for value in (0, 999, 21_000, 5e6)] == ["0 ns", "999 ns", "21 µs", "5 ms"]
+
+
+class TestPage:
+    def test_verdict_comes_first(self, run: RunFolder) -> None:
+        said = words(run.report.read_text())
+        assert "1 of 4 expected figures is not met" not in said
+        assert said.index("Outside tolerance") < said.index("Measured beside published")
+        assert "1 of 5 expected figures is not met." in said
+
+    def test_measured_beside_published(self, run: RunFolder) -> None:
+        said = words(run.report.read_text()).replace("\xa0", " ")
+        assert re.search(r"police\.exceed_share TCP probes\. 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within", said)
+        assert re.search(r"police\.bc – 31250 B 31250 B within", said)
+        assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in said
+
+    def test_streams_counters_output_and_configuration_are_there(self, run: RunFolder) -> None:
+        said = words(run.report.read_text())
+        assert "Jain's fairness index" in said
+        assert "class class-default" in said
+        assert "Service-policy output: <during>" in said
+        assert "police cir 1000000" in said and "shape average 1000000" in said
+        assert "0123456789ab" in said and "iperf 3.12" in said
+
+    def test_all_within(self, tmp_path: Path) -> None:
+        experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
+        del experiment["compare"]["expectations"][2]
+        folder = sample_run.make_run(tmp_path, experiment=experiment)
+        page = build_page(folder, analyse(folder))
+        assert page.verdict.kind == "within"
+        assert page.verdict.sentence == "All 4 expected figures are within tolerance."
+
+    def test_invalid_run_says_why_and_keeps_its_graphs(self, tmp_path: Path) -> None:
+        folder = sample_run.make_run(tmp_path, valid=False)
+        page = build_page(folder, analyse(folder))
+        assert page.verdict.kind == "invalid"
+        assert page.verdict.details == ["policed/1: R1: the kernel dropped 7 frames"]
+        assert page.arms[0].problems == ["R1: the kernel dropped 7 frames"]
+        assert page.trust.sentence.startswith("No: ")
+        assert len(page.arms[0].graphs) == 2
+
+    def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
+        experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
+        del experiment["compare"]
+        del experiment["captures"]
+        folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
+        for cell in folder.cells():
+            cell.counters("R1").unlink()
+        page = build_page(folder, analyse(folder))
+        assert page.verdict.kind == "informative" and page.graphs == []
+        assert "compared with nothing" in words(render(folder).read_text())
+
+    def test_what_devices_say_cannot_become_markup(self, tmp_path: Path) -> None:
+        folder = sample_run.make_run(tmp_path)
+        evil = "</pre></script><script>alert(1)</script>"
+        base = folder.cell("policed").observation("R1", "during", "show policy-map interface")
+        base.with_name(base.name + ".txt").write_text(evil)
+        page = render(folder).read_text()
+        assert evil not in page
+        assert html.escape(evil) in page
+
+    def test_it_needs_no_network(self, run: RunFolder) -> None:
+        page = run.report.read_text()
+        markup = re.sub(r"<script\b.*?</script>", "", page, flags=re.DOTALL)
+        assert not re.search(r"""(?:src|href)=["'](?!#)""", markup)
+        assert "@import" not in markup and "url(" not in markup
+        assert "default-src 'none'" in markup
+
+    def test_rendering_again_gives_the_same(self, run: RunFolder) -> None:
+        before = run.report.read_bytes()
+        assert render(run).read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def dom(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page after a browser has drawn it, a line was switched off and longer bins were chosen."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    folder = tmp_path_factory.mktemp("browser")
+    page = folder / "report.html"
+    probe = """<script>
+      const place = document.querySelector('.graph[data-binned]');
+      const controls = place.previousElementSibling;
+      const points = () => place.data[0].x.length;
+      const before = points();
+      controls.querySelectorAll('input[type=checkbox]')[1].click();
+      controls.querySelectorAll('input[type=radio]')[1].click();
+      const result = {before, after: points(), visible: place.data.map((line) => line.visible !== false)};
+      document.body.insertAdjacentHTML('beforeend', `<p id="probe">${JSON.stringify(result)}</p>`);
+    </script></body>"""
+    page.write_text(run.report.read_text().replace("</body>", probe))
+    done = subprocess.run(
+        [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+            *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'profile'}"),
+            *("--window-size=1280,900", "--virtual-time-budget=10000", "--dump-dom", page.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    yield done.stdout
+
+
+class TestBrowser:
+    def test_every_graph_is_drawn(self, run: RunFolder, dom: str) -> None:
+        page = build_page(run, analyse(run))
+        assert len(page.graphs) == 4
+        for number, graph in enumerate(page.graphs):
+            start = dom.index(f'id="{graph.id}"')
+            drawn = dom[start : dom.find("</figure>", start)]
+            lines = len(json.loads(graph.json)["data"])
+            # One line of the first graph was switched off.
+            assert drawn.count('class="trace scatter') == lines - (number == 0), graph.id
+            assert len(re.findall(r'class="js-line" d="M', drawn)) >= lines - 1, graph.id
+
+    def test_each_line_has_a_check_box(self, run: RunFolder, dom: str) -> None:
+        lines = sum(len(json.loads(graph.json)["data"]) for graph in build_page(run, analyse(run)).graphs)
+        assert dom.count('<input type="checkbox">') == lines
+
+    def test_lines_can_be_switched_off_and_bins_joined(self, dom: str) -> None:
+        probe = json.loads(html.unescape(re.findall(r'<p id="probe">(.*?)</p>', dom)[-1]))
+        assert probe["visible"][:3] == [True, False, True]
+        assert probe["after"] == pytest.approx(probe["before"] / 5, abs=1)
