@@ -1,0 +1,386 @@
+//! What a router does with a configuration.
+
+mod common;
+
+use common::{configuration, departures, interface, read, run, udp, with_policy, MILLI, PORT, SECOND};
+use qos_core::config::Framing;
+use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
+use qos_core::{packet, DropReason, Engine, Output, RouterConfig, Side, Time};
+use serde_json::{json, Value};
+
+fn out<P>(engine: &mut Engine<P>, now: u64) -> InterfaceCounters {
+    engine.counters(Time(now), None).interfaces["Out"].clone()
+}
+
+fn class<P>(engine: &mut Engine<P>, now: u64, index: usize) -> ClassCounters {
+    out(engine, now).policy_output.unwrap().classes[index].clone()
+}
+
+fn plain(bandwidth_kbps: u64, changes: Value) -> RouterConfig {
+    let mut interface = interface(bandwidth_kbps, None, None);
+    interface.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    configuration("classic", json!({}), interface)
+}
+
+fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core::Descriptor {
+    packet::parse(&common::frames::udp(200, dscp, source, destination), framing)
+}
+
+#[test]
+fn default_queueing_is_the_platforms() {
+    let strategy = |rate, framing, bandwidth, changes| {
+        let mut engine: Engine<u64> = common::engine(rate, framing);
+        engine.configure(Time(0), &plain(bandwidth, changes)).unwrap();
+        let out = out(&mut engine, 0);
+        (out.queue.strategy, out.queue.limit, out.queue.max_conversations, out.tx_ring.limit)
+    };
+    use Framing::{Ethernet, Hdlc, Ppp};
+    assert_eq!(strategy(100_000_000, Ethernet, 100_000, json!({})), (Strategy::Fifo, 40, None, 64));
+    assert_eq!(strategy(1_000_000_000, Ethernet, 1_000_000, json!({})), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(512_000, Ppp, 512, json!({})), (Strategy::WeightedFair, 1000, Some(128), 2));
+    assert_eq!(strategy(2_048_000, Hdlc, 2_048, json!({})), (Strategy::WeightedFair, 1000, Some(256), 2));
+    assert_eq!(strategy(4_000_000, Ppp, 4_000, json!({})), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(512_000, Ppp, 512, json!({"fair_queue": false})), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(
+        strategy(512_000, Ppp, 512, json!({"tx_ring_limit": 5, "hold_queue_out": 99})),
+        (Strategy::WeightedFair, 99, Some(128), 5)
+    );
+
+    // A policy that does not queue leaves it alone; one that does replaces it.
+    let mut engine: Engine<u64> = common::engine(512_000, Ppp);
+    let police = json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]);
+    engine.configure(Time(0), &with_policy("classic", 512, police)).unwrap();
+    assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::WeightedFair);
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
+    engine.configure(Time(0), &with_policy("classic", 512, shape)).unwrap();
+    assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::ClassBased);
+}
+
+#[test]
+fn a_full_fifo_drops_what_comes() {
+    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &plain(10_000, json!({"tx_ring_limit": 3}))).unwrap();
+    for packet in 0..100 {
+        engine.transmit(Time(0), PORT, udp(1500, 0, Framing::Ethernet), packet);
+    }
+    let out = out(&mut engine, 0);
+    // One on the wire, 3 in the ring, 40 in the queue.
+    assert_eq!((out.output.packets, out.tx_ring.depth, out.queue.depth, out.queue.drops), (1, 3, 40, 56));
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    let sent: Vec<_> = departures(&outputs).iter().map(|(_, packet, _)| *packet).collect();
+    assert_eq!(sent, (0..44).collect::<Vec<_>>());
+    assert_eq!(engine.totals(PORT, Side::Wire).dropped[DropReason::Tail as usize].packets, 56);
+}
+
+/// A packet that comes to a saturated line waits for the rest of the frame on the wire and for the ring: at most N + 1 frames.
+#[test]
+fn the_ring_holds_packets_beside_the_one_on_the_wire() {
+    for (rate, ring) in [(512_000, 2), (512_000, 5), (512_000, 10), (128_000, 1), (128_000, 2), (128_000, 5)] {
+        let mut engine: Engine<u64> = common::engine(rate, Framing::Ppp);
+        let config = plain(rate / 1_000, json!({"tx_ring_limit": ring, "clock_rate_bps": rate}));
+        engine.configure(Time(0), &config).unwrap();
+        let mut outputs = Vec::new();
+        let flood = udp(200, 0, Framing::Ppp);
+        let probe = packet::parse(&common::frames::udp(40, 46, 1, 2), Framing::Ppp);
+        for tick in 0..20_000u64 {
+            let now = Time(tick * MILLI + tick % 37 * 26_000);
+            engine.poll(now, &mut outputs);
+            engine.transmit(now, PORT, flood, 0);
+            if tick % 500 == 499 {
+                // Of precedence 5 and small: weighted fair queueing serves it next.
+                engine.transmit(now, PORT, probe, now.0);
+            }
+        }
+        run(&mut engine, Time(40 * SECOND), &mut outputs);
+        let line = |bytes: u64| bytes * 8 * SECOND / rate;
+        let waits: Vec<_> =
+            departures(&outputs).iter().filter(|(_, sent, _)| *sent > 0).map(|(time, sent, _)| time.0 - sent).collect();
+        let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(waits.len() >= 35, "{waits:?}");
+        assert!(*least >= ring * line(207) + line(47) - MILLI, "ring {ring} at {rate}: least {least}");
+        assert!(*most <= (ring + 1) * line(207) + line(47) + 1_000, "ring {ring} at {rate}: most {most}");
+        assert!(*most >= (ring + 1) * line(207) + line(47) - line(207) / 4, "ring {ring} at {rate}: most {most}");
+    }
+}
+
+/// A published run: `police cir 1000000` conformed 1394 packets with 1992832 bytes and exceeded 673 with 1005594.
+#[test]
+fn published_policing() {
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    let police = json!([{"name": "class-default", "police": {"cir": {"bps": 1_000_000}}}]);
+    engine.configure(Time(0), &with_policy("classic", 100_000, police)).unwrap();
+    // What conformed is the burst and the rate's part: that tells how long it took, and with it what was offered.
+    let length = (1_992_832 - 31_250) * 8 * SECOND / 1_000_000;
+    let mut offered = 0;
+    let mut packets = 0;
+    while offered < 1_992_832 + 1_005_594 {
+        // Writes of 8 KB over segments of 1460 bytes, now and then a short one; acknowledgements of the data come in pairs.
+        let ip_len = if packets % 11 == 10 { 848 } else { 1500 };
+        let at = Time(length * offered / (1_992_832 + 1_005_594));
+        engine.transmit(at, PORT, udp(ip_len, 0, Framing::Ethernet), packets);
+        offered += ip_len as u64 + 14;
+        packets += 1;
+    }
+    let class = class(&mut engine, length, 0);
+    let police = class.police.unwrap();
+    assert_eq!(police.bc_bytes, 31_250);
+    assert_eq!(police.conformed.packets + police.exceeded.packets, packets);
+    assert!(packets.abs_diff(1394 + 673) < 10, "{packets} packets");
+    assert!(police.conformed.bytes.abs_diff(1_992_832) < 2 * 1_514, "{police:?}");
+    assert!(police.exceeded.bytes.abs_diff(1_005_594) < 2 * 1_514, "{police:?}");
+    assert!(police.exceeded.packets.abs_diff(673) < 673 / 20, "{police:?}");
+    assert_eq!(class.drops.police, Count { packets: police.exceeded.packets, bytes: police.exceeded.bytes });
+    // The classic generation shows no drop rate for what its policer drops.
+    assert_eq!(class.drop_rate_bps, 0.0);
+    assert!(class.offered_rate_bps > 500_000.0);
+}
+
+#[test]
+fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
+    let police = |bps: u64| json!([{"name": "class-default", "police": {"cir": {"bps": bps}}}]);
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    let config = with_policy("classic", 100_000, police(8_000));
+    engine.configure(Time(0), &config).unwrap();
+    let send = |engine: &mut Engine<u64>| engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), 0);
+    send(&mut engine);
+    send(&mut engine);
+    let conformed = |engine: &mut Engine<u64>| {
+        let class = class(engine, 0, 0);
+        (class.packets, class.police.unwrap().conformed.packets)
+    };
+    assert_eq!(conformed(&mut engine), (2, 1));
+
+    // Something else changes: an access list, a class-map, the load interval.
+    let mut other = config.clone();
+    other.access_lists.get_mut("low").unwrap().clear();
+    other.class_maps.remove("af");
+    other.interfaces.get_mut("Out").unwrap().load_interval_s = 60;
+    engine.configure(Time(0), &other).unwrap();
+    send(&mut engine);
+    assert_eq!(conformed(&mut engine), (3, 1));
+
+    engine.clear(Time(0), None);
+    assert_eq!(conformed(&mut engine), (0, 0));
+    send(&mut engine);
+    assert_eq!(conformed(&mut engine), (1, 0), "the bucket is still empty");
+
+    engine.configure(Time(0), &with_policy("classic", 100_000, police(16_000))).unwrap();
+    send(&mut engine);
+    assert_eq!(conformed(&mut engine), (1, 1));
+    engine.audit().unwrap();
+}
+
+#[test]
+fn what_waits_moves_to_the_new_policy() {
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &with_policy("hqf", 100_000, shape)).unwrap();
+    for packet in 0..50 {
+        engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
+    }
+    assert_eq!(class(&mut engine, 0, 0).queue.unwrap().depth_packets, 49);
+    let low = json!([{"name": "low", "queue_limit": {"packets": 30}}, {"name": "udp", "shape": {"mode": "average", "rate": {"bps": 128_000}}, "queue_limit": {"packets": 20}}]);
+    engine.configure(Time(0), &with_policy("hqf", 100_000, low)).unwrap();
+    let moved = class(&mut engine, 0, 1);
+    assert_eq!(moved.packets, 49, "what waits counts as offered to the new policy");
+    assert_eq!((moved.queue.unwrap().depth_packets, moved.drops.tail.packets), (19, 29));
+    engine.audit().unwrap();
+
+    // Without a policy all leaves at the line's rate.
+    engine.configure(Time(0), &plain(100_000, json!({}))).unwrap();
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(10 * MILLI), &mut outputs);
+    assert_eq!(departures(&outputs).len(), 21);
+    assert_eq!(outputs.len(), 50);
+}
+
+#[test]
+fn a_shut_interface_drops_everything() {
+    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
+    for packet in 0..10 {
+        engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
+        engine.receive(Time(0), PORT, udp(1400, 0, Framing::Ethernet), 100 + packet);
+    }
+    engine.configure(Time(1), &plain(10_000, json!({"enabled": false}))).unwrap();
+    engine.transmit(Time(2), PORT, udp(1400, 0, Framing::Ethernet), 10);
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    // The frame that was on the wire arrives.
+    assert_eq!(departures(&outputs).iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [0]);
+    assert_eq!(outputs.len(), 21);
+    let disabled = |side| engine.totals(PORT, side).dropped[DropReason::Disabled as usize].packets;
+    assert_eq!((disabled(Side::Inside), disabled(Side::Wire)), (10, 10));
+    engine.audit().unwrap();
+}
+
+#[test]
+fn frames_come_in_on_the_links_clock() {
+    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
+    let police = json!({"P": {"classes": [{"name": "af", "set": [{"field": "qos_group", "value": 7}, {"field": "dscp", "value": 46}]},
+        {"name": "udp", "police": {"cir": {"bps": 8_000}}}]}});
+    engine.configure(Time(0), &configuration("hqf", police, interface(10_000, Some("P"), None))).unwrap();
+    let marked = packet::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
+    let plain = udp(1234, 0, Framing::Ethernet);
+    for (packet, descriptor) in [plain, marked, plain].into_iter().enumerate() {
+        engine.receive(Time(0), PORT, descriptor, packet as u64);
+    }
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    let line = 1272 * 8 * 100;
+    assert!(
+        matches!(&outputs[0], Output::Departure(d) if d.time == Time(line) && d.side == Side::Inside && d.descriptor.dscp == 0)
+    );
+    assert!(matches!(&outputs[1], Output::Departure(d) if d.time == Time(2 * line)
+        && (d.descriptor.dscp, d.descriptor.qos_group, d.descriptor.input_port) == (46, 7, Some(PORT))));
+    assert!(
+        matches!(&outputs[2], Output::Dropped(d) if d.time == Time(3 * line) && d.reason == DropReason::Police && d.towards == Side::Inside)
+    );
+    let out = out(&mut engine, SECOND);
+    assert_eq!((out.input.packets, out.input.bytes, out.input.drops), (3, 3 * 1248, 1));
+    let classes = out.policy_input.unwrap().classes;
+    assert_eq!(classes[0].set.iter().map(|set| set.packets).collect::<Vec<_>>(), [1, 1]);
+    // The later generation's drop rate includes the policer's drops.
+    assert_eq!(classes[1].packets, 2);
+}
+
+#[test]
+fn classes_are_tried_in_order() {
+    let config = read(&json!({"format": 1, "router": "R1", "generation": "hqf",
+        "access_lists": {"110": [
+            {"action": "deny", "protocol": 17, "source": {"address": "10.0.10.1", "wildcard": "0.0.0.0"},
+                "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"}, "destination_port": {"op": "eq", "ports": [5001, 5002]}},
+            {"action": "permit", "source": {"address": "10.0.0.0", "wildcard": "0.0.255.255"}, "destination": {"address": "10.0.20.10", "wildcard": "0.0.0.0"}}]},
+        "class_maps": {
+            "list": {"match": "all", "criteria": [{"type": "access_group", "name": "110"}, {"type": "dscp", "values": [46], "negate": true}]},
+            "voice": {"match": "any", "criteria": [{"type": "precedence", "values": [5, 6], "ip_only": true}, {"type": "class_map", "name": "small"}]},
+            "small": {"match": "all", "criteria": [{"type": "packet_length", "min": 100, "max": 250}]},
+            "none": {"match": "any", "criteria": []}},
+        "policy_maps": {"P": {"classes": [{"name": "none"}, {"name": "list"}, {"name": "voice", "service_policy": "C"}]},
+            "C": {"classes": [{"name": "small", "police": {"cir": {"bps": 8_000}}}]}},
+        "interfaces": {"Out": interface(100_000, None, Some("P"))}}));
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &config).unwrap();
+    let ethernet = Framing::Ethernet;
+    // Denied by the list, but small enough; permitted; permitted but EF, therefore voice; nothing of it all.
+    for descriptor in
+        [frame(0, 1, 5001, ethernet), frame(0, 1, 80, ethernet), frame(46, 1, 80, ethernet), udp(300, 1, ethernet)]
+    {
+        engine.transmit(Time(0), PORT, descriptor, 0);
+    }
+    let counters = engine.counters(Time(0), None);
+    let classes = counters.interfaces["Out"].policy_output.clone().unwrap().classes;
+    let packets: Vec<_> = classes.iter().map(|class| (class.name.as_str(), class.packets)).collect();
+    assert_eq!(packets, [("none", 0), ("list", 1), ("voice", 2), ("class-default", 1)]);
+    assert_eq!(classes[2].criteria.iter().map(|criterion| criterion.packets).collect::<Vec<_>>(), [1, 1]);
+    let child = classes[2].child.clone().unwrap();
+    assert_eq!((child.policy.as_str(), child.classes[0].packets, child.classes[1].packets), ("C", 2, 0));
+    assert_eq!(counters.access_lists["110"].iter().map(|entry| entry.packets).collect::<Vec<_>>(), [2, 2]);
+    engine.audit().unwrap();
+}
+
+#[test]
+fn percentages_are_of_the_bandwidth_or_the_parents_shape() {
+    let child = json!({"classes": [{"name": "class-default", "police": {"cir": {"percent": 10}}}]});
+    let parent = |shape: Value| json!({"classes": [{"name": "class-default", "shape": shape, "service_policy": "C"}]});
+    let cir = |shape: Value| {
+        let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Ppp);
+        let maps = json!({"P": parent(shape), "C": child});
+        engine.configure(Time(0), &configuration("hqf", maps, interface(1_544, None, Some("P")))).unwrap();
+        let resolved = engine.resolve();
+        assert_eq!(resolved.policy_maps["C"].classes[0].police.clone().unwrap().cir_bps, None);
+        let class = class(&mut engine, 0, 0);
+        let police = class.child.unwrap().classes[0].police.unwrap();
+        (police.cir_bps, police.cir_percent, police.bc_bytes)
+    };
+    assert_eq!(cir(Value::Null), (154_400, Some(10), 4_825));
+    assert_eq!(cir(json!({"mode": "average", "rate": {"percent": 50}})), (77_200, Some(10), 2_412));
+}
+
+#[test]
+fn a_bad_configuration_changes_nothing() {
+    let good = with_policy("classic", 100_000, json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]));
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &good).unwrap();
+    let policy = |classes: Value| with_policy("classic", 100_000, classes);
+    let changed = |change: fn(&mut RouterConfig)| {
+        let mut config = good.clone();
+        change(&mut config);
+        config
+    };
+    let cases = [
+        (
+            policy(json!([{"name": "class-default", "police": {"cir": {"bps": 1}}}])),
+            "policy_maps.P.classes[0].police.cir",
+            "8000",
+        ),
+        (policy(json!([{"name": "nothing"}])), "policy_maps.P.classes[0].name", "no class-map \"nothing\""),
+        (policy(json!([{"name": "udp"}, {"name": "udp"}])), "policy_maps.P.classes[1].name", "already"),
+        (policy(json!([{"name": "udp", "bandwidth": {"kbps": 1}}])), "policy_maps.P.classes[0].bandwidth", "null"),
+        (
+            policy(json!([{"name": "udp", "fair_queue": {}}])),
+            "policy_maps.P.classes[0].fair_queue",
+            "class-default only",
+        ),
+        (
+            policy(json!([{"name": "udp", "service_policy": "P"}])),
+            "policy_maps.P.classes[0].service_policy",
+            "in itself",
+        ),
+        (
+            policy(json!([{"name": "udp", "set": [{"field": "dscp", "value": 64}]}])),
+            "policy_maps.P.classes[0].set[0].value",
+            "0 to 63",
+        ),
+        (changed(|c| c.format = 2), "format", "this engine reads 1"),
+        (
+            changed(|c| c.interfaces.get_mut("Out").unwrap().clock_rate_bps = Some(1)),
+            "interfaces.Out.clock_rate_bps",
+            "serial",
+        ),
+        (
+            changed(|c| c.interfaces.get_mut("Out").unwrap().load_interval_s = 31),
+            "interfaces.Out.load_interval_s",
+            "multiple of 30",
+        ),
+        (
+            changed(|c| c.interfaces.get_mut("Out").unwrap().service_policy_input = Some("Q".into())),
+            "interfaces.Out.service_policy_input",
+            "no policy-map \"Q\"",
+        ),
+        (changed(|c| c.access_lists.clear()), "class_maps.low.criteria[0].name", "no access list"),
+        (
+            changed(|c| {
+                let out = c.interfaces["Out"].clone();
+                c.interfaces.insert("Nowhere".into(), out);
+            }),
+            "interfaces.Nowhere",
+            "it has Out",
+        ),
+    ];
+    for (config, path, message) in cases {
+        let error = engine.configure(Time(0), &config).unwrap_err();
+        assert_eq!(error.path, path, "{error}");
+        assert!(error.message.contains(message), "{error}");
+        assert_eq!(engine.config(), Some(&good));
+    }
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
+    let input = configuration("classic", json!({"P": {"classes": shape}}), interface(100_000, Some("P"), None));
+    let error = engine.configure(Time(0), &input).unwrap_err();
+    assert_eq!(error.path, "interfaces.Out.service_policy_input");
+    assert!(error.message.contains("output only"), "{error}");
+}
+
+#[test]
+fn a_misshapen_configuration_is_refused_with_its_path() {
+    let error = |text: &str| RouterConfig::from_json(text).unwrap_err();
+    let head =
+        r#"{"format": 1, "router": "R1", "generation": "classic", "policy_maps": {"P": {"classes": [{"name": "x", "#;
+    let unknown = error(&format!("{head}\"polise\": null}}]}}}}}}"));
+    assert_eq!(unknown.path, "policy_maps.P.classes[0].polise");
+    assert!(unknown.message.contains("unknown field `polise`"), "{unknown}");
+    let wrong = error(&format!("{head}\"police\": {{\"cir\": {{\"bps\": \"1M\"}}}}}}]}}}}}}"));
+    assert_eq!(wrong.path, "policy_maps.P.classes[0].police.cir.bps");
+    assert!(error("{").message.contains("EOF"));
+    assert!(error("{} {}").path.is_empty());
+}

@@ -1,0 +1,216 @@
+//! Random programs against the engine: bytes are read as operations, and after each everything must add up.
+//!
+//! Property tests and the fuzz target share this.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use qos_core::config::Framing;
+use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
+use serde_json::{json, Value};
+
+use super::frames;
+
+const PORTS: [(&str, Framing); 3] =
+    [("Ethernet0/0", Framing::Ethernet), ("Ethernet0/1", Framing::Ethernet), ("Serial0/0", Framing::Ppp)];
+
+fn wiring() -> PortsConfig {
+    let port = |rate: u64, framing: &str, delay: u64, paced: bool| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": framing, "delay_ns": delay}, "paced_by_peer": paced});
+    let text = json!({"seed": 7, "ports": {
+        "Ethernet0/0": port(10_000_000, "ethernet", 0, false),
+        "Ethernet0/1": port(100_000_000, "ethernet", 1_000_000, true),
+        "Serial0/0": port(512_000, "ppp", 50_000, false)}});
+    PortsConfig::from_json(&text.to_string()).unwrap()
+}
+
+/// The policy-maps that programs choose from; null for none. The flag tells which are for output only.
+fn policies() -> Vec<(&'static str, Value, bool)> {
+    let class = |name: &str, actions: Value| {
+        let mut class = json!({"name": name});
+        class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+        class
+    };
+    let cir = |bps: u64| json!({"cir": {"bps": bps}});
+    vec![
+        ("police", json!([class("class-default", json!({"police": cir(500_000)}))]), false),
+        (
+            "colours",
+            json!([
+                class(
+                    "low",
+                    json!({"police": {"cir": {"percent": 5}, "bc": {"bytes": 4000}, "violate": [{"action": "drop"}],
+                    "exceed": [{"action": "set-dscp-transmit", "value": 0}]}, "set": [{"field": "qos_group", "value": 5}]})
+                ),
+                class("any", json!({"police": {"cir": {"bps": 64_000}, "pir": {"bps": 128_000}}})),
+            ]),
+            false,
+        ),
+        (
+            "nested",
+            json!([
+                class("udp", json!({"service_policy": "colours", "police": cir(900_000)})),
+                class("af", json!({"set": [{"field": "dscp", "value": 46}]}))
+            ]),
+            false,
+        ),
+        (
+            "shape",
+            json!([class("class-default", json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}}))]),
+            true,
+        ),
+        (
+            "queues",
+            json!([
+                class(
+                    "low",
+                    json!({"shape": {"mode": "peak", "rate": {"percent": 10}, "bc": {"bits": 8000}, "be": {"bits": 0}},
+                    "queue_limit": {"packets": 5}, "service_policy": "police"})
+                ),
+                class("udp", json!({"shape": {"mode": "average", "rate": {"bps": 64_000}}, "police": cir(200_000)})),
+                class("class-default", json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 12}})),
+            ]),
+            true,
+        ),
+    ]
+}
+
+fn configuration(choice: [u8; 4]) -> RouterConfig {
+    let policies = policies();
+    let pick = |choice: u8, output: bool| -> Value {
+        let usable: Vec<_> = policies.iter().filter(|(_, _, output_only)| output || !output_only).collect();
+        usable.get(usize::from(choice) % (usable.len() + 1)).map_or(Value::Null, |(name, ..)| json!(name))
+    };
+    let maps: BTreeMap<_, _> = policies.iter().map(|(name, classes, _)| (*name, json!({"classes": classes}))).collect();
+    let interfaces: BTreeMap<_, _> = PORTS
+        .iter()
+        .zip(choice)
+        .map(|((name, _), choice)| {
+            (
+                *name,
+                json!({"enabled": choice % 16 != 15, "bandwidth_kbps": 1500, "load_interval_s": 30,
+                "tx_ring_limit": if choice & 1 == 0 { json!(1 + choice % 4) } else { Value::Null },
+                "hold_queue_out": if choice & 2 == 0 { json!(3 + choice % 50) } else { Value::Null },
+                "fair_queue": if choice & 4 == 0 { json!(choice & 8 == 0) } else { Value::Null },
+                "service_policy_input": pick(choice / 16, false), "service_policy_output": pick(choice / 3, true)}),
+            )
+        })
+        .collect();
+    let anywhere = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
+    let text = json!({"format": 1, "router": "R1", "generation": if choice[3] & 1 == 0 { "classic" } else { "hqf" },
+        "access_lists": {"low": [
+            {"action": "deny", "protocol": 17, "source": anywhere, "destination": anywhere, "source_port": {"op": "eq", "ports": [u16::from(choice[3])]}},
+            {"action": "permit", "protocol": 17, "source": anywhere, "destination": anywhere, "destination_port": {"op": "range", "ports": [0, 4]}}]},
+        "class_maps": {
+            "low": {"match": "all", "criteria": [{"type": "access_group", "name": "low"}, {"type": "class_map", "name": "udp"}]},
+            "udp": {"match": "any", "criteria": [{"type": "protocol", "name": "udp"}]},
+            "any": {"match": "any", "criteria": [{"type": "packet_length", "max": 100}, {"type": "input_interface", "name": "Serial0/0"}]},
+            "af": {"match": "any", "criteria": [{"type": "dscp", "values": [10, 18]}, {"type": "precedence", "values": [5], "negate": true}]}},
+        "policy_maps": maps, "interfaces": interfaces});
+    RouterConfig::from_json(&text.to_string()).unwrap()
+}
+
+fn frame(shape: u8, flow: u8) -> Vec<u8> {
+    let len = 28 + usize::from(shape) * 6;
+    match flow % 8 {
+        0 => vec![0xff; usize::from(shape)],
+        1 => frames::ipv4(len, flow, 6, &[0; 20]),
+        2 => frames::tagged(&frames::udp(len, flow >> 2, 9, u16::from(flow)), flow >> 5, 5),
+        3 => frames::ipv6(flow >> 2, 17, &vec![0; len]),
+        _ => frames::udp(len, flow >> 2, 9, u16::from(flow)),
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+    /// A length of time: small ones are exact, large ones go up to some seconds.
+    fn gap(&mut self) -> Option<u64> {
+        Some((1u64 << (self.byte()? % 33)) - 1)
+    }
+}
+
+/// Runs a program. Panics where the engine breaks a promise.
+pub fn run(program: &[u8]) {
+    let mut reader = Reader(program);
+    let mut engine: Engine<u32> = Engine::new(&wiring(), Time(0)).unwrap();
+    let mut now = 0;
+    let mut next = 0;
+    let mut inside: BTreeSet<u32> = BTreeSet::new();
+    let mut last: BTreeMap<(PortId, bool), Time> = BTreeMap::new();
+    let mut outputs = Vec::new();
+    while step(&mut reader, &mut engine, &mut now, &mut next, &mut inside, &mut outputs).is_some() {
+        collect(&mut outputs, &mut inside, &mut last);
+        engine.audit().unwrap();
+    }
+    // At the end everything comes out.
+    for _ in 0..200_000 {
+        let Some(deadline) = engine.next_deadline() else { break };
+        engine.poll(deadline.max(Time(now)), &mut outputs);
+    }
+    engine.poll(Time(now), &mut outputs);
+    collect(&mut outputs, &mut inside, &mut last);
+    engine.audit().unwrap();
+    assert!(inside.is_empty(), "never came back: {inside:?}");
+}
+
+fn step(
+    reader: &mut Reader<'_>,
+    engine: &mut Engine<u32>,
+    now: &mut u64,
+    next: &mut u32,
+    inside: &mut BTreeSet<u32>,
+    outputs: &mut Vec<Output<u32>>,
+) -> Option<()> {
+    let operation = reader.byte()?;
+    let port = PortId(u16::from(operation >> 4) % 3);
+    match operation % 16 {
+        0 => *now += reader.gap()?,
+        1 => engine.poll(Time(*now), outputs),
+        2 => {
+            let choice = [reader.byte()?, reader.byte()?, reader.byte()?, reader.byte()?];
+            engine.configure(Time(*now), &configuration(choice)).unwrap();
+        }
+        3 => engine.clear(Time(*now), (operation & 16 == 0).then_some(port)),
+        4 => {
+            let counters = engine.counters(Time(*now), None);
+            assert_eq!(counters.interfaces.len(), 3);
+        }
+        5 => {
+            if let Some(deadline) = engine.next_deadline() {
+                *now = (*now).max(deadline.0);
+                engine.poll(Time(*now), outputs);
+            }
+        }
+        kind => {
+            // Some arrive late or out of order.
+            let arrival = Time(if kind == 6 { now.saturating_sub(reader.gap()?) } else { *now });
+            let bytes = frame(reader.byte()?, reader.byte()?);
+            let descriptor: Descriptor = qos_core::packet::parse(&bytes, engine.framing(port));
+            inside.insert(*next);
+            if kind == 7 {
+                engine.receive(arrival, port, descriptor, *next);
+            } else {
+                engine.transmit(arrival, port, descriptor, *next);
+            }
+            *next += 1;
+        }
+    }
+    Some(())
+}
+
+fn collect(outputs: &mut Vec<Output<u32>>, inside: &mut BTreeSet<u32>, last: &mut BTreeMap<(PortId, bool), Time>) {
+    for output in outputs.drain(..) {
+        match output {
+            Output::Dropped(dropped) => assert!(inside.remove(&dropped.payload), "{} came back twice", dropped.payload),
+            Output::Departure(departure) => {
+                assert!(inside.remove(&departure.payload), "{} came back twice", departure.payload);
+                let before = last.insert((departure.port, departure.side == Side::Wire), departure.time);
+                assert!(before.is_none_or(|before| before <= departure.time), "departures out of order");
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Order, fairness and work conservation of the queues.
+
+mod common;
+
+use common::{departures, run, with_policy, MILLI, PORT, SECOND};
+use proptest::prelude::*;
+use qos_core::config::Framing;
+use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use serde_json::json;
+
+fn fair(generation: &str) -> RouterConfig {
+    with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {"queues": 4096}}]))
+}
+
+/// Bytes that each flow gets in ten seconds of a 2 Mb/s serial line when each offers packets of its length and code point all the time.
+fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
+    let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
+    engine.configure(Time(0), config).unwrap();
+    let mut outputs = Vec::new();
+    for tick in 0..10_000 {
+        let now = Time(tick * MILLI);
+        run(&mut engine, now, &mut outputs);
+        for (flow, (ip_len, dscp)) in flows.iter().enumerate() {
+            let frame = common::frames::udp(*ip_len, *dscp, 1, 6_000 + 7 * flow as u16);
+            engine.transmit(now, PORT, packet::parse(&frame, Framing::Ppp), flow);
+        }
+    }
+    let mut bytes = vec![0; flows.len()];
+    for (_, flow, counted) in departures(&outputs) {
+        bytes[flow] += u64::from(counted);
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Each flow gets the same bytes, whatever its packets and its precedence.
+    #[test]
+    fn flows_get_equal_bytes(flows in prop::collection::vec((400usize..1500, 0u8..64), 2..6)) {
+        let bytes = shares(&fair("hqf"), &flows);
+        let mean = bytes.iter().sum::<u64>() / bytes.len() as u64;
+        for flow in &bytes {
+            prop_assert!(flow.abs_diff(mean) <= mean / 100 + 3_200, "{bytes:?}");
+        }
+    }
+
+    /// In the classic generation they get bytes in the ratio of precedence + 1.
+    #[test]
+    fn conversations_get_weighted_bytes(flows in prop::collection::vec((400usize..1500, 0u8..8), 2..5)) {
+        let marked: Vec<_> = flows.iter().map(|(len, precedence)| (*len, precedence << 3)).collect();
+        let bytes = shares(&fair("classic"), &marked);
+        // Who needs less than its share would leave the rest to others: here all offer more than the line carries.
+        let weights: u64 = flows.iter().map(|(_, precedence)| u64::from(*precedence) + 1).sum();
+        let total: u64 = bytes.iter().sum();
+        for (flow, (len, precedence)) in bytes.iter().zip(&flows) {
+            let share = total * (u64::from(*precedence) + 1) / weights;
+            prop_assume!(*len as u64 * 10_000 > share);
+            prop_assert!(flow.abs_diff(share) <= share / 20 + 10_000, "{bytes:?} for {flows:?}");
+        }
+    }
+}
+
+/// A TCP-like conversation of precedence 5 against one of precedence 0 on 2 Mb/s: published 1.64 Mb/s with weights, 956 kb/s without.
+#[test]
+fn precedence_counts_in_the_classic_generation_only() {
+    let flows = [(1300, 40), (1300, 0)];
+    let ratio = |generation: &str| {
+        let bytes = shares(&fair(generation), &flows);
+        bytes[0] as f64 / (bytes[0] + bytes[1]) as f64
+    };
+    assert!((ratio("classic") - 6.0 / 7.0).abs() < 0.01);
+    assert!((ratio("hqf") - 0.5).abs() < 0.01);
+}
+
+/// Limits: 16 packets of a flow and no limit of all in the later generation, 64 of a conversation and 1000 of all in the classic one.
+#[test]
+fn limits() {
+    let fill = |generation: &str, flows: u16, each: usize| {
+        let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
+        engine
+            .configure(
+                Time(0),
+                &with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {"queues": 4096}}])),
+            )
+            .unwrap();
+        for packet in 0..each {
+            for flow in 0..flows {
+                engine.transmit(Time(0), PORT, common::udp(1000, flow, Framing::Ppp), packet);
+            }
+        }
+        engine.audit().unwrap();
+        let class = engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].clone();
+        (class.queue.unwrap().depth_packets, class.drops.tail.packets, class.drops.flow.packets)
+    };
+    // One on the wire, two in the ring.
+    assert_eq!(fill("hqf", 1, 100), (16, 0, 81));
+    assert_eq!(fill("hqf", 10, 100).1, 0);
+    assert!(fill("hqf", 10, 100).0 > 150, "more than the queue limit");
+    assert_eq!(fill("classic", 1, 100), (64, 0, 33));
+    assert_eq!(fill("classic", 50, 60), (1000, 50 * 60 - 1003, 0));
+}
+
+fn policies() -> Vec<RouterConfig> {
+    vec![
+        fair("hqf"),
+        fair("classic"),
+        with_policy(
+            "hqf",
+            2_000,
+            json!([{"name": "low", "queue_limit": {"packets": 20}}, {"name": "class-default", "fair_queue": {}}]),
+        ),
+        with_policy("classic", 2_000, json!([{"name": "class-default", "police": {"cir": {"bps": 1_500_000}}}])),
+        with_policy("hqf", 2_000, json!([{"name": "low", "shape": {"mode": "average", "rate": {"bps": 200_000}}}])),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no shaper holds.
+    #[test]
+    fn order_and_work(
+        config in prop::sample::select(policies()),
+        packets in prop::collection::vec((0u64..6_000_000, 28usize..1500, 0u16..12), 1..300),
+    ) {
+        let shaped = config.policy_maps["P"].classes.iter().any(|class| class.shape.is_some());
+        let mut engine: Engine<(u16, usize)> = common::engine(2_000_000, Framing::Ppp);
+        engine.configure(Time(0), &config).unwrap();
+        let mut outputs = Vec::new();
+        let mut now = 0;
+        let mut arrived = Vec::new();
+        for (number, (gap, ip_len, flow)) in packets.into_iter().enumerate() {
+            now += gap;
+            arrived.push(now);
+            // Below and above the class "low".
+            let frame = common::frames::udp(ip_len, 0, 1, 4_994 + flow);
+            engine.transmit(Time(now), PORT, packet::parse(&frame, Framing::Ppp), (flow, number));
+        }
+        run(&mut engine, Time(now + 3_600 * SECOND), &mut outputs);
+        prop_assert_eq!(outputs.len(), arrived.len());
+        let departures = departures(&outputs);
+        for (index, (_, (flow, number), _)) in departures.iter().enumerate() {
+            prop_assert!(!departures[..index].iter().any(|(_, (other, later), _)| other == flow && later > number));
+        }
+        if !shaped {
+            let mut free = 0;
+            for (time, _, counted) in &departures {
+                let started = time.0 - u64::from(counted + 3) * 8 * SECOND / 2_000_000;
+                if started > free + 1 {
+                    // The line rested: then nobody waited, that is all that came before had left.
+                    let came = arrived.iter().filter(|at| **at + 1 < started).count();
+                    let left = departures.iter().filter(|(end, ..)| end.0 <= free + 1).count();
+                    let dropped = outputs
+                        .iter()
+                        .filter(|output| matches!(output, Output::Dropped(dropped) if dropped.time.0 < started))
+                        .count();
+                    prop_assert!(came <= left + dropped, "rested from {free} to {started}");
+                }
+                free = time.0;
+            }
+        }
+    }
+}

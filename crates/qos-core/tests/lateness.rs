@@ -1,0 +1,157 @@
+//! A late caller makes the decisions of a punctual one, at the same event times.
+
+mod common;
+
+use common::{with_policy, PORT};
+use proptest::prelude::*;
+use qos_core::config::Framing;
+use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use serde_json::json;
+
+/// A packet: when, how long, which flow, what code point.
+type Arrival = (u64, usize, u16, u8);
+
+/// What became of each packet: when it left and with which code point, or why and when it was dropped.
+fn fates(outputs: &[Output<usize>]) -> Vec<(usize, String)> {
+    let mut fates: Vec<_> = outputs
+        .iter()
+        .map(|output| match output {
+            Output::Departure(d) => (d.payload, format!("{} dscp {}", d.time, d.descriptor.dscp)),
+            Output::Dropped(d) => (d.payload, format!("{} {:?}", d.time, d.reason)),
+        })
+        .collect();
+    fates.sort();
+    fates
+}
+
+fn configurations() -> Vec<RouterConfig> {
+    let shape = |bps: u64| json!({"mode": "average", "rate": {"bps": bps}});
+    vec![
+        with_policy("classic", 10_000, json!([{"name": "class-default", "police": {"cir": {"bps": 1_000_000}}}])),
+        with_policy("classic", 10_000, json!([{"name": "class-default", "shape": shape(1_000_000)}])),
+        with_policy("hqf", 10_000, json!([{"name": "class-default", "shape": shape(500_000), "fair_queue": {}}])),
+        with_policy(
+            "hqf",
+            10_000,
+            json!([{"name": "low", "shape": shape(300_000), "queue_limit": {"packets": 8}},
+                {"name": "af", "police": {"cir": {"percent": 3}, "pir": {"percent": 6}, "exceed": [{"action": "set-dscp-transmit", "value": 8}],
+                    "violate": [{"action": "drop"}]}},
+                {"name": "class-default", "fair_queue": {"queues": 16}}]),
+        ),
+    ]
+}
+
+/// Feeds the packets; `late` says for each whether the caller polls before it (a punctual one does, for every deadline).
+fn feed(
+    config: &RouterConfig,
+    rate: u64,
+    arrivals: &[Arrival],
+    late: Option<&[u64]>,
+    receive: bool,
+) -> Vec<(usize, String)> {
+    let mut engine: Engine<usize> = common::engine(rate, Framing::Ppp);
+    engine.configure(Time(0), config).unwrap();
+    let mut outputs = Vec::new();
+    for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
+        match late {
+            None => common::run(&mut engine, Time(at), &mut outputs),
+            // The caller wakes now and then, having taken in all that had come by then.
+            Some(naps) if naps[index % naps.len()] % 4 == 0 => engine.poll(Time(at), &mut outputs),
+            Some(_) => {}
+        }
+        let descriptor = packet::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+        if receive {
+            engine.receive(Time(at), PORT, descriptor, index);
+        } else {
+            engine.transmit(Time(at), PORT, descriptor, index);
+        }
+    }
+    assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0);
+    // A punctual one goes from deadline to deadline; a late one comes back long after.
+    if late.is_none() {
+        while let Some(deadline) = engine.next_deadline() {
+            engine.poll(deadline, &mut outputs);
+        }
+    }
+    engine.poll(Time(u64::MAX / 4), &mut outputs);
+    fates(&outputs)
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let gap = prop_oneof![Just(0), 1u64..3_000_000, 1u64..40_000_000, 1u64..600_000_000];
+    prop::collection::vec((gap, 28usize..1500, 0u16..20, prop::sample::select(vec![0u8, 10, 46])), 1..300).prop_map(
+        |mut arrivals| {
+            let mut at = 0;
+            for arrival in &mut arrivals {
+                at += arrival.0;
+                arrival.0 = at;
+            }
+            arrivals
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_late_caller_decides_alike(
+        config in prop::sample::select(configurations()),
+        rate in prop::sample::select(vec![128_000u64, 2_000_000, 10_000_000]),
+        arrivals in arrivals(),
+        naps in prop::collection::vec(any::<u64>(), 1..50),
+        receive in prop::bool::weighted(0.2),
+    ) {
+        let mut config = config;
+        if receive {
+            let out = config.interfaces.get_mut("Out").unwrap();
+            out.service_policy_output = None;
+        }
+        let punctual = feed(&config, rate, &arrivals, None, receive);
+        prop_assert_eq!(punctual.len(), arrivals.len());
+        let late = feed(&config, rate, &arrivals, Some(&naps), receive);
+        prop_assert_eq!(punctual, late);
+    }
+
+    /// Arrivals that reach the engine after a poll that was later than them, but within a line time, are decided as if they had come first.
+    #[test]
+    fn a_decision_is_not_taken_before_it_is_needed(
+        config in prop::sample::select(configurations()),
+        arrivals in arrivals(),
+        slow in prop::collection::vec(0u64..300_000, 1..50),
+    ) {
+        // A frame of 28 bytes takes 280 us at 1 Mb/s.
+        let rate = 1_000_000;
+        let punctual = feed(&config, rate, &arrivals, None, false);
+        let mut engine: Engine<usize> = common::engine(rate, Framing::Ppp);
+        engine.configure(Time(0), &config).unwrap();
+        let mut outputs = Vec::new();
+        for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
+            engine.poll(Time(at + slow[index % slow.len()].min(279_000)), &mut outputs);
+            let descriptor = packet::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+            engine.transmit(Time(at), PORT, descriptor, index);
+        }
+        engine.poll(Time(u64::MAX / 4), &mut outputs);
+        prop_assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0);
+        prop_assert_eq!(fates(&outputs), punctual);
+    }
+}
+
+#[test]
+fn what_comes_too_late_is_told() {
+    let mut engine: Engine<usize> = common::engine(10_000_000, Framing::Ethernet);
+    let mut outputs = Vec::new();
+    for payload in 0..3 {
+        engine.transmit(Time(0), PORT, common::udp(1500, 0, Framing::Ethernet), payload);
+    }
+    // By now the second frame has left, and the third has been on the wire since 2460800.
+    engine.poll(Time(3_000_000), &mut outputs);
+    engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 3);
+    assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0, "the start at 2460800 is not settled yet");
+    engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 4);
+    engine.poll(Time(20_000_000), &mut outputs);
+    engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 5);
+    let totals = engine.totals(PORT, qos_core::Side::Wire);
+    assert_eq!(totals.late_arrivals, 1);
+    assert!(totals.latest_arrival_ns > 0);
+}

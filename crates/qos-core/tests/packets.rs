@@ -1,0 +1,108 @@
+//! Frames as they come from a network.
+
+mod common;
+
+use std::net::IpAddr;
+
+use common::frames::{self, checksum};
+use proptest::prelude::*;
+use qos_core::config::Framing;
+use qos_core::packet::{flow_key, parse, rewrite_cos, rewrite_dscp};
+use qos_core::Network;
+
+fn any_framing() -> impl Strategy<Value = Framing> {
+    prop::sample::select(vec![Framing::Ethernet, Framing::Ppp, Framing::Hdlc])
+}
+
+#[test]
+fn lengths_are_those_of_the_reference() {
+    // A ping of 100 bytes counts 114 on Ethernet; a flood of 256-byte packets counts 260 on PPP and takes 263.
+    let d = parse(&frames::udp(100, 0, 1, 2), Framing::Ethernet);
+    assert_eq!((d.network_len, d.counted_len, d.line_len), (100, 114, 138));
+    let d = parse(&frames::udp(256, 0, 1, 2), Framing::Ppp);
+    assert_eq!((d.network_len, d.counted_len, d.line_len), (256, 260, 263));
+    let d = parse(&frames::udp(1500, 0, 1, 2), Framing::Ethernet);
+    assert_eq!((d.counted_len, d.line_len), (1514, 1538));
+    // The shortest frame is padded on the wire; the IP header says what counts.
+    let mut padded = frames::udp(28, 0, 1, 2);
+    padded.resize(60, 0);
+    for frame in [frames::udp(28, 0, 1, 2), padded] {
+        let d = parse(&frame, Framing::Ethernet);
+        assert_eq!((d.network_len, d.counted_len, d.line_len), (28, 42, 84));
+    }
+    let d = parse(&frames::tagged(&frames::udp(100, 0, 1, 2), 5, 7), Framing::Ethernet);
+    assert_eq!((d.counted_len, d.line_len, d.cos), (118, 142, 5));
+}
+
+#[test]
+fn headers_are_read() {
+    let d = parse(&frames::udp(200, 46, 1234, 5001), Framing::Ethernet);
+    assert_eq!((d.network, d.dscp, d.precedence(), d.protocol), (Network::Ipv4, 46, 5, 17));
+    assert_eq!((d.source_port, d.destination_port), (Some(1234), Some(5001)));
+    assert_eq!(d.destination, IpAddr::from([10, 0, 20, 10]));
+    assert_eq!(d.flow, flow_key(&d));
+    let mut tcp = [0; 20];
+    tcp[13] = 0x10;
+    assert!(parse(&frames::ipv4(60, 0, 6, &tcp), Framing::Ethernet).established);
+    tcp[13] = 0x02;
+    assert!(!parse(&frames::ipv4(60, 0, 6, &tcp), Framing::Ethernet).established);
+    assert_eq!(parse(&frames::ipv4(40, 0, 1, &[13, 0]), Framing::Ethernet).icmp, Some((13, 0)));
+    let mut fragment = frames::udp(200, 0, 1, 2);
+    fragment[14 + 7] = 8;
+    let d = parse(&fragment, Framing::Ethernet);
+    assert_eq!((d.later_fragment, d.source_port), (true, None));
+    // Hop-by-hop options, then UDP.
+    let d = parse(&frames::ipv6(34, 0, &[17, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 9, 0, 8, 0, 0]), Framing::Ethernet);
+    assert_eq!(
+        (d.network, d.dscp, d.protocol, d.destination_port, d.network_len),
+        (Network::Ipv6, 34, 17, Some(9), 56)
+    );
+    let mut arp = vec![0; 42];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    let d = parse(&arp, Framing::Ethernet);
+    assert_eq!((d.network, d.counted_len, d.line_len), (Network::Other, 42, 84));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_described(mut bytes in prop::collection::vec(any::<u8>(), 0..200), framing in any_framing(), dscp in 0u8..64, ethertype in prop::sample::select(vec![[8u8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]])) {
+        for _ in 0..2 {
+            let before = parse(&bytes, framing);
+            prop_assert!(before.network_len as usize <= bytes.len());
+            prop_assert!(before.line_len > before.network_len);
+            let changed = rewrite_dscp(&mut bytes, dscp);
+            let after = parse(&bytes, framing);
+            if before.is_ip() {
+                prop_assert_eq!(after.dscp, dscp);
+                prop_assert_eq!(changed, before.dscp != dscp);
+                prop_assert_eq!(after.flow, before.flow);
+            }
+            prop_assert_eq!(after.network, before.network);
+            rewrite_cos(&mut bytes, dscp);
+            // Once more as something that is worth parsing.
+            if bytes.len() > 34 {
+                bytes[12..14].copy_from_slice(&ethertype);
+                bytes[14] = if ethertype[0] == 8 { 0x45 } else { 0x60 | bytes[14] & 0x0f };
+            }
+        }
+    }
+
+    #[test]
+    fn the_checksum_stays_right(ip_len in 28usize..1500, old in 0u8..64, new in 0u8..64, ports in any::<(u16, u16)>()) {
+        let mut frame = frames::udp(ip_len, old, ports.0, ports.1);
+        rewrite_dscp(&mut frame, new);
+        prop_assert_eq!(checksum(&frame[14..34]), 0);
+        prop_assert_eq!(frame[15], new << 2 | 1, "ECN bits stay");
+        prop_assert_eq!(parse(&frame, Framing::Ethernet).dscp, new);
+    }
+
+    #[test]
+    fn marking_ipv6_changes_the_code_point_only(old in 0u8..64, new in 0u8..64) {
+        let before = frames::ipv6(old, 17, &[0; 8]);
+        let mut after = before.clone();
+        rewrite_dscp(&mut after, new);
+        prop_assert_eq!(parse(&after, Framing::Ethernet).dscp, new);
+        rewrite_dscp(&mut after, old);
+        prop_assert_eq!(after, before);
+    }
+}
