@@ -14,6 +14,8 @@ import os
 import queue
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -37,6 +39,14 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
+
+ENDING = """
+cat
+for time in 1 2; do timeout 20 sh -c 'echo "{\\"intents\\": []}" > "$1/orders"' sh "$1" || break; done
+sleep 2
+rm -rf "$1"
+"""
+"""Ends a session whose owner has died: once for a session that still waits for its inventory, once for the order."""
 
 START_SECONDS = 60.0
 """Longer than Ansible needs to start on a busy machine."""
@@ -183,6 +193,7 @@ class AnsibleSession:
         self._playbooks = playbooks_folder()
         self._scratch: Path | None = None
         self._thread: threading.Thread | None = None
+        self._watch: subprocess.Popen[bytes] | None = None
         self._cancel = threading.Event()
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._orders = 0
@@ -213,6 +224,11 @@ class AnsibleSession:
         self._thread = threading.Thread(target=self._play, args=(self._scratch, self._events), name="ansible")
         self._thread.daemon = True
         self._thread.start()
+        # If this process is killed, nobody would ever give the last order: the watch does, once its input ends.
+        self._watch = subprocess.Popen(
+            ["sh", "-c", ENDING, "sh", str(self._scratch)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
 
     def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
         import ansible_runner  # slow, and only here
@@ -258,10 +274,18 @@ class AnsibleSession:
         self._cancel.set()
         if self._thread is not None:
             self._thread.join(10.0)
+        self._discard()
 
     def _discard(self) -> None:
         self._thread = None
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch.wait()
+            assert self._watch.stdin is not None
+            self._watch.stdin.close()
+            self._watch = None
         if self._scratch is not None:
+            _end_processes(self._scratch)
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
 
@@ -338,6 +362,7 @@ class AnsibleSession:
             except OSError as error:
                 if error.errno != errno.ENXIO:
                     raise
+            # nobody reads yet: either Ansible is about to, or it has ended
             if self._thread is None or not self._thread.is_alive() or time.monotonic() > deadline:
                 raise self._ended([])
             time.sleep(0.002)
@@ -375,7 +400,10 @@ class AnsibleSession:
         # short waits, so that Ctrl-C is noticed between them on every platform
         while True:
             try:
-                return self._events.get(timeout=0.5)
+                event = self._events.get(timeout=0.5)
+                if event is None and self._thread is not None:
+                    self._thread.join()
+                return event
             except queue.Empty:
                 if time.monotonic() > deadline:
                     raise DeviceError(f"Ansible took too long {what}", hint="See whether the routers answer.") from None
@@ -385,6 +413,21 @@ class AnsibleSession:
             return MachineError(f"ansible-runner failed: {self._fault}")
         text = "\n".join(part for part in printed if part).strip()
         return MachineError(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+
+
+def _end_processes(scratch: Path) -> None:
+    """End what Ansible leaves behind when it is cancelled: workers in the middle of a task, connections to routers.
+
+    All of them, and nothing else, have the session's own folder in their environment.
+    """
+    mark = os.fsencode(scratch)
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        # gone meanwhile, or somebody else's
+        with contextlib.suppress(OSError):
+            if mark in (process / "environ").read_bytes():
+                os.kill(int(process.name), signal.SIGTERM)
 
 
 def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
