@@ -1,0 +1,344 @@
+"""Virtual IOS routers over SSH, as a person, Ansible and Unicon see them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+import pytest
+from labs import ping, topology
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+POLICE = """\
+policy-map Police
+ class class-default
+  police cir 1000000
+!
+interface FastEthernet0/1
+ service-policy output Police
+"""
+UNPOLICE = "interface FastEthernet0/1\n no service-policy output Police\n!\nno policy-map Police\n"
+
+
+@pytest.fixture(scope="module")
+def routed() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-iosd-{os.getpid()}") as lab:
+        yield lab
+
+
+def connection(lab: Lab, **options: Any) -> Any:
+    ssh = lab.ssh("R1")
+    settings = {"username": ssh.user, "password": ssh.password, "known_hosts": None, "config": None}
+    return asyncssh.connect(ssh.host, ssh.port, **{**settings, **options})
+
+
+class Login:
+    """A login that sends a line and reads up to the next prompt."""
+
+    def __init__(self, process: Any) -> None:
+        self._process = process
+
+    async def send(self, line: str, *ends: str) -> str:
+        self._process.stdin.write(line + "\r")
+        return await self.until(*ends or ("#", "[confirm]"))
+
+    async def until(self, *ends: str) -> str:
+        text = ""
+        async with asyncio.timeout(10):
+            while not text.endswith(ends):
+                received = await self._process.stdout.read(4096)
+                assert received, f"the router hung up after {text!r}"
+                text += received.replace("\r\n", "\n")
+        return text
+
+    @classmethod
+    async def enabled(cls, lab: Lab, client: Any) -> Login:
+        """Log in at the privileged prompt."""
+        login = cls(await client.create_process(term_type="vt100"))
+        await login.until("R1>")
+        await login.send("enable", "Password: ")
+        await login.send(lab.ssh("R1").enable, "R1#")
+        await login.send("terminal length 0")
+        return login
+
+
+def session(lab: Lab, *lines: str) -> str:
+    """Send lines one after the other at the privileged prompt; return all that was printed."""
+
+    async def run() -> str:
+        async with connection(lab) as client:
+            login = await Login.enabled(lab, client)
+            return "".join([await login.send(line) for line in lines])
+
+    return asyncio.run(run())
+
+
+def test_the_configuration_takes_effect(routed: Lab) -> None:
+    assert ping(routed, "client", "10.2.0.2") == 63
+    session(routed, "configure terminal", "interface Fa0/1", "shutdown", "end")
+    assert ping(routed, "client", "10.2.0.2", 0.3) is None
+    brief = session(routed, "configure terminal", "int fa0/1", "no shutdown", "do show ip interface brief", "end")
+    assert "FastEthernet0/1            10.2.0.1        YES NVRAM  up                    up" in brief
+    assert ping(routed, "client", "10.2.0.2") == 63
+
+
+def test_static_routes_are_in_the_kernel_s_table(routed: Lab) -> None:
+    text = session(
+        routed,
+        *("configure terminal", "ip route 172.16.0.0 255.255.0.0 10.2.0.2", "do show ip route"),
+        *("no ip route 172.16.0.0 255.255.0.0 10.2.0.2", "do show ip route", "end"),
+    )
+    with_route, without = text.split("no ip route", 1)
+    assert "S    172.16.0.0/16 [1/0] via 10.2.0.2\n" in with_route
+    assert "172.16" not in without.split("do show", 1)[1]
+    assert "C       10.2.0.0 is directly connected, FastEthernet0/1\n" in without
+
+
+def test_a_policy_counts_what_passes(routed: Lab) -> None:
+    session(routed, "configure terminal", *POLICE.splitlines(), "end")
+    try:
+        session(routed, "clear counters", "")
+        assert ping(routed, "client", "10.2.0.2") == 63
+        text = session(routed, "ping 10.2.0.2 repeat 4 size 1500", "show policy-map interface")
+        assert "\n!!!!\nSuccess rate is 100 percent (4/4)" in text
+        # Four pings of 1514 bytes, one of 50, and perhaps address resolution.
+        assert "          cir 1000000 bps, bc 31250 bytes\n        conformed 5 packets, 6106 bytes" in text
+    finally:
+        session(routed, "configure terminal", *UNPOLICE.splitlines(), "end")
+
+
+def test_arp_and_processor_and_interfaces_are_live(routed: Lab) -> None:
+    text = session(routed, "ping 10.2.0.2", "show arp", "show processes cpu", "show interfaces fa0/1")
+    assert "Internet  10.2.0.2                0   0200." in text
+    assert "CPU utilization for five seconds: " in text
+    assert "FastEthernet0/1 is up, line protocol is up" in text
+    assert "     5 packets output" in text or "packets output" in text
+
+
+def test_two_logins_see_one_configuration(routed: Lab) -> None:
+    async def run() -> None:
+        async with connection(routed) as first, connection(routed) as second:
+            one, two = await asyncio.gather(Login.enabled(routed, first), Login.enabled(routed, second))
+            await one.send("configure terminal")
+            await one.send("interface FastEthernet0/0")
+            await one.send("description seen by both")
+            seen = await two.send("show running-config interface FastEthernet0/0")
+            assert " description seen by both\n" in seen
+            await one.send("no description")
+            await one.send("end")
+
+    asyncio.run(run())
+
+
+def test_written_configuration_survives_a_reload(routed: Lab) -> None:
+    async def run() -> None:
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            for line in ("configure terminal", "interface FastEthernet0/0", "description kept", "end", "write memory"):
+                await login.send(line)
+            for line in ("configure terminal", "interface FastEthernet0/0", "description lost", "end"):
+                await login.send(line)
+            await login.send("reload", "[yes/no]: ")
+            await login.send("no", "[confirm]")
+            login._process.stdin.write("\r")
+            async with asyncio.timeout(10):
+                await login._process.wait_closed()
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            text = await login.send("show running-config interface FastEthernet0/0")
+            assert " description kept\n" in text
+            assert "System returned to ROM by reload\n" in await login.send("show version")
+
+    asyncio.run(run())
+    assert ping(routed, "client", "10.2.0.2") == 63
+
+
+def test_passwords_are_checked(routed: Lab) -> None:
+    async def run(**options: str) -> None:
+        async with connection(routed, **options):
+            pass
+
+    for wrong in ({"password": "wrong"}, {"username": "nobody"}):
+        with pytest.raises(asyncssh.PermissionDenied):
+            asyncio.run(run(**wrong))
+
+
+def test_a_command_may_come_with_the_login(routed: Lab) -> None:
+    async def run() -> str:
+        async with connection(routed) as client:
+            return str((await client.run("show privilege")).stdout)
+
+    assert asyncio.run(run()) == "Current privilege level is 1\r\n"
+
+
+def test_a_data_plane_that_does_not_answer(routed: Lab) -> None:
+    async def run() -> None:
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            pid = int((await login.send("show processes cpu")).splitlines()[-2].split()[0])
+            stopped = _outside(routed, pid)
+            os.kill(stopped, signal.SIGSTOP)
+            try:
+                text = await login.send("show policy-map interface")
+                assert "% Data plane is not responding\n" in text
+                await login.send("configure terminal")
+                assert "% Data plane is not responding" in await login.send("interface FastEthernet0/1") + (
+                    await login.send("bandwidth 5000")
+                )
+                await login.send("end")
+            finally:
+                os.kill(stopped, signal.SIGCONT)
+            assert "bandwidth" not in await login.send("show running-config interface FastEthernet0/1")
+            assert "FastEthernet0/1 is up" in await login.send("show interfaces FastEthernet0/1")
+
+    asyncio.run(run())
+
+
+def _outside(lab: Lab, inside: int) -> int:
+    """The process id, as this test sees it, of a process of the lab."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            same = (status.parent / "ns/pid").readlink() == Path(f"/proc/{lab.pid}/ns/pid").readlink()
+        except OSError:
+            continue
+        if same and fields["NSpid"].split()[-1] == str(inside):
+            return int(status.parent.name)
+    raise AssertionError(f"no process {inside} in the lab")
+
+
+@pytest.mark.slow
+def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
+    """become, a push that changes, the same push that does not, saving, a refused line."""
+    ssh = routed.ssh("R1")
+    (tmp_path / "hosts").write_text(
+        f"R1 ansible_host={ssh.host} ansible_port={ssh.port} ansible_user={ssh.user} ansible_password={ssh.password}"
+        f" ansible_become=true ansible_become_method=enable ansible_become_password={ssh.enable}"
+        " ansible_connection=ansible.netcommon.network_cli ansible_network_os=cisco.ios.ios\n"
+    )
+    (tmp_path / "police.ios").write_text(POLICE)
+    (tmp_path / "unpolice.ios").write_text(UNPOLICE)
+    (tmp_path / "play.yml").write_text(
+        """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - cisco.ios.ios_facts: {gather_subset: min}
+    - ansible.builtin.assert: {that: [ansible_net_version == "12.4(15)T14", ansible_net_model == "3725"]}
+    - cisco.ios.ios_config: {src: police.ios}
+      register: first
+    - cisco.ios.ios_config: {src: police.ios, defaults: true, save_when: modified}
+      register: second
+    - ansible.builtin.assert: {that: [first is changed, second.updates is not defined]}
+    - cisco.ios.ios_config: {src: unpolice.ios, save_when: modified}
+    - cisco.ios.ios_config: {lines: [frobnicate 3]}
+      register: refused
+      ignore_errors: true
+    - ansible.builtin.assert: {that: ["'Invalid input detected' in refused.msg"]}
+    - cisco.ios.ios_ping: {dest: 10.2.0.2, count: 2}
+"""
+    )
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "hosts", "play.yml"],
+        cwd=tmp_path,
+        env={**os.environ, "ANSIBLE_HOST_KEY_CHECKING": "0", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
+    from genie.testbed import load
+
+    ssh = routed.ssh("R1")
+    testbed = load(
+        {
+            "testbed": {
+                "name": "lab",
+                "credentials": {
+                    "default": {"username": ssh.user, "password": ssh.password},
+                    "enable": {"password": ssh.enable},
+                },
+            },
+            "devices": {
+                "R1": {
+                    "os": "ios",
+                    "type": "router",
+                    "custom": {"abstraction": {"order": ["os"], "os": "iosxe"}},
+                    "connections": {
+                        "defaults": {"class": "unicon.Unicon"},
+                        "cli": {
+                            "protocol": "ssh",
+                            "ip": ssh.host,
+                            "port": ssh.port,
+                            "ssh_options": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null",
+                            "settings": {"GRACEFUL_DISCONNECT_WAIT_SEC": 0, "POST_DISCONNECT_WAIT_SEC": 0},
+                        },
+                    },
+                }
+            },
+        }
+    )
+    device = testbed.devices["R1"]
+    # With Unicon's own initial commands: they configure the console and the terminal lines.
+    device.connect(log_stdout=False)
+    try:
+        lines = [f"description line {number}" for number in range(50)]
+        device.configure(["interface FastEthernet0/1", *lines], bulk=True)
+        device.configure(POLICE.splitlines())
+        interfaces = device.parse("show interfaces")
+        assert interfaces["FastEthernet0/1"]["description"] == "line 49"
+        policies = device.parse("show policy-map interface FastEthernet0/1")
+        policy = policies["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["Police"]
+        assert policy["class_map"]["class-default"]["police"]["cir_bc_bytes"] == 31250
+        assert "line vty 0 4" in device.learn("config")
+        with pytest.raises(Exception, match="sub_command failure"):
+            device.configure("frobnicate 3")
+        device.configure([*UNPOLICE.splitlines(), "interface FastEthernet0/1", "no description"])
+        assert "OK" in device.copy(source="running-config", dest="startup-config")
+    finally:
+        device.disconnect()
+
+
+def test_host_key_and_identification(routed: Lab) -> None:
+    async def run() -> tuple[str, str]:
+        async with connection(routed) as client:
+            key = client.get_server_host_key().export_public_key().decode()
+            return key, client.get_extra_info("server_version")
+
+    key, version = asyncio.run(run())
+    assert key.split()[:2] == str(routed._state["host_key"]).split()[:2]
+    assert version == "SSH-2.0-Cisco-1.25"
+
+
+def test_time_to_answer(routed: Lab) -> None:
+    """Each line costs a client its latency: a command that reads counters takes far less than Ansible's own 0.1 s."""
+
+    async def run() -> float:
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            started = time.monotonic()
+            for _ in range(10):
+                await login.send("show policy-map interface")
+            return (time.monotonic() - started) / 10
+
+    assert asyncio.run(run()) < 0.1
