@@ -1,5 +1,6 @@
-"""Run folder → one self-contained HTML file."""
+"""Run folder → one self-contained HTML file; the same, piece by piece, for notebooks."""
 
 from qoslab.report.html import render
+from qoslab.report.view import RunView, open_run
 
-__all__ = ["render"]
+__all__ = ["RunView", "open_run", "render"]

@@ -1,0 +1,55 @@
+"""`qoslab notebook`: JupyterLab on the notebook of an experiment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from qoslab.cli.options import RUNS
+from qoslab.errors import UserError
+
+NOTEBOOKS = Path("analysis")
+"""Where notebooks are, seen from the working directory; one is named like its experiment."""
+
+
+@click.command()
+@click.argument("experiment", required=False)
+@click.option("--run", metavar="RUN", help="The run to show, a folder; the experiment's latest where absent.")
+@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
+def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
+    """Open JupyterLab on the notebook that tells the story of an experiment's latest run.
+
+    EXPERIMENT is the experiment's name; it may be left out where there is one notebook only.
+    """
+    notebook = find_notebook(experiment)
+    argv = [sys.executable, "-m", "jupyterlab", str(notebook)]
+    if no_browser:
+        argv.append("--no-browser")
+    if os.geteuid() == 0:
+        # Jupyter refuses to start as root unless told so.
+        argv.append("--allow-root")
+    environment = dict(os.environ)
+    if run is not None:
+        from qoslab.report.view import RUN_VARIABLE
+        from qoslab.results import find_run
+
+        environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
+    sys.stdout.flush()
+    os.execve(sys.executable, argv, environment)
+
+
+def find_notebook(experiment: str | None) -> Path:
+    """The notebook of an experiment; `UserError` where there is none, or several and no name."""
+    known = {path.stem: path for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    if experiment is None and len(known) == 1:
+        return next(iter(known.values()))
+    if experiment is not None and Path(experiment).stem in known:
+        return known[Path(experiment).stem]
+    found = f'found "{experiment}"' if experiment is not None else "found no name"
+    raise UserError(
+        f"{found}, expected one of {', '.join(known) or 'no notebooks at all'}",
+        hint=f"notebooks are {NOTEBOOKS}/EXPERIMENT.ipynb",
+    )

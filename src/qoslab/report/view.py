@@ -1,0 +1,142 @@
+"""A run as a notebook shows it: every method gives something that displays itself."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+from qoslab.analysis import Outcome, analyse, figures, series
+from qoslab.errors import UserError
+from qoslab.model.experiment import Moment
+from qoslab.report.page import Verdict, figure_groups, verdict
+from qoslab.results import Cell, Manifest, RunFolder, find_run, tables
+
+RUN_VARIABLE = "QOSLAB_RUN"
+"""Environment variable: the folder of the run to show."""
+
+
+class Text(str):
+    """Text that a notebook shows as it is, not as a Python literal."""
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        printer.text(self)  # type: ignore[attr-defined]
+
+
+def open_run(experiment: str, root: Path | None = None) -> RunView:
+    """The run that `QOSLAB_RUN` names, or the latest of the experiment under `root`.
+
+    Without a root, `runs` is looked for in the working directory and in the one above it.
+    """
+    given = os.environ.get(RUN_VARIABLE)
+    if root is None:
+        root = next((path for path in (Path("runs"), Path("../runs")) if path.is_dir()), Path("runs"))
+    return RunView(find_run(root, given or experiment))
+
+
+class RunView:
+    """A finished run. `arm` is an arm's name; figures of arms with several repetitions are those of the first."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"{self.manifest.experiment.title}, run {self.folder.path.name}"
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What was run, and with what."""
+        return self.folder.manifest()
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Validity and comparison, computed from the raw results."""
+        return analyse(self.folder)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The report's verdict."""
+        return verdict(self.outcome, self.manifest.experiment)
+
+    @property
+    def sentence(self) -> Text:
+        """The verdict in words."""
+        found = self.verdict
+        return Text("\n".join([f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]))
+
+    def figures(self, arm: str | None = None) -> pd.DataFrame:
+        """Measured beside published figures, of one arm (or ratio `A/B`) or of all."""
+        comparison = self.outcome.comparison
+        chosen = comparison if arm is None else comparison[comparison["arm"] == arm]
+        rows = [
+            {
+                "arm": group.title,
+                "figure": row.description,
+                "published": row.published,
+                "measured": row.measured,
+                "difference": row.difference,
+                "tolerance": row.tolerance,
+                "verdict": row.verdict,
+            }
+            for group in figure_groups(chosen, self.manifest)
+            for row in group.rows
+        ]
+        return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
+
+    def streams(self, arm: str) -> pd.DataFrame:
+        """Each stream's goodput in kb/s, bytes received, seconds and retransmissions."""
+        table = self._table("flows", arm)
+        labels = series.stream_labels(table)
+        table = table.assign(
+            stream=[labels[str(row["traffic"]), int(row["local_port"])] for row in table.to_dict("records")],
+            goodput_kbps=(table["goodput_bps"] / 1e3).round(1),
+        )
+        return table[["stream", "local_port", "goodput_kbps", "bytes", "seconds", "retransmits"]].set_index("stream")
+
+    def io_graph(self, arm: str, capture: str | None = None) -> go.Figure:
+        """The throughput of all flows over time, as the article draws it."""
+        packets = self._table("packets_io", arm)
+        points = list(dict.fromkeys(packets["capture"]))
+        if not points:
+            raise UserError(f'arm "{arm}" has no capture', hint="the experiment names capture points under captures")
+        chosen = packets[packets["capture"] == (capture or points[0])]
+        table = series.flow_throughput(chosen, self._table("flows", arm), self._cell(arm).record().flows)
+        return figures.io_graph(table)
+
+    def class_graph(self, arm: str) -> go.Figure:
+        """What the router's policy did over time by its own counters: the class that was offered most."""
+        classes = self._table("classes", arm)
+        if classes.empty:
+            raise UserError(
+                f'arm "{arm}" has no counters of a policy', hint="only virtual routers give counters over time"
+            )
+        keys = ["device", "interface", "direction", "policy", "class"]
+        busiest = max((table for _, table in classes.groupby(keys)), key=lambda table: int(table["packets"].max()))
+        return figures.class_graph(series.class_rates(busiest))
+
+    def output(self, arm: str, device: str, command: str, moment: Moment = "during") -> Text:
+        """What a router printed."""
+        cell = self._cell(arm)
+        base = cell.observation(device, moment, command)
+        return Text(cell.text(base.with_name(base.name + ".txt")).strip("\n"))
+
+    def configuration(self, arm: str, device: str) -> Text:
+        """What was pushed to a router."""
+        cell = self._cell(arm)
+        return Text(cell.text(cell.configuration(f"{device}.ios")).strip("\n"))
+
+    def _cell(self, arm: str) -> Cell:
+        for cell in self.folder.cells():
+            if cell.arm == arm:
+                return cell
+        known = ", ".join(dict.fromkeys(cell.arm for cell in self.folder.cells()))
+        raise UserError(f'found arm "{arm}", expected one of {known}')
+
+    def _table(self, name: str, arm: str) -> pd.DataFrame:
+        cell = self._cell(arm)
+        _ = self.outcome
+        table = tables.read_table(self.folder, name)
+        return table[(table["arm"] == cell.arm) & (table["repetition"] == cell.repetition)]

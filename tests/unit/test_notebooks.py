@@ -1,0 +1,48 @@
+"""The notebooks as they are committed, and `qoslab notebook`'s choice among them."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import notebook
+from qoslab.errors import UserError
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "analysis").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_nothing_is_stored_and_nothing_computed(path: Path) -> None:
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    for cell in cells:
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        tree = ast.parse("".join(cell["source"]))
+        assert all(isinstance(statement, allowed) for statement in tree.body)
+        assert not any(isinstance(node, ast.BinOp | ast.Lambda | ast.comprehension) for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_each_belongs_to_an_experiment(path: Path) -> None:
+    assert (path.parents[1] / "experiments" / f"{path.stem}.yml").exists()
+
+
+def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="no notebooks at all"):
+        notebook.find_notebook(None)
+    (tmp_path / "analysis").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "analysis" / f"{name}.ipynb").write_text("{}")
+    assert notebook.find_notebook("b") == Path("analysis/b.ipynb")
+    assert notebook.find_notebook("experiments/a.yml") == Path("analysis/a.ipynb")
+    with pytest.raises(UserError, match="found no name, expected one of a, b"):
+        notebook.find_notebook(None)
+    with pytest.raises(UserError, match='found "c", expected one of a, b'):
+        notebook.find_notebook("c")
+    (tmp_path / "analysis" / "a.ipynb").unlink()
+    assert notebook.find_notebook(None) == Path("analysis/b.ipynb")
