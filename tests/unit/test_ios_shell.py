@@ -400,3 +400,33 @@ def test_two_logins_share_one_configuration() -> None:
         assert [interface.description for interface in router.device.interfaces.values()] == ["one", "two"]
 
     asyncio.run(run())
+
+
+WORDS = (
+    "show configure terminal interface fa0/1 FastEthernet 0/0 ip address 10.0.0.1 255.255.255.0 policy-map P class"
+    " class-default police cir 1000000 bc 1500 conform-action transmit exceed-action drop violate-action shape average"
+    " percent 20 service-policy output input no default do end exit class-map match-any match dscp ef ip precedence"
+    " access-list 101 permit tcp any host eq www running-config startup-config version policy-map access-lists all"
+    " hostname R1 banner motd @ line vty 0 4 | include section count ^ping$ ? \t clear counters ping route 0.0.0.0"
+    " write erase memory reload enable disable length width 0 5 set queue-limit fair-queue username privilege secret"
+).split(" ")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(WORDS).map(lambda word: word + " "),
+            st.sampled_from(["\r", "\r", "\r", "\x1a", "\x03", "\x15", "\x7f", "\x1b[A", "conf t\r", "end\r"]),
+            st.text(max_size=5),
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
+    router = FakeRouter()
+    text = typed(router, "terminal length 0\r" + "".join(pieces) + "\r")
+    assert text.startswith("\nR1#terminal length 0\n")
+    # What the router then has can be shown, and read again.
+    router.device.hostname = "R1"
+    assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")

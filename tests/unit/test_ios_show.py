@@ -261,7 +261,7 @@ def test_show_policy_map_prints_the_chosen_burst_and_the_typed_shape() -> None:
     }
     resolved = {
         **config["policy_maps"],
-        "Police": {"classes": [{"name": "class-default", "police": {"cir": {"bps": 1}, "bc": {"bytes": 31250}}}]},
+        "Police": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None}}]},
     }
     assert show_policy_map(config, resolved) == (
         "  Policy Map Police\n"
@@ -277,6 +277,26 @@ def test_show_policy_map_prints_the_chosen_burst_and_the_typed_shape() -> None:
         "      service-policy Police\n"
     )
     assert show_policy_map(config, resolved, name="Shape").startswith("  Policy Map Shape\n")
+
+
+@pytest.mark.parametrize(
+    ("typed_police", "line"),
+    [
+        ({"cir": {"bps": 8000}, "violate": [{"action": "drop"}]}, "police cir 8000 bc 1500 be 1500"),
+        ({"cir": {"bps": 8000}, "pir": {"bps": 16000}}, "police cir 8000 bc 1500 pir 16000 be 1500"),
+        (
+            {"cir": {"percent": 20}, "bc": {"ms": 10}, "pir": {"percent": 40}},
+            "police cir percent 20 bc 10 ms pir percent 40",
+        ),
+        ({"form": "rate", "cir": {"bps": 8000}}, "police rate 8000 bps burst 1500 bytes peak-burst 1500 bytes"),
+    ],
+)
+def test_show_policy_map_s_police_line(typed_police: dict[str, Any], line: str) -> None:
+    config = {"policy_maps": {"P": {"classes": [{"name": "A", "police": typed_police}]}}}
+    percent = "percent" in typed_police["cir"]
+    burst = None if percent else 1500
+    resolved = {"P": {"classes": [{"name": "A", "police": {"bc_bytes": burst, "be_bytes": burst}}]}}
+    assert show_policy_map(config, resolved).splitlines()[2].strip() == line
 
 
 # Clock and durations
@@ -345,7 +365,7 @@ def test_genie_reads_the_later_shaper() -> None:
 
 def test_genie_reads_policy_maps_and_class_maps() -> None:
     config = configuration([CIR], VOICE={"match": "any", "criteria": [{"type": "dscp", "values": [46]}]})
-    resolved = {"P": {"classes": [{"name": "class-default", "police": {"bc": {"bytes": 31250}}}]}}
+    resolved = {"P": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None}}]}}
     parsed = Genie.parse(ShowPolicyMap, show_policy_map(config, resolved))
     assert parsed["policy_map"]["P"]["class"]["class-default"]["police"]["cir_bc_bytes"] == 31250
     classes = Genie.parse(ShowClassMap, show_class_map(config))["class_maps"]

@@ -20,7 +20,8 @@ The ready file: `{"format": 1, "host_key": "ssh-ed25519 AAAA…", "routers": {"R
 every router has its configuration in force and its port accepts logins. When something fails before that, the reason
 is on standard error and the exit status is 1. The process ends on SIGTERM and SIGINT.
 
-A line of the startup configuration that the router refuses is a failure, except at a `reload`.
+A line of the startup configuration that the router refuses is a failure, except at a `reload`. Users of the running
+configuration (`username X privilege N secret P`) may log in too.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ class _Door(asyncssh.SSHServer):
         self._router = router
         self._users = users
         self._logins = logins
-        self._user: User | None = None
+        self._privilege: int | None = None
 
     def begin_auth(self, username: str) -> bool:
         return True
@@ -221,15 +222,15 @@ class _Door(asyncssh.SSHServer):
         return True
 
     def validate_password(self, username: str, password: str) -> bool:
+        self._privilege = self._router.privilege_of(username, password)
         user = self._users.get(username)
-        if user is None or not compare_digest(user.password.encode(), password.encode()):
-            return False
-        self._user = user
-        return True
+        if self._privilege is None and user is not None and compare_digest(user.password.encode(), password.encode()):
+            self._privilege = user.privilege
+        return self._privilege is not None
 
     def session_requested(self) -> _Login:
-        assert self._user is not None
-        return _Login(self._router, self._user.privilege, self._logins)
+        assert self._privilege is not None
+        return _Login(self._router, self._privilege, self._logins)
 
 
 class Daemon:

@@ -27,6 +27,7 @@ from qoslab.ios.environment import (
     RouteEntry,
     RouterError,
 )
+from qoslab.ios.exec.session import USER_LEVEL
 from qoslab.ios.grammar import CliError
 from qoslab.ios.secrets import verify
 from qoslab.ios.show.hardware import Chassis, Software
@@ -195,6 +196,13 @@ class VirtualRouter:
         if secret is not None:
             return verify(secret, password)
         return compare_digest(password.encode(), self._enable_secret.encode())
+
+    def privilege_of(self, name: str, password: str) -> int | None:
+        """The privilege of a user of the running configuration; None when it has no such user or password."""
+        user = self._device.users.get(name)
+        if user is None or user.secret is None or not verify(user.secret, password):
+            return None
+        return USER_LEVEL if user.privilege is None else user.privilege
 
     # What is
 

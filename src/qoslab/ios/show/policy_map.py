@@ -57,22 +57,21 @@ def _shape(shape: Config) -> Iterator[str]:
 
 
 def _police(typed: Config, resolved: Config) -> Iterator[str]:
-    words = ["police"]
     rate_form = typed.get("form") == "rate"
-    for rate_word, rate_key, burst_word, burst_key in (
-        ("rate" if rate_form else "cir", "cir", "burst" if rate_form else "bc", "bc"),
-        ("peak-rate" if rate_form else "pir", "pir", "peak-burst" if rate_form else "be", "be"),
+    cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
+    words = ["police"]
+    for rate_word, rate, burst_word, burst, burst_bytes in (
+        (cir, typed["cir"], bc, typed.get("bc"), resolved["bc_bytes"]),
+        (pir, typed.get("pir"), be, typed.get("be"), resolved["be_bytes"]),
     ):
-        rate = typed.get(rate_key)
-        if rate is not None:
-            words += [rate_word, f"percent {percent_text(rate['percent'])}" if "percent" in rate else str(rate["bps"])]
-            if rate_form and "bps" in rate:
-                words.append("bps")
-        burst = resolved.get(burst_key)
-        if burst is not None and "bytes" in burst:
-            words += [burst_word, str(burst["bytes"])] + (["bytes"] if rate_form else [])
-        elif burst is not None and "ms" in burst:
-            words += [burst_word, str(burst["ms"]), "ms"]
+        if rate is not None and "percent" in rate:
+            words.append(f"{rate_word} percent {percent_text(rate['percent'])}")
+        elif rate is not None:
+            words.append(f"{rate_word} {rate['bps']}" + (" bps" if rate_form else ""))
+        if burst is not None and "ms" in burst:
+            words.append(f"{burst_word} {burst['ms']} ms")
+        elif burst_bytes is not None:
+            words.append(f"{burst_word} {burst_bytes}" + (" bytes" if rate_form else ""))
     yield "     " + " ".join(words)
     actions = police_actions(typed)
     for colour, of_colour in actions.items():
