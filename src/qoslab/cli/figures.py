@@ -16,6 +16,9 @@ from qoslab.analysis import Outcome
 from qoslab.model.metrics import format_value
 from qoslab.results import RunFolder
 
+WIDTH = 140
+"""Columns, where standard output is no terminal."""
+
 _STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
 
 
@@ -38,9 +41,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         )
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name, justify in (("arm", "left"), ("figure", "left"), ("published", "right"), ("measured", "right"),
-                          ("difference", "right"), ("tolerance", "left"), ("verdict", "left")):  # fmt: skip
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    for name in ("arm", "figure", "published", "measured", "difference", "tolerance", "verdict"):
+        table.add_column(name, justify="right" if name in ("published", "measured", "difference") else "left")
     arm = None
     for row in outcome.comparison.to_dict("records"):
         if arm is not None and row["arm"] != arm:
@@ -51,10 +53,18 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             "" if math.isnan(row[key]) else format_value(row[key], row["unit"]) for key in ("published", "measured")
         )
         table.add_row(
-            name, row["metric"], published, measured or "not measured", _difference(row["published"], row["measured"]),
-            row["tolerance"], row["verdict"], style=_STYLE[row["verdict"]],
-        )  # fmt: skip
-    Console().print(table)
+            name,
+            row["metric"],
+            published,
+            measured or "not measured",
+            _difference(row["published"], row["measured"]),
+            row["tolerance"],
+            row["verdict"],
+            style=_STYLE[row["verdict"]],
+        )
+    console = Console()
+    # A table that is folded to 80 columns is no use in a file or a pipe.
+    console.print(table, width=None if console.is_terminal else WIDTH, crop=console.is_terminal)
     if not outcome.valid:
         click.echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:

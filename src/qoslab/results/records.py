@@ -56,19 +56,19 @@ class Health(Record):
     def reasons(self, device: str) -> tuple[str, ...]:
         """Why the figures of a cell with this router must not be trusted; empty where they may be.
 
-        A late departure changes no decision of the router, only the round-trip time that the hosts feel; so it is the
-        99.9 % quantile that has to keep the budget, and single stalls of the machine are a warning.
+        A late departure changes no decision of the router, only the round-trip time that the hosts feel; so 99 % of the
+        departures have to keep the budget, and single stalls of the machine are a warning.
         """
         found = []
         if self.lost_input:
             found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
-        if self.lateness_ns.p999 > self.budget_ns:
-            found.append(f"{device}: more than one packet in a thousand {self._late()}")
+        if self.lateness_ns.p99 > self.budget_ns:
+            found.append(f"{device}: more than one packet in a hundred {self._late()}")
         return tuple(found)
 
     def warnings(self, device: str) -> tuple[str, ...]:
         """What a reader should know though the figures hold."""
-        if self.late_over_budget and self.lateness_ns.p999 <= self.budget_ns:
+        if self.late_over_budget and self.lateness_ns.p99 <= self.budget_ns:
             return (f"{device}: {self.late_over_budget} packets of {self.lateness_ns.count} {self._late()}",)
         return ()
 
