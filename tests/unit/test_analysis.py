@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -279,14 +280,33 @@ class TestRun:
         analyse(run)
         assert (run.path / "comparison.csv").read_bytes() == before
 
-    def test_an_invalid_cell_is_left_out_of_the_comparison_but_not_of_the_tables(self, tmp_path: Path) -> None:
+    def test_figures_of_an_invalid_arm_are_shown_and_decide_nothing(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path, valid=False)
         outcome = analyse(run)
         assert not outcome.valid and outcome.exit_status == ExitStatus.RUN_INVALID
         assert outcome.reasons == ("policed/1: R1: the kernel dropped 7 frames",)
         policed = outcome.comparison[outcome.comparison["arm"] == "policed"]
-        assert policed["measured"].isna().all()
-        assert "policed" in set(tables.read_table(run, "flows")["arm"])
+        assert set(policed["verdict"]) == {"informative"} and policed["measured"].notna().all()
+        ratio = outcome.comparison[outcome.comparison["arm"] == "shaped/policed"]
+        assert list(ratio["verdict"]) == ["informative"], "one side of it is not to be trusted"
+        assert outcome.untrusted == {"policed"} and outcome.outside == 0
+
+    def test_an_invalid_repetition_is_not_averaged_in(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path, valid=False)
+        again = run.cell("policed", 2)
+        shutil.copytree(run.cell("policed").path, again.path)
+        record = json.loads((again.path / "cell.json").read_text())
+        record |= {"repetition": 2, "valid": True, "reasons": []}
+        (again.path / "cell.json").write_text(json.dumps(record))
+        counters = again.counters("R1")
+        counters.write_text(counters.read_text().replace('"bc_bytes":31250', '"bc_bytes":1500'))
+        manifest = json.loads((run.path / "manifest.json").read_text())
+        manifest["cells"].append({"arm": "policed", "repetition": 2, "valid": True})
+        (run.path / "manifest.json").write_text(json.dumps(manifest))
+        outcome = analyse(run)
+        assert not outcome.valid and outcome.untrusted == frozenset()
+        burst = outcome.comparison[outcome.comparison["metric"] == "police.bc"].iloc[0]
+        assert burst["measured"] == 1500 and burst["verdict"] == "outside"
 
     def test_broken_tool_output_makes_the_run_invalid(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)

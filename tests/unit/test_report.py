@@ -122,6 +122,8 @@ class TestPage:
         assert page.verdict.details == ["policed/1: R1: the kernel dropped 7 frames"]
         assert page.arms[0].problems == ["R1: the kernel dropped 7 frames"]
         assert page.trust.sentence.startswith("No: ")
+        assert {row.verdict for row in page.figures[0].rows} == {"not valid"}
+        assert "not valid" not in {row.verdict for row in page.figures[1].rows}
         assert len(page.arms[0].graphs) == 2
 
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:

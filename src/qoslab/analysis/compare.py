@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
@@ -24,12 +24,19 @@ def measured_figure(metrics: pd.DataFrame, arm: str, metric: str) -> float:
 
 
 def compare(
-    article: str, metrics: pd.DataFrame, published: Sequence[PublishedFigure], expectations: Iterable[Expectation]
+    article: str,
+    metrics: pd.DataFrame,
+    published: Sequence[PublishedFigure],
+    expectations: Iterable[Expectation],
+    *,
+    arms: Sequence[str] = (),
+    untrusted: Collection[str] = (),
 ) -> pd.DataFrame:
-    """One row for each expectation, then one for each published figure without expectation (`informative`).
+    """One row for each expectation, then one for each published figure without expectation (`informative`), arm by arm.
 
     `published` and `measured` are nan where there is none. An expectation whose figure was not measured is not met.
-    `metrics` should hold valid cells only.
+    `arms` is the order of the rows, ratios of arms last. Figures of `untrusted` arms, of which no cell is valid, are
+    shown and decide nothing: they are `informative` too.
     """
     figures = {(figure.arm, figure.metric): figure for figure in published}
     rows: list[dict[str, object]] = []
@@ -39,6 +46,7 @@ def compare(
         expected.add(key)
         measured = measured_figure(metrics, *key)
         holds = not math.isnan(measured) and expectation.holds(measured)
+        verdict = WITHIN if holds else OUTSIDE
         rows.append(
             {
                 "article": article,
@@ -48,7 +56,7 @@ def compare(
                 "published": figures[key].value if key in figures else math.nan,
                 "measured": measured,
                 "tolerance": expectation.tolerance,
-                "verdict": WITHIN if holds else OUTSIDE,
+                "verdict": INFORMATIVE if set(untrusted).intersection(expectation.arms) else verdict,
             }
         )
     rows += [
@@ -65,6 +73,8 @@ def compare(
         for key, figure in figures.items()
         if key not in expected
     ]
+    place = {arm: number for number, arm in enumerate(arms)}
+    rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -29,6 +29,8 @@ class Outcome:
     valid: bool
     reasons: tuple[str, ...]
     """Why it is invalid, with the cell's name."""
+    untrusted: frozenset[str]
+    """Arms without a valid cell: their figures are shown and decide nothing."""
     comparison: pd.DataFrame
     """Columns article, arm, metric, unit, published, measured, tolerance, verdict."""
 
@@ -48,8 +50,8 @@ class Outcome:
 def analyse(folder: RunFolder) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
-    Cells that are invalid keep their rows in the tables and are left out of the comparison; so are the figures of arms
-    that the run was told to leave out.
+    Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
+    one, as figures that decide nothing. Arms that the run was told to leave out are not compared.
     """
     manifest = folder.manifest()
     experiment = manifest.experiment
@@ -91,20 +93,25 @@ def analyse(folder: RunFolder) -> Outcome:
         tables.write_table(folder, name, table)
 
     figures = found["metrics"]
-    trusted = [
-        (arm, repetition) not in invalid for arm, repetition in zip(figures["arm"], figures["repetition"], strict=True)
+    cells = {(cell.arm, cell.repetition) for cell in manifest.cells}
+    arms = {arm for arm, _ in cells}
+    untrusted = frozenset(arms - {arm for arm, _ in cells & recorded - invalid})
+    counts = [
+        arm in untrusted or (arm, repetition) not in invalid
+        for arm, repetition in zip(figures["arm"], figures["repetition"], strict=True)
     ]
     wanted = experiment.compare
-    arms = {summary.arm for summary in manifest.cells}
     comparison = comparing.compare(
         wanted.article if wanted else "",
-        figures[trusted],
+        figures[counts],
         [figure for figure in manifest.published if arms.issuperset(figure.arm.split("/"))],
         [expectation for expectation in wanted.expectations if arms.issuperset(expectation.arms)] if wanted else (),
+        arms=[arm.name for arm in experiment.arms],
+        untrusted=untrusted,
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
-    return Outcome(valid=not reasons, reasons=tuple(reasons), comparison=comparison)
+    return Outcome(valid=not reasons, reasons=tuple(reasons), untrusted=untrusted, comparison=comparison)
 
 
 def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:

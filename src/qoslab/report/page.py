@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
-        figures=figure_groups(outcome.comparison, manifest),
+        figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         arms=arms,
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),
@@ -156,18 +156,15 @@ def _was(row: dict[Any, Any]) -> str:
     return "not measured" if math.isnan(row["measured"]) else text.figure(row["measured"], row["unit"])
 
 
-def figure_groups(comparison: pd.DataFrame, manifest: Manifest) -> list[FigureGroup]:
-    """The comparison by arm, in the experiment's order; ratios of arms last."""
+def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:
+    """The comparison by arm. Figures of `untrusted` arms are called `not valid`."""
     experiment = manifest.experiment
     sources = {(figure.arm, figure.metric): figure.source for figure in manifest.published}
     expectations = experiment.compare.expectations if experiment.compare else ()
     reasons = {(each.arm, each.metric, each.tolerance): each.reason for each in expectations}
-    names = [arm.name for arm in experiment.arms]
-    arms = sorted(
-        dict.fromkeys(comparison["arm"]), key=lambda arm: (arm not in names, names.index(arm) if arm in names else 0)
-    )
     groups = []
-    for arm in arms:
+    for arm in dict.fromkeys(comparison["arm"]):
+        doubtful = bool(set(untrusted).intersection(arm.split("/")))
         rows = []
         for row in comparison[comparison["arm"] == arm].to_dict("records"):
             key = (row["arm"], row["metric"])
@@ -181,7 +178,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest) -> list[FigureGr
                     measured=text.figure(row["measured"], row["unit"]),
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
                     tolerance=text.bound(row["tolerance"]),
-                    verdict=row["verdict"],
+                    verdict="not valid" if doubtful else row["verdict"],
                 )
             )
         groups.append(FigureGroup(_arm_title(experiment, arm), rows))

@@ -81,7 +81,7 @@ class RunView:
                 "tolerance": row.tolerance,
                 "verdict": row.verdict,
             }
-            for group in figure_groups(chosen, self.manifest)
+            for group in figure_groups(chosen, self.manifest, self.outcome.untrusted)
             for row in group.rows
         ]
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
