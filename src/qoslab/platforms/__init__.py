@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from qoslab.model.experiment import Node
+from typing import TYPE_CHECKING
+
 from qoslab.platforms.base import Platform, Problem
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, SOFTWARE, Ios, RouterModel
 from qoslab.platforms.linux import Linux
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Node
 
 PLATFORMS: dict[str, Platform] = {"host": Host(), "ios": Ios(), "linux": Linux()}
 """By the word in experiment files."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import Generation, Node
 from qoslab.platforms.base import Problem
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 

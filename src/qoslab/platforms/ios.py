@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.model.experiment import Generation, Node
 from qoslab.platforms.base import Problem
 
 if TYPE_CHECKING:
     from qoslab.ios.device import Hardware
+    from qoslab.model.experiment import Generation, Node
 
 
 @dataclass(frozen=True)

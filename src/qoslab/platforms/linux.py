@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import Generation, Node
 from qoslab.platforms.base import Problem
 from qoslab.platforms.ios import MODELS, Ios
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial)[0-9]+(/[0-9]+){0,2}")
 
