@@ -17,8 +17,8 @@ from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
-_LONG_S = 20
-"""From this traffic time on graphs start with bins of half a second, which show a trend better than 0.1 s."""
+_LONG_S = 5
+"""From this traffic time on graphs start with bins of half a second: single bursts fill bins of 0.1 s and hide a trend."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +286,7 @@ def _drops(classes: pd.DataFrame) -> list[Drops]:
     return rows
 
 
+SILENT = "(the router printed nothing)"
 REASONS = ("police", "tail", "flow")
 
 
@@ -297,7 +298,7 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
         file = cell.path / f"{entry.file}.txt"
         if not file.exists():
             continue
-        part = Part(titles[entry.moment], cell.text(file).strip("\n"), entry.moment == "during")
+        part = Part(titles[entry.moment], cell.text(file).strip("\n") or SILENT, entry.moment == "during")
         groups.setdefault((entry.device, entry.command), []).append(part)
     found = []
     for (device, command), moments in groups.items():
@@ -310,6 +311,7 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
 def _configurations(cell: Cell) -> list[Part]:
     names = {
         ".ios": "{}: what was pushed",
+        ".running.ios": "{}: running configuration with it",
         ".engine.json": "{}: what the data plane had in force",
         ".before.ios": "{}: running configuration before",
         ".after.ios": "{}: running configuration after it was restored",
