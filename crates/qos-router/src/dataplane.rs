@@ -30,8 +30,9 @@ const WAITING: usize = 4096;
 const IN_TRANSIT: usize = 4096;
 /// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
-/// Slots of the ring on the router's side: a batch of forwarded frames is taken out right after it was put in, so this is for the router's own.
-const INSIDE_SLOTS: usize = 1024;
+/// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this is for the router's own; and
+/// a small ring stays in the processor's cache.
+const INSIDE_SLOTS: usize = 256;
 /// Bounds of the slots of a ring on a link.
 const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
 /// Shortest frame on an Ethernet link with all its overhead, bytes.

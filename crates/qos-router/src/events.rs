@@ -69,10 +69,25 @@ impl<T: Copy> Waiter<T> {
     }
 }
 
-/// Asks the kernel not to delay this thread's timers to save wake-ups.
+/// Shortest time slice that the kernel's scheduler accepts, ns.
+const SLICE_NS: u64 = 100_000;
+
+/// Asks the kernel for punctual wake-ups: timers that are not delayed to save power, and short time slices, with which the
+/// scheduler (EEVDF, Linux 6.12 and later) lets this thread run soon after it wakes up. Neither needs a privilege; where the
+/// kernel knows no slices it just stays less punctual, which `health` shows.
 pub fn be_punctual() {
-    // SAFETY: takes no pointers. One nanosecond is the least slack; zero would mean the default of 50 microseconds.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    // SAFETY: all zeros is valid, and the sizes are right.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    attributes.size = std::mem::size_of_val(&attributes) as u32;
+    // SAFETY: the calls take no pointers but to `attributes`, which is valid. One nanosecond is the least timer slack; zero would
+    // mean the default of 50 microseconds.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
+        if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, attributes.size, 0) == 0 {
+            attributes.sched_runtime = SLICE_NS;
+            libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
+        }
+    }
 }
 
 /// A descriptor that can be read when SIGTERM or SIGINT has arrived. They no longer end the process themselves.
