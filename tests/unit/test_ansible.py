@@ -23,15 +23,16 @@ from qoslab.run import ansible_connection
 from qoslab.run.ansible import Outcome, TaskResult, device_message, playbooks_folder
 
 REFUSED = {
-    "msg": 'Task failed: b"police bogus 1\\r\\n                 ^\\r\\n'
+    "msg": 'Task failed: b"police bogus 1\\r\\n                         ^\\r\\n'
     "% Invalid input detected at '^' marker.\\r\\n\\r\\n"
     'R1(config-pmap-c)#"'
 }
 
 
 def test_the_routers_own_words() -> None:
+    # on the screen the caret stands under the word; the message lacks the prompt before the line
     assert device_message(REFUSED) == "\n".join(
-        ["police bogus 1", "                 ^", "% Invalid input detected at '^' marker."]
+        ["police bogus 1", "       ^", "% Invalid input detected at '^' marker."]
     )
 
 
@@ -39,6 +40,15 @@ def test_other_messages_stay_whole() -> None:
     message = "ssh connection failed: ssh connect failed: Connection refused"
     assert device_message({"msg": message}) == message
     assert device_message({}) == ""
+
+
+def test_the_data_planes_own_words() -> None:
+    said = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
+    failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(said), "stderr": ""}
+    assert device_message(failed) == "policy_maps.P.classes[0].police.bc: negative"
+    assert (
+        device_message({"msg": "non-zero return code", "rc": 1, "stdout": "", "stderr": "no socket\n"}) == "no socket"
+    )
 
 
 def task(**values: Any) -> TaskResult:

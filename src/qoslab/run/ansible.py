@@ -139,31 +139,44 @@ class RouterError(DeviceError):
         self.outcome = outcome
 
 
-_REFUSAL = re.compile(r"^%.*$|^.*(?:[Ii]nvalid input|[Ii]ncomplete command|[Aa]mbiguous command).*$", re.MULTILINE)
-
+_REFUSAL = re.compile(r"^%.*$|^.*(?:[Ii]nvalid input|[Ii]ncomplete command|[Aa]mbiguous command).*$")
+_PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*\"""")
 
 
 def device_message(result: Mapping[str, Any]) -> str:
     """The part of a failed task's result that a reader needs.
 
-    A refused line comes back with everything that was on the screen: echo, caret, message. The echoed line, the line
-    with the caret and the message stay; prompts and blank lines go.
+    A refused line comes back with everything that was on the screen: echo, caret, message, next prompt. The line, the
+    caret under its faulty word, and the message stay.
     """
-    text = str(result.get("msg") or result.get("module_stderr") or result.get("stderr") or "")
+    if result.get("rc"):
+        return _of_program(result)
+    text = str(result.get("msg") or "")
     if quoted := _BYTES.search(text):
         # Ansible prints what the router sent as Python prints bytes
         text = ast.literal_eval(quoted[0]).decode(errors="replace")
     lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
-    marks = [number for number, line in enumerate(lines) if _REFUSAL.match(line)]
-    if not marks:
+    last = next((number for number in reversed(range(len(lines))) if _REFUSAL.match(lines[number])), None)
+    if last is None:
         return " ".join(line.strip() for line in lines)
-    last = marks[-1]
-    first = last
-    while first > 0 and last - first < 2:
-        first -= 1
-    kept = lines[first : last + 1]
-    return "\n".join(line for line in kept if not re.fullmatch(r"\S+\((?:config[^)]*)\)#|\S+[#>]", line.strip()))
+    kept = [line for line in lines[max(0, last - 2) : last + 1] if not _PROMPT.fullmatch(line.strip())]
+    prompt = lines[-1].strip() if _PROMPT.fullmatch(lines[-1].strip()) else ""
+    return "\n".join(_under_the_line(line, prompt) for line in kept)
+
+
+def _of_program(result: Mapping[str, Any]) -> str:
+    """Why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
+    printed = str(result.get("stdout") or "")
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(printed)["error"]["message"])
+    return str(result.get("stderr") or result.get("module_stderr") or printed or result.get("msg") or "").strip()
+
+
+def _under_the_line(line: str, prompt: str) -> str:
+    """A caret's line, moved by the prompt that stood before the refused line but is not in the message."""
+    column = line.find("^")
+    return " " * (column - len(prompt)) + "^" if line.strip() == "^" and column >= len(prompt) else line
 
 
 def playbooks_folder() -> Path:
@@ -373,7 +386,8 @@ class AnsibleSession:
     def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], dict[Intent, str]]:
         tasks: list[TaskResult] = []
         printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
-        intent: Intent = intents[0]
+        printing: Intent = intents[0]
+        doing: dict[str, Intent] = {}  # by router: after a failure one may lag behind the others
         deadline = time.monotonic() + INTENT_SECONDS * len(intents)
         while True:
             event = self._next(deadline, f"to carry out {' and '.join(intents)}")
@@ -387,13 +401,18 @@ class AnsibleSession:
                 self._ready = True
                 break
             if started is not None and (match := INTENT_TASK.match(started)):
-                intent = _intent(match[1])
+                printing = _intent(match[1])
             if text := str(event.get("stdout", "")):
-                printed[intent].append(text)
-            if result := _result(event, intent):
+                printed[printing].append(text)
+            result = _result(event, doing, intents[0])
+            if result is None:
+                continue
+            if match := INTENT_TASK.match(result.task):
+                doing[result.host] = _intent(match[1])
+            if "role" in event["event_data"] or result.failed or result.unreachable:
                 tasks.append(result)
-                if self._on_task is not None and "role" in event["event_data"]:
-                    self._on_task(intent, result.host, result.task)
+                if self._on_task is not None:
+                    self._on_task(result.intent, result.host, result.task)
         return tasks, {name: "\n".join(texts) + "\n" for name, texts in printed.items()}
 
     def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
@@ -471,15 +490,16 @@ def _starts(event: Mapping[str, Any]) -> str | None:
     return None if name is None else str(name)
 
 
-def _result(event: Mapping[str, Any], intent: Intent) -> TaskResult | None:
+def _result(event: Mapping[str, Any], doing: Mapping[str, Intent], first: Intent) -> TaskResult | None:
     kind = event.get("event")
     if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
         return None
     data = event["event_data"]
     result = data.get("res") or {}
+    host = str(data.get("host", ""))
     return TaskResult(
-        intent=intent,
-        host=str(data.get("host", "")),
+        intent=doing.get(host, first),
+        host=host,
         task=str(data.get("task", "")),
         action=str(data.get("resolved_action") or data.get("task_action", "")),
         changed=bool(result.get("changed")),

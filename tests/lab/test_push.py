@@ -1,0 +1,286 @@
+"""Ansible and Unicon against virtual routers: push, read back, restore, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from labs import topology
+
+from qoslab.errors import DeviceError
+from qoslab.ios.compile import compile_device
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.parse import apply, parse_config
+from qoslab.lab import Lab
+from qoslab.platforms import MODELS
+from qoslab.run.ansible import AnsibleSession, RouterError
+from qoslab.run.collector import Collector
+from qoslab.run.inventory import IosAccess, lab_routers, write_inventory
+from qoslab.run.testbed import testbed as make_testbed
+from qoslab.run.testbed import testbed_yaml as as_yaml
+from qoslab.run.verify import policy_differences
+
+pytestmark = pytest.mark.lab
+
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, R2="linux", server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - R2 FastEthernet0/0 10.2.0.2/24",
+    "R2 FastEthernet0/1 10.3.0.1/24 - server eth0 10.3.0.2/24",
+)
+HARDWARE = MODELS["3725"].hardware()
+TEMPLATE = """\
+policy-map {name}
+ class class-default
+  {action}
+!
+interface FastEthernet0/1
+ service-policy output {name}
+"""
+POLICE = TEMPLATE.format(name="Police", action="police cir 1000000")
+SHAPE = TEMPLATE.format(name="Shape", action="shape average 1000000")
+COMMAND = "show policy-map interface"
+
+
+class Rig:
+    """A lab with a session of Ansible, and what a run does around it."""
+
+    def __init__(self, lab: Lab, session: AnsibleSession, before: Path, folder: Path) -> None:
+        self.lab, self.session, self.before, self.folder = lab, session, before, folder
+
+    def text_before(self) -> str:
+        return (self.before / "R1.before.ios").read_text()
+
+    def running(self) -> str:
+        answers = self.session.carry_out(["verify"], intended=self.before).answers("R1")
+        return answers["show running-config"]
+
+    def intend(self, name: str, text: str) -> Path:
+        """A folder with both routers' configuration."""
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        (folder / "R1.ios").write_text(text)
+        (folder / "R2.engine.json").write_text(json.dumps(self.compiled(text)))
+        return folder
+
+    def compiled(self, text: str) -> dict[str, object]:
+        """The data plane's configuration of a Linux router with this text."""
+        device = parse_config(self.text_before(), HARDWARE)
+        apply(device, text)
+        return compile_device(device) | {"router": "R2"}
+
+    def undo(self, name: str) -> Path:
+        """A folder with the lines that take away what R1 has more than before."""
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        lines = undo_lines(self.text_before(), self.running(), HARDWARE)
+        (folder / "R1.restore.ios").write_text("".join(f"{line}\n" for line in lines))
+        return folder
+
+    def restored(self, name: str) -> None:
+        self.session.carry_out(["restore"], restore=self.undo(name))
+
+
+def significant(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
+
+
+@pytest.fixture(scope="module")
+def routers() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-push-{os.getpid()}") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def collector(routers: Lab) -> Iterator[Collector]:
+    with Collector() as collector:
+        collector.connect(lab_routers(routers), known_hosts=routers.known_hosts(), wait=False)
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    folder = tmp_path_factory.mktemp("push")
+    inventory = folder / "inventory.json"
+    with AnsibleSession(inventory, before=folder / "before") as session:
+        # as in a run: Ansible starts before there is an inventory
+        session.start()
+        write_inventory(inventory, lab_routers(routers))
+        session.carry_out(["prepare"])
+        yield Rig(routers, session, folder / "before", folder)
+
+
+def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+    intended = rig.intend("police", POLICE)
+    outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
+    assert outcome.changed == {"R1", "R2"}
+    assert (tmp_path / "apply" / "rc").read_text() == "0\n"
+    assert "R1" in (tmp_path / "verify" / "stdout").read_text()
+
+    # what the router shows, as Ansible brought it and as Unicon takes it
+    shown = collector.parse(COMMAND, outcome.answers("R1")[COMMAND])
+    observed = collector.observe("R1", COMMAND)
+    assert shown.parsed == observed.parsed
+    assert shown.parsed is not None
+    device = parse_config(outcome.answers("R1")["show running-config"], HARDWARE)
+    assert policy_differences(shown.parsed, compile_device(device)) == []
+    # the Linux router was given the same policy
+    engine = outcome.engine("R2")
+    assert engine is not None
+    assert engine["policy_maps"] == compile_device(device)["policy_maps"]
+
+    # a second time nothing changes
+    again = rig.session.carry_out(["apply", "verify"], intended=intended)
+    assert again.changed == frozenset()
+
+    rig.restored("unpolice")
+    assert significant(rig.running()) == significant(rig.text_before())
+    after = rig.session.carry_out(["verify"], intended=rig.before).engine("R2")
+    assert after == json.loads((rig.before / "R2.before.json").read_text())
+
+
+def test_from_one_arm_to_the_next_in_one_order(rig: Rig, collector: Collector) -> None:
+    rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
+    shape = rig.intend("second", SHAPE)
+    outcome = rig.session.carry_out(
+        ["restore", "apply", "verify"], intended=shape, restore=rig.undo("first-undo"), commands=[COMMAND]
+    )
+    parsed = collector.observe("R1", COMMAND).parsed
+    assert parsed is not None
+    policies = parsed["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]
+    assert set(policies) == {"Shape"}
+    assert policies["Shape"]["class_map"]["class-default"]["traffic_shaping"]["byte_limit"] == 6250
+    assert "Police" not in outcome.answers("R1")["show running-config"]
+    rig.restored("second-undo")
+
+
+def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path) -> None:
+    text = "policy-map Police\n class class-default\n  police cir 1000000\n  police bogus 1\n"
+    folder = tmp_path / "intended"
+    folder.mkdir()
+    (folder / "R1.ios").write_text(text)
+    with pytest.raises(RouterError) as caught:
+        rig.session.carry_out(["apply", "verify"], intended=folder, keep=tmp_path / "kept")
+    assert "R1 refused the configuration (apply):\npolice bogus 1\n       ^\n% Invalid input" in caught.value.message
+    assert str(tmp_path / "kept") in caught.value.hint
+    assert (tmp_path / "kept" / "apply" / "rc").read_text() == "2\n"
+    # nothing was verified on top of the failure; half of the lines are in force until they are taken away
+    assert {task.intent for task in caught.value.outcome.tasks if task.host == "R1"} == {"apply"}
+    assert "policy-map Police" in rig.running()
+    rig.restored("refused-undo")
+    assert significant(rig.running()) == significant(rig.text_before())
+
+
+def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
+    (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
+    with pytest.raises(RouterError, match=r"(?s)missing:.*service-policy output Missing"):
+        rig.session.carry_out(["verify"], intended=tmp_path)
+
+
+def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:
+    rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
+    with pytest.raises(RouterError, match=r"(?s)not back .*\+policy-map Police"):
+        rig.session.carry_out(["restore"], restore=tmp_path)
+    rig.restored("stays-undo")
+
+
+def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> None:
+    intended = rig.intend("interrupted", POLICE)
+    threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            rig.session.carry_out(["apply", "verify"], intended=intended)
+    assert not processes_with(b"qoslab-ansible-")
+    rig.restored("interrupted-undo")
+    assert significant(rig.running()) == significant(rig.text_before())
+
+
+@pytest.mark.parametrize("trouble", ["password", "port", "enable"])
+def test_a_router_that_cannot_be_talked_to(routers: Lab, tmp_path: Path, trouble: str) -> None:
+    access = lab_routers(routers)["R1"]
+    assert isinstance(access, IosAccess)
+    changes: dict[str, dict[str, object]] = {
+        "password": {"password": "x"},
+        "port": {"port": 1},
+        "enable": {"enable": "x"},
+    }
+    wrong = replace(access, **changes[trouble])  # type: ignore[arg-type]
+    message = "R1 cannot be reached" if trouble == "port" else "R1 refused the login"
+    write_inventory(tmp_path / "inventory.json", {"R1": wrong})
+    with (
+        AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before") as session,
+        pytest.raises(RouterError, match=message),
+    ):
+        session.carry_out(["prepare"])
+    assert not (tmp_path / "before" / "R1.before.ios").exists()
+    with Collector() as collector, pytest.raises(DeviceError, match=message):
+        collector.connect({"R1": wrong}, known_hosts=routers.known_hosts() if trouble != "port" else None)
+
+
+def test_observing_a_router_that_had_hung_up(routers: Lab, collector: Collector) -> None:
+    assert collector.observe("R1", "show clock").parsed
+    # the ssh clients of the collector, and no others
+    ended = [pid for pid, line in processes_with(str(routers.known_hosts()).encode()) if line.startswith(b"ssh\0")]
+    assert ended
+    for pid in ended:
+        os.kill(pid, signal.SIGTERM)
+    assert collector.observe("R1", "show clock").parsed
+
+
+def test_a_refused_command_is_kept_with_its_reason(collector: Collector) -> None:
+    observed = collector.observe("R1", "show tides")
+    assert "% Invalid input" in observed.raw
+    assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}
+
+
+def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "testbed.yml"
+    path.write_text(
+        as_yaml(make_testbed("x", lab_routers(routers), routers.topology, known_hosts=routers.known_hosts()))
+    )
+    program = (
+        "import sys; from genie.testbed import load; d = load(sys.argv[1]).devices['R1'];"
+        "d.connect(log_stdout=False, logfile='/dev/null'); print(d.parse('show version')['version']['hostname'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip().endswith("R1"), done.stderr
+
+
+def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:
+    write_inventory(tmp_path / "inventory.json", lab_routers(routers))
+    program = (
+        "import os, signal, sys; from pathlib import Path; from qoslab.run.ansible import AnsibleSession;"
+        "s = AnsibleSession(Path(sys.argv[1]), before=Path(sys.argv[2])); s.carry_out(['prepare']);"
+        "print(s._scratch, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    arguments = [sys.executable, "-c", program, str(tmp_path / "inventory.json"), str(tmp_path / "before")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    scratch = done.stdout.strip()
+    deadline = time.monotonic() + 30
+    while processes_with(scratch.encode()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not processes_with(scratch.encode())
+    assert not Path(scratch).exists()
+
+
+def processes_with(mark: bytes) -> list[tuple[int, bytes]]:
+    """Processes that have `mark` in their command line or environment, apart from this one."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            try:
+                line, environment = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if mark in line or mark in environment:
+                found.append((int(process.name), line))
+    return found
