@@ -72,6 +72,8 @@ class VirtualRouter:
         self._software = software
         self._blank = blank
         self._control = control
+        # A connection of its own, so that a command never waits behind a sample.
+        self._sampling = ControlClient(control.path)
         self._stack = stack
         self._startup_path = startup_path
         self._enable_secret = enable_secret
@@ -108,6 +110,7 @@ class VirtualRouter:
             self._sampler.cancel()
             await asyncio.gather(self._sampler, return_exceptions=True)
         await self._control.close()
+        await self._sampling.close()
         await self._stack.close()
 
     async def _boot(self) -> list[str]:
@@ -325,8 +328,8 @@ class VirtualRouter:
     async def _sample_for_ever(self) -> None:
         while True:
             try:
-                self._observe(await self._control.counters())
-                self._cpu.append(_read_cpu(await self._control.peer_pid()))
+                self._observe(await self._sampling.counters())
+                self._cpu.append(_read_cpu(await self._sampling.peer_pid()))
             except (DataPlaneDownError, OSError):
                 self._cpu.clear()
             await asyncio.sleep(SAMPLE_INTERVAL_S)

@@ -1,0 +1,317 @@
+"""The control socket's client, against a server in this process; and a router that stands on both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.ios.compile import compile_device
+from qoslab.ios.device import Device, StaticRoute
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port
+from qoslab.lab.control import ControlClient
+from qoslab.lab.stack import checksum, installable_routes
+from qoslab.lab.virtual_router import VirtualRouter
+from qoslab.platforms.ios import MODELS, SOFTWARE
+
+Answer = Callable[[dict[str, Any]], bytes | None]
+"""What the server sends for a request; None closes the connection."""
+
+
+async def served(path: Path, answer: Answer, work: Callable[[], Awaitable[None]]) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            reply = answer(json.loads(line))
+            if reply is None:
+                break
+            writer.write(reply)
+        writer.close()
+
+    server = await asyncio.start_unix_server(handle, path)
+    try:
+        await work()
+    finally:
+        server.close()
+
+
+def ok(**keys: Any) -> bytes:
+    return json.dumps({"ok": True, **keys}).encode() + b"\n"
+
+
+def run(path: Path, answer: Answer, work: Callable[[ControlClient], Awaitable[None]], **options: Any) -> None:
+    async def with_client() -> None:
+        async with ControlClient(path, **options) as client:
+            await work(client)
+
+    asyncio.run(served(path, answer, with_client))
+
+
+def test_requests_and_replies(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> bytes:
+        asked.append(request)
+        return ok(config={"a": 1}, policy_maps={"P": {}})
+
+    async def work(client: ControlClient) -> None:
+        await client.configure({"format": 1})
+        assert await client.config() == {"a": 1}
+        assert await client.resolve() == {"P": {}}
+        await client.clear("FastEthernet0/1")
+        await client.clear()
+        assert await client.peer_pid() == os.getpid()
+
+    run(tmp_path / "s", answer, work)
+    assert [request["op"] for request in asked] == ["configure", "config", "resolve", "clear", "clear", "hello"]
+    assert asked[3] == {"op": "clear", "interface": "FastEthernet0/1"}
+    assert asked[4] == {"op": "clear"}
+
+
+def test_a_refusal_names_code_and_reason(tmp_path: Path) -> None:
+    error = {"code": "bad_config", "message": "policy_maps.P: no class"}
+
+    async def work(client: ControlClient) -> None:
+        with pytest.raises(DataPlaneRefusedError, match=r"policy_maps\.P: no class") as raised:
+            await client.configure({})
+        assert raised.value.code == "bad_config"
+
+    run(tmp_path / "s", lambda request: json.dumps({"ok": False, "error": error}).encode() + b"\n", work)
+
+
+@pytest.mark.parametrize("answer", [None, b"{", b"[]\n", b"nonsense\n", b'{"ok"\n'])
+def test_what_is_no_answer_is_a_data_plane_that_is_down(tmp_path: Path, answer: bytes | None) -> None:
+    async def work(client: ControlClient) -> None:
+        with pytest.raises(DataPlaneDownError):
+            await client.hello()
+
+    run(tmp_path / "s", lambda request: answer, work, timeout=0.2)
+
+
+def test_no_socket(tmp_path: Path) -> None:
+    with pytest.raises(DataPlaneDownError, match="none"):
+        asyncio.run(ControlClient(tmp_path / "none").hello())
+
+
+def test_it_connects_again_after_the_server_hung_up(tmp_path: Path) -> None:
+    answers = iter([ok(), None, ok()])
+
+    async def work(client: ControlClient) -> None:
+        await client.hello()
+        with pytest.raises(DataPlaneDownError):
+            await client.hello()
+        await client.hello()
+
+    run(tmp_path / "s", lambda request: next(answers), work)
+
+
+def test_a_late_answer_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            op = json.loads(line)["op"]
+            if op == "config":
+                await asyncio.sleep(0.2)
+            writer.write(ok(op=op, config=op))
+
+    async def work() -> None:
+        server = await asyncio.start_unix_server(handle, tmp_path / "s")
+        async with ControlClient(tmp_path / "s", timeout=0.1) as client:
+            with pytest.raises(DataPlaneDownError, match="no answer"):
+                await client.config()
+            await asyncio.sleep(0.2)
+            assert (await client.hello())["op"] == "hello"
+        server.close()
+
+    asyncio.run(work())
+
+
+# A router
+
+
+class Stack:
+    """An IP stack that can be told to refuse."""
+
+    def __init__(self) -> None:
+        self.applied: list[Device] = []
+        self.refuse = False
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def ports(self) -> Mapping[str, Port]:
+        return {"FastEthernet0/0": Port("02:00:00:00:00:01", True, 1500)}
+
+    async def apply(self, device: Device) -> None:
+        if self.refuse:
+            self.refuse = False
+            raise KernelRefusedError("the kernel answered EINVAL")
+        self.applied.append(device)
+
+
+def router(path: Path, stack: Stack) -> VirtualRouter:
+    hardware = MODELS["3725"].hardware()
+    return VirtualRouter(
+        "R1",
+        chassis=MODELS["3725"],
+        software=SOFTWARE["classic"],
+        blank=Device(hardware),
+        control=ControlClient(path / "s"),
+        stack=stack,  # type: ignore[arg-type]
+        startup_path=path / "startup-config",
+        enable_secret="labs",
+        compiler=compile_device,
+        log=lambda line: None,
+    )
+
+
+def with_router(path: Path, answer: Answer, work: Callable[[VirtualRouter, Stack], Awaitable[None]]) -> None:
+    async def inside() -> None:
+        stack = Stack()
+        made = router(path, stack)
+        assert await made.start() == []
+        try:
+            await work(made, stack)
+        finally:
+            await made.close()
+
+    asyncio.run(served(path / "s", answer, inside))
+
+
+def test_only_wired_ports_are_configured_under_the_node_s_name(tmp_path: Path) -> None:
+    configs: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> bytes:
+        if request["op"] == "configure":
+            configs.append(request["config"])
+        return ok(interfaces={})
+
+    (tmp_path / "startup-config").write_text("hostname Elsewhere\n")
+
+    async def work(made: VirtualRouter, stack: Stack) -> None:
+        assert made.device.hostname == "Elsewhere"
+        assert configs[-1]["router"] == "R1"
+        assert set(configs[-1]["interfaces"]) == {"FastEthernet0/0"}
+
+    with_router(tmp_path, answer, work)
+
+
+@pytest.mark.parametrize("refuser", ["data plane", "kernel"])
+def test_a_refused_edit_leaves_everything(tmp_path: Path, refuser: str) -> None:
+    configs: list[dict[str, Any]] = []
+    refusing = False
+
+    def answer(request: dict[str, Any]) -> bytes:
+        if request["op"] == "configure":
+            if refusing:
+                return b'{"ok": false, "error": {"code": "bad_config", "message": "no"}}\n'
+            configs.append(request["config"])
+        return ok(interfaces={})
+
+    async def work(made: VirtualRouter, stack: Stack) -> None:
+        nonlocal refusing
+        before, config = made.device, made.data_plane_config()
+
+        def change(device: Device) -> None:
+            device.interfaces["FastEthernet0/0"].bandwidth_kbps = 5
+
+        refusing, stack.refuse = refuser == "data plane", refuser == "kernel"
+        with pytest.raises((DataPlaneRefusedError, KernelRefusedError)):
+            await made.edit(change)
+        assert made.device is before
+        assert made.data_plane_config() == config == configs[-1]
+        assert stack.applied[-1] is before
+        refusing = False
+        await made.edit(change)
+        assert configs[-1]["interfaces"]["FastEthernet0/0"]["bandwidth_kbps"] == 5
+
+    with_router(tmp_path, answer, work)
+
+
+def test_what_the_data_plane_need_not_know_is_not_sent(tmp_path: Path) -> None:
+    sent = 0
+
+    def answer(request: dict[str, Any]) -> bytes:
+        nonlocal sent
+        sent += request["op"] == "configure"
+        return ok(interfaces={})
+
+    async def work(made: VirtualRouter, stack: Stack) -> None:
+        assert sent == 1
+
+        def change(device: Device) -> None:
+            device.interfaces["FastEthernet0/0"].description = "x"
+
+        await made.edit(change)
+        assert sent == 1
+        assert made.device.interfaces["FastEthernet0/0"].description == "x"
+
+    with_router(tmp_path, answer, work)
+
+
+def test_secrets_and_users(tmp_path: Path) -> None:
+    (tmp_path / "startup-config").write_text(
+        "username boss privilege 15 secret 0 mine\nusername guest secret 0 theirs\n"
+    )
+
+    async def work(made: VirtualRouter, stack: Stack) -> None:
+        assert made.privilege_of("boss", "mine") == 15
+        assert made.privilege_of("guest", "theirs") == 1
+        assert made.privilege_of("boss", "theirs") is None
+        assert made.privilege_of("nobody", "") is None
+        assert made.opens_privileged_mode("labs")
+        assert not made.opens_privileged_mode("mine")
+
+    with_router(tmp_path, lambda request: ok(interfaces={}), work)
+
+
+def test_a_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) -> None:
+    (tmp_path / "startup-config").write_text("hostname R9\nfrobnicate\n")
+
+    async def inside() -> None:
+        made = router(tmp_path, Stack())
+        assert await made.start() == ["line 2: 'frobnicate': % Invalid input detected at '^' marker."]
+        await made.close()
+
+    asyncio.run(served(tmp_path / "s", lambda request: ok(interfaces={}), inside))
+
+
+# Routes and checksums
+
+
+def routed(*routes: StaticRoute) -> list[Any]:
+    device = Device(MODELS["3725"].hardware())
+    device.interfaces["FastEthernet0/0"].address = IPv4Interface("10.0.0.1/24")
+    device.interfaces["FastEthernet0/1"].address = IPv4Interface("10.0.1.1/24")
+    device.interfaces["FastEthernet0/1"].shutdown = True
+    device.routes = list(routes)
+    return installable_routes(device)
+
+
+def static(prefix: str, next_hop: str, distance: int | None = None) -> StaticRoute:
+    return StaticRoute(IPv4Network(prefix), IPv4Address(next_hop), distance=distance)
+
+
+def test_routes_go_in_when_their_next_hop_is_reached() -> None:
+    assert routed(static("172.16.0.0/16", "10.0.0.2")) == [
+        (IPv4Network("172.16.0.0/16"), IPv4Address("10.0.0.2"), None, 1)
+    ]
+    assert routed(static("172.16.0.0/16", "10.0.1.2")) == []
+
+
+def test_next_hops_are_resolved_through_other_routes_but_not_in_a_circle() -> None:
+    found = routed(static("172.16.0.0/16", "10.0.0.2"), static("172.17.0.0/16", "172.16.0.9", 5))
+    assert found[1] == (IPv4Network("172.17.0.0/16"), IPv4Address("10.0.0.2"), None, 5)
+    assert routed(static("172.16.0.0/16", "172.17.0.1"), static("172.17.0.0/16", "172.16.0.1")) == []
+
+
+@given(st.binary(min_size=2, max_size=64).filter(lambda data: len(data) % 2 == 0))
+def test_a_packet_with_its_checksum_sums_to_nothing(data: bytes) -> None:
+    assert checksum(data + checksum(data).to_bytes(2, "big")) == 0
