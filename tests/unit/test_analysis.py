@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
 from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.errors import ExitStatus
@@ -413,3 +414,68 @@ class TestSeries:
     )
     def test_axis_units(self, greatest: float, unit: str) -> None:
         assert figures.unit_of(greatest)[1] == unit
+
+
+class TestObserved:
+    """A router without counters over time: its parsed show output gives the same metrics."""
+
+    @staticmethod
+    def table(arm: str, time_s: float = 6.0) -> pd.DataFrame:
+        parsed = json.loads((sample_run.RECORDED / "observed" / f"{arm}.json").read_text())
+        return tables.frame(
+            "classes", [{"arm": arm, "repetition": 1} | row for row in observed_class_rows("R1", parsed, time_s)]
+        )
+
+    def test_police_metrics(self) -> None:
+        table = self.table("policed")
+        assert dict(police_figures(table)) == {
+            "police.bc": 31250,
+            "police.conformed_packets": 414,
+            "police.exceeded_packets": 174,
+            "police.exceed_share": 174 / 588,
+        }
+        assert list(table["drops_police_packets"]) == [174]
+
+    def test_shape_metrics(self) -> None:
+        assert dict(shape_figures(self.table("shaped"), 9.0)) == {
+            "shape.byte_limit": 6250,
+            "shape.sustain_bits": 25000,
+            "shape.excess_bits": 25000,
+            "shape.interval_ms": 25,
+            "shape.increment_bytes": 3125,
+            "shape.queue_depth.during": 50,
+            "shape.active.during": 1,
+        }
+
+    def test_nested_policies_and_the_later_print(self) -> None:
+        child = {
+            "class_map": {"voice": {"packets": 3, "bytes": 300, "police": {"cir_bps": 8000, "cir_bc_bytes": 1500}}}
+        }
+        parent = {
+            "packets": 5,
+            "bytes": 500,
+            "shape_type": "average",
+            "shape_cir_bps": 1_000_000,
+            "shape_bc_bps": 4000,
+            "shape_be_bps": 4000,
+            "queue_depth": 7,
+            "child_policy_name": {"Child": child},
+        }
+        parsed = {"Gi1": {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"all": parent}}}}}}}
+        rows = list(observed_class_rows("R1", parsed, 1.0))
+        assert [row["class"] for row in rows] == ["all", "all/voice"]
+        assert rows[0]["shape_bc_bits"] == 4000 and rows[0]["queue_depth_packets"] == 7
+        assert rows[1]["police_bc_bytes"] == 1500
+
+    def test_a_run_of_a_router_without_counters_has_its_metrics(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        for arm in ("policed", "shaped"):
+            cell = run.cell(arm)
+            cell.counters("R1").unlink()
+            base = cell.observation("R1", "during", "show policy-map interface")
+            parsed = (sample_run.RECORDED / "observed" / f"{arm}.json").read_text()
+            base.with_name(base.name + ".json").write_text(parsed)
+        assert analyse(run).valid
+        figures_ = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
+        assert figures_["policed", "police.exceed_share"] == pytest.approx(174 / 588)
+        assert figures_["shaped", "shape.queue_depth.during"] == 50

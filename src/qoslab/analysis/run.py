@@ -10,7 +10,8 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
-from qoslab.analysis.metrics import metrics
+from qoslab.analysis.metrics import DURING, metrics
+from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
@@ -139,6 +140,13 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             add("classes", row)
         for row in raw.interface_rows(device, replies, origin_ns):
             add("interfaces", row)
+    seconds = experiment.duration.seconds
+    moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
+    for entry in record.observed:
+        if entry.command.startswith(COMMAND) and entry.device not in cell.devices_with_counters():
+            parsed = cell.parsed(entry.device, entry.moment, entry.command)
+            for row in observed_class_rows(entry.device, parsed or {}, moments[entry.moment]):
+                add("classes", row)
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems

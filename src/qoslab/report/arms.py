@@ -18,7 +18,7 @@ from qoslab.results import Cell, CellRecord, RunFolder
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
 _LONG_S = 5
-"""From this traffic time on graphs start with bins of half a second: single bursts fill bins of 0.1 s and hide a trend."""
+"""From this traffic time on graphs start with bins of half a second: in bins of 0.1 s single bursts hide a trend."""
 
 
 @dataclass(frozen=True)
