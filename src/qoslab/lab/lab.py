@@ -42,8 +42,8 @@ RUNTIME = Path("/run/qoslab")
 STATE_FILE = "lab.json"
 IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
-DAEMON_TIMEOUT = 10.0
-"""Seconds until a daemon must answer after its start."""
+DAEMON_TIMEOUT = 60.0
+"""Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
 LOG_TAIL = 4000
 """Characters of a dead daemon's log that are reported."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

@@ -1,0 +1,111 @@
+"""Labs with routers: their daemons come up, are watched, and go with the lab."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import time
+from pathlib import Path
+
+import asyncssh
+import pytest
+from labs import ROUTED, Traces, ping, topology
+
+from qoslab.errors import MachineError, UserError
+from qoslab.lab import Lab, LabError
+
+pytestmark = pytest.mark.lab
+
+IOS = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+    rate="50 Mb/s",
+)
+
+
+def wait_for_failure(lab: Lab) -> str:
+    deadline = time.monotonic() + 5
+    while not (failures := lab.failures()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return str(failures[0])
+
+
+def test_a_linux_router_routes_and_is_watched(name: str) -> None:
+    with Lab.up(ROUTED, name=name) as lab:
+        assert ping(lab, "client", "10.2.0.2") == 63
+        assert ping(lab, "server", "10.1.0.2") == 63
+        health = asyncio.run(lab.health())["R1"]
+        assert health["received"] >= 4
+        assert health["lost_input"] == health["malformed"] == 0
+        # Inside its namespace the router's kernel sees both ports, and the links end in the other one.
+        assert lab.interface("R1", "FastEthernet0/1") == ("R1.dp", "Fa0-1")
+        for namespace, names in (
+            ("R1", {"lo", "Fa0-0", "Fa0-1"}),
+            ("R1.dp", {"lo", "Fa0-0", "Fa0-0.in", "Fa0-1", "Fa0-1.in"}),
+        ):
+            links = json.loads(lab.run(namespace, ["ip", "-j", "link"], check=True).stdout)
+            assert {each["ifname"] for each in links} == names
+        assert lab.describe()["sysctls"]["R1"]["net.ipv4.ip_forward"] == "1"
+        assert not any(lab.describe()["offloads_on"].values())
+        assert lab.alive()
+
+        killed = lab.run(
+            None, ["sh", "-c", "kill -KILL $(cat /proc/[0-9]*/stat | grep '(qos-router)' | cut -d' ' -f1)"]
+        )
+        assert killed.returncode == 0, killed.stderr
+        assert wait_for_failure(lab) == "R1: its daemon was killed by SIGKILL"
+        assert not lab.alive()
+        assert ping(lab, "client", "10.2.0.2", 0.2) is None
+
+
+def test_sigkill_of_the_supervisor_takes_the_router_along(name: str) -> None:
+    lab = Lab.up(ROUTED, name=name)
+    traces = Traces(lab)
+    assert any("qos-router" in each for each in traces.found())
+    os.kill(lab.pid, signal.SIGKILL)
+    traces.wait_until_gone()
+    lab.down()
+
+
+def test_an_ios_router_routes_takes_logins_and_goes_with_the_lab(name: str) -> None:
+    lab = Lab.up(IOS, name=name)
+    try:
+        traces = Traces(lab)
+        assert ping(lab, "client", "10.2.0.2") == 63
+        login = lab.ssh("R1")
+        with pytest.raises(UserError, match="not an IOS router"):
+            lab.ssh("client")
+
+        async def look() -> str:
+            options = {"username": login.user, "password": login.password, "known_hosts": str(lab.known_hosts())}
+            async with asyncssh.connect(login.host, login.port, **options) as connection:
+                return str((await connection.run("show interfaces FastEthernet0/0")).stdout)
+
+        shown = asyncio.run(look())
+        assert "FastEthernet0/0 is up, line protocol is up" in shown
+        # The link is slower than the interface could be.
+        assert re.search(r"BW 50000 Kbit", shown)
+    finally:
+        lab.down()
+    traces.wait_until_gone()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((login.host, login.port), 1)
+
+
+def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "absent"))
+    with pytest.raises(MachineError, match="which is no program"):
+        Lab.up(ROUTED, name=name)
+    # One that fails says why, and the lab is taken down again.
+    program = tmp_path / "failing"
+    program.write_text("#!/bin/sh\necho port Fa0-0 is on fire >&2\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(program))
+    with pytest.raises(LabError, match="R1: its daemon ended with status 7; it said: port Fa0-0 is on fire"):
+        Lab.up(ROUTED, name=name)
+    assert name not in [lab.name for lab in Lab.all()]

@@ -1,0 +1,167 @@
+"""What a topology becomes: pure, no namespaces."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.errors import ExperimentError
+from qoslab.ios.device import Device
+from qoslab.lab.ios_routers import startup_config
+from qoslab.lab.virtual_router import load_configuration
+from qoslab.lab.wiring import TokenBucket, wire
+from qoslab.model.experiment import Topology
+from qoslab.platforms import MODELS
+
+
+def topology(nodes: dict[str, Any], *links: dict[str, Any]) -> Topology:
+    return Topology.model_validate_json(
+        json.dumps(
+            {"nodes": nodes, "links": [{"name": f"l{n}", "rate": "100 Mb/s", **link} for n, link in enumerate(links)]}
+        )
+    )
+
+
+def end(node: str, interface: str, address: str | None = None) -> dict[str, Any]:
+    return {"node": node, "interface": interface, "address": address}
+
+
+ROUTED = topology(
+    {
+        "client": {"platform": "host"},
+        "R1": {"platform": "ios", "model": "2811", "routes": [{"prefix": "10.3.0.0/16", "via": "10.2.0.2"}]},
+        "R2": {"platform": "linux", "routes": [{"prefix": "10.1.0.0/16", "via": "10.2.0.1"}]},
+    },
+    {"ends": [end("client", "eth0", "10.1.0.2/24"), end("R1", "FastEthernet0/0", "10.1.0.1/24")]},
+    {
+        "rate": "512 kb/s",
+        "delay": "5 ms",
+        "framing": "ppp",
+        "ends": [end("R1", "Serial0/1/0", "10.2.0.1/30"), end("R2", "Serial0/1/0", "10.2.0.2/30")],
+    },
+)
+
+
+def test_ports_are_those_of_the_control_protocol() -> None:
+    wiring = wire(ROUTED)
+    assert wiring.ports["R1"] == {
+        "FastEthernet0/0": {
+            "inside": "Fa0-0.in",
+            "wire": "Fa0-0",
+            "link": {"rate_bps": 100_000_000, "framing": "ethernet", "delay_ns": 0},
+            "paced_by_peer": False,
+        },
+        "Serial0/1/0": {
+            "inside": "Se0-1-0.in",
+            "wire": "Se0-1-0",
+            "link": {"rate_bps": 512_000, "framing": "ppp", "delay_ns": 5_000_000},
+            "paced_by_peer": True,
+        },
+    }
+    assert list(wiring.namespaces) == ["client", "R1", "R1.dp", "R2", "R2.dp"]
+    assert "client" not in wiring.ports
+
+
+def test_only_what_no_ios_configures_is_configured() -> None:
+    wiring = wire(ROUTED)
+    by_place = {(each.namespace, each.name): each for each in wiring.interfaces()}
+    assert str(by_place["client", "eth0"].address) == "10.1.0.2/24"
+    assert by_place["client", "eth0"].shaper is not None
+    assert str(by_place["R2", "Se0-1-0"].address) == "10.2.0.2/30"
+    for name in ("Fa0-0", "Se0-1-0"):
+        assert by_place["R1", name].address is None
+        assert not by_place["R1", name].up
+        assert by_place["R1.dp", name].up and by_place["R1.dp", name + ".in"].up
+    assert [each.shaper is not None for each in wiring.interfaces()].count(True) == 1
+
+
+def test_a_host_on_one_link_has_the_router_as_its_gateway() -> None:
+    wiring = wire(ROUTED)
+    assert [(each.namespace, str(each.prefix), str(each.via)) for each in wiring.routes] == [
+        ("client", "0.0.0.0/0", "10.1.0.1"),
+        ("R2", "10.1.0.0/16", "10.2.0.1"),
+    ]
+
+
+def test_arp_entries_name_the_far_end_that_has_the_address() -> None:
+    wiring = wire(ROUTED)
+    macs = {(each.namespace, each.name): each.mac for each in wiring.interfaces()}
+    assert len(set(macs.values())) == len(macs)
+    assert all(int(mac[:2], 16) & 0b11 == 0b10 for mac in macs.values())  # unicast, locally administered
+    entries = {(each.namespace, str(each.address)): each.mac for each in wiring.neighbours}
+    assert entries == {
+        ("client", "10.1.0.1"): macs["R1", "Fa0-0"],
+        ("R2", "10.2.0.1"): macs["R1", "Se0-1-0"],
+    }
+
+
+def test_indices_are_unique_in_each_namespace() -> None:
+    places = [(each.namespace, each.index) for each in wire(ROUTED).interfaces()]
+    assert len(set(places)) == len(places)
+    assert min(index for _, index in places) == 2
+
+
+@given(st.integers(min_value=1_000, max_value=10**10))
+def test_the_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> None:
+    bucket = TokenBucket.for_link(rate)
+    assert bucket.burst_bytes >= 2 * 1538
+    assert bucket.burst_bytes >= int(rate * 0.005 / 8)
+    assert bucket.burst_bytes <= max(2 * 1538, rate * 0.005 / 8)
+
+
+HOST = {"platform": "host"}
+SECOND = {"a": HOST, "b": HOST, "c": HOST}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (
+            topology({"a": HOST, "b": HOST}, {"delay": "1 ms", "ends": [end("a", "eth0"), end("b", "eth0")]}),
+            "joins two hosts",
+        ),
+        (topology({"a": HOST}, {"ends": [end("a", "eth0"), end("z", "eth0")]}), "ends at z"),
+        (topology({"a": HOST, "b": HOST}, {"framing": "ppp", "ends": [end("a", "e0"), end("b", "e0")]}), "ppp framing"),
+        (
+            topology(SECOND, {"ends": [end("a", "e0"), end("b", "e0")]}, {"ends": [end("a", "e0"), end("c", "e0")]}),
+            "interface e0 of a is used by two links, l1 the second",
+        ),
+        (topology({"R1": {"platform": "linux"}, "R1.dp": HOST}), "namespace R1.dp"),
+    ],
+)
+def test_what_cannot_be_wired_is_refused(bad: Topology, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        wire(bad)
+
+
+def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> None:
+    login = {"user": "lab", "password": "word", "enable": "secret"}
+    text = startup_config(ROUTED, "R1", login)
+    assert text.splitlines() == [
+        "hostname R1",
+        "enable secret 0 secret",
+        "username lab privilege 1 secret 0 word",
+        "!",
+        "interface FastEthernet0/0",
+        " ip address 10.1.0.1 255.255.255.0",
+        " no shutdown",
+        "!",
+        "interface Serial0/1/0",
+        " bandwidth 512",
+        " ip address 10.2.0.1 255.255.255.252",
+        " encapsulation ppp",
+        " clock rate 512000",
+        " no shutdown",
+        "!",
+        "ip route 10.3.0.0 255.255.0.0 10.2.0.2",
+        "!",
+        "end",
+    ]
+    device, refused = load_configuration(Device(MODELS["2811"].hardware()), text)
+    assert refused == []
+    assert str(device.interfaces["Serial0/1/0"].address) == "10.2.0.1/30"
+    assert not device.interfaces["FastEthernet0/0"].shutdown
