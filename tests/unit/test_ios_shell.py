@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
 from fake_router import FakeRouter, typed
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from qoslab.ios import filters
 from qoslab.ios.environment import DataPlaneDownError
+from qoslab.ios.exec import EXEC
 from qoslab.ios.grammar import CliError
 from qoslab.ios.shell import Shell
 from qoslab.ios.terminal import Terminal
@@ -402,14 +405,15 @@ def test_two_logins_share_one_configuration() -> None:
     asyncio.run(run())
 
 
-WORDS = (
-    "show configure terminal interface fa0/1 FastEthernet 0/0 ip address 10.0.0.1 255.255.255.0 policy-map P class"
-    " class-default police cir 1000000 bc 1500 conform-action transmit exceed-action drop violate-action shape average"
-    " percent 20 service-policy output input no default do end exit class-map match-any match dscp ef ip precedence"
-    " access-list 101 permit tcp any host eq www running-config startup-config version policy-map access-lists all"
-    " hostname R1 banner motd @ line vty 0 4 | include section count ^ping$ ? \t clear counters ping route 0.0.0.0"
-    " write erase memory reload enable disable length width 0 5 set queue-limit fair-queue username privilege secret"
-).split(" ")
+WORDS = """
+show configure terminal interface fa0/1 FastEthernet 0/0 ip address 10.0.0.1 255.255.255.0 policy-map P class
+class-default police cir 1000000 bc 1500 conform-action transmit exceed-action drop violate-action shape
+average percent 20 service-policy output input no default do end exit class-map match-any match dscp ef ip
+precedence access-list 101 permit tcp any host eq www running-config startup-config version policy-map
+access-lists all hostname R1 banner motd @ line vty 0 4 | include section count ^ping$ ? clear counters ping
+route 0.0.0.0 write erase memory reload enable disable length width 0 5 set queue-limit fair-queue username
+privilege secret
+""".split()  # noqa: SIM905 - a list of 100 quoted words is no easier to read
 
 
 @given(
@@ -430,3 +434,14 @@ def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
     # What the router then has can be shown, and read again.
     router.device.hostname = "R1"
     assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
+
+
+def test_every_documented_command_exists() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "virtual-router.md").read_text()
+    blocks = re.findall(r"```\n(.*?)```", guide, re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) > 30
+    for command in commands:
+        EXEC.parse("privileged", command)
+    shown = {match.split(" ")[0] for match in typed(FakeRouter(), "show ?\x15").split("\n  ")[1:]}
+    assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
