@@ -248,3 +248,46 @@ def test_an_ordinary_user_can_do_it(name: str) -> None:
         assert done.stdout == "12345 64 True\n", done.stderr
         return
     pytest.skip("no interpreter that an ordinary user can run with these packages")
+
+
+NO_USER_NAMESPACES = ("unshare", "--user", "--map-root-user", "sh", "-c")
+"""A shell whose descendants may not make user namespaces, once it has written the limit of its own namespace."""
+
+
+def test_root_does_without_a_user_namespace(name: str) -> None:
+    program = (
+        "import sys;from labs import *\n"
+        "with Lab.up(TWO_HOSTS, name=sys.argv[1]) as lab:\n"
+        "    print(lab.describe()['user_namespace'], ping(lab, 'client', '10.1.0.2'))\n"
+    )
+    done = subprocess.run(
+        [
+            *NO_USER_NAMESPACES,
+            'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"',
+            *("sh", sys.executable, "-c", program, name),
+        ],
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert done.stdout == "False 64\n", done.stderr
+
+
+def test_where_the_kernel_forbids_labs_the_error_says_what_to_do(name: str) -> None:
+    program = (
+        "import sys;from labs import *;from qoslab.errors import MachineError\n"
+        "try:\n    Lab.up(TWO_HOSTS, name=sys.argv[1])\n"
+        "except MachineError as error:\n    print(error.message, error.hint, sep='\\n')\n"
+    )
+    done = subprocess.run(
+        [
+            *NO_USER_NAMESPACES,
+            'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all "$@"',
+            *("sh", sys.executable, "-c", program, name),
+        ],
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert done.stdout.startswith("this machine does not let this user make a lab: "), done.stderr
+    assert "sysctl -w user.max_user_namespaces" in done.stdout
