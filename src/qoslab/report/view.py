@@ -74,7 +74,7 @@ class RunView:
         rows = [
             {
                 "arm": group.title,
-                "figure": row.description,
+                "figure": row.metric,
                 "published": row.published,
                 "measured": row.measured,
                 "difference": row.difference,
