@@ -197,9 +197,8 @@ def test_a_data_plane_that_does_not_answer(routed: Lab) -> None:
                 text = await login.send("show policy-map interface")
                 assert "% Data plane is not responding\n" in text
                 await login.send("configure terminal")
-                assert "% Data plane is not responding" in await login.send("interface FastEthernet0/1") + (
-                    await login.send("bandwidth 5000")
-                )
+                await login.send("interface FastEthernet0/1")
+                assert "% Error: Data plane is not responding\n" in await login.send("bandwidth 5000")
                 await login.send("end")
             finally:
                 os.kill(stopped, signal.SIGCONT)
@@ -317,6 +316,22 @@ def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
         assert "OK" in device.copy(source="running-config", dest="startup-config")
     finally:
         device.disconnect()
+
+
+def test_a_client_that_vanishes_leaves_nothing_behind(routed: Lab) -> None:
+    async def run() -> None:
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            login._process.stdin.write("configure terminal\rdo ping 10.2.0.77 repeat 1000\r")
+            await login.until("seconds:\n")
+            client.abort()
+        async with connection(routed) as client:
+            await Login.enabled(routed, client)
+
+    log = routed.runtime("iosd") / "log"
+    before = log.read_text()
+    asyncio.run(run())
+    assert log.read_text() == before
 
 
 def test_host_key_and_identification(routed: Lab) -> None:

@@ -24,7 +24,7 @@ from qoslab.ios.terminal import (
     Terminal,
 )
 
-DATA_PLANE_DOWN = "% Data plane is not responding"
+DATA_PLANE_DOWN = "Data plane is not responding"
 HELP_COLUMN = 2
 
 
@@ -103,7 +103,9 @@ class Shell:
         except CliError as error:
             self.terminal.write("\n".join(error.render(prompt_width)) + "\n")
         except DataPlaneDownError:
-            self.terminal.write(DATA_PLANE_DOWN + "\n")
+            # A refused configuration line is an `Error`, which Ansible looks for.
+            kind = "" if self.session.config is None else "Error: "
+            self.terminal.write(f"% {kind}{DATA_PLANE_DOWN}\n")
         except RouterError as error:
             self.terminal.write(f"% Error: {error.message}\n")
         except Interrupted:

@@ -30,8 +30,8 @@ DEFAULT_LENGTH = 24
 DEFAULT_WIDTH = 80
 HISTORY_SIZE = 20
 """Lines kept; the default of `terminal history size`, which is 10 in 12.4 and 20 in 15.x."""
-LINE_LIMIT = 254
-"""Characters of one command; IOS's own limit for an exec line."""
+LINE_LIMIT = 4096
+"""Characters of one command. IOS stops at 254 and drops the rest, which nobody wants."""
 
 _MORE = " --More-- "
 _ARROWS = {

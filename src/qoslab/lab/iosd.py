@@ -166,9 +166,15 @@ class _Login(asyncssh.SSHServerSession[str]):
 
     def session_started(self) -> None:
         assert self._channel is not None
-        self._shell = Shell(self._router, self._channel.write, privilege=self._privilege)
+        self._shell = Shell(self._router, self._write, privilege=self._privilege)
         self._logins.add(self)
         self._task = asyncio.create_task(self._serve(self._shell, self._channel))
+
+    def _write(self, text: str) -> None:
+        assert self._channel is not None
+        # The client may be gone while a command still has something to say.
+        with contextlib.suppress(OSError):
+            self._channel.write(text)
 
     async def _serve(self, shell: Shell, channel: asyncssh.SSHServerChannel[str]) -> None:
         try:
@@ -176,8 +182,7 @@ class _Login(asyncssh.SSHServerSession[str]):
         except Exception:
             # A defect of ours: the login ends, the router and the other logins go on.
             _log(f"{self._router.name}: a login ended by an internal error\n{traceback.format_exc()}")
-            with contextlib.suppress(OSError):
-                channel.write("\r\n% Internal error; the router's log has the details\r\n")
+            self._write("\r\n% Internal error; the router's log has the details\r\n")
         finally:
             self._logins.discard(self)
             with contextlib.suppress(OSError):
