@@ -37,6 +37,8 @@ def test_the_routers_own_words() -> None:
 
 
 def test_other_messages_stay_whole() -> None:
+    message = "unable to elevate privilege to enable mode, at prompt [b'\\r\\nPassword: '] with error: wrong"
+    assert device_message({"msg": message}) == message
     message = "ssh connection failed: ssh connect failed: Connection refused"
     assert device_message({"msg": message}) == message
     assert device_message({}) == ""

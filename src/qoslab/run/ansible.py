@@ -13,8 +13,6 @@ import json
 import os
 import queue
 import re
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,7 +26,7 @@ from typing import Any, Literal, Self
 
 import qoslab
 from qoslab.errors import DeviceError, MachineError, QoslabError
-from qoslab.run import ansible_connection
+from qoslab.run import ansible_connection, ansible_watch
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
 
@@ -39,14 +37,6 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
-
-ENDING = """
-cat
-for time in 1 2; do timeout 20 sh -c 'echo "{\\"intents\\": []}" > "$1/orders"' sh "$1" || break; done
-sleep 2
-rm -rf "$1"
-"""
-"""Ends a session whose owner has died: once for a session that still waits for its inventory, once for the order."""
 
 START_SECONDS = 60.0
 """Longer than Ansible needs to start on a busy machine."""
@@ -141,7 +131,7 @@ class RouterError(DeviceError):
 
 _REFUSAL = re.compile(r"^%.*$|^.*(?:[Ii]nvalid input|[Ii]ncomplete command|[Aa]mbiguous command).*$")
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
-_BYTES = re.compile(r"""b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*\"""")
+_BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
 
 def device_message(result: Mapping[str, Any]) -> str:
@@ -155,7 +145,7 @@ def device_message(result: Mapping[str, Any]) -> str:
     text = str(result.get("msg") or "")
     if quoted := _BYTES.search(text):
         # Ansible prints what the router sent as Python prints bytes
-        text = ast.literal_eval(quoted[0]).decode(errors="replace")
+        text = ast.literal_eval(quoted[1]).decode(errors="replace")
     lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
     last = next((number for number in reversed(range(len(lines))) if _REFUSAL.match(lines[number])), None)
     if last is None:
@@ -237,9 +227,8 @@ class AnsibleSession:
         self._thread = threading.Thread(target=self._play, args=(self._scratch, self._events), name="ansible")
         self._thread.daemon = True
         self._thread.start()
-        # If this process is killed, nobody would ever give the last order: the watch does, once its input ends.
         self._watch = subprocess.Popen(
-            ["sh", "-c", ENDING, "sh", str(self._scratch)],
+            [sys.executable, "-m", "qoslab.run.ansible_watch", str(self._scratch)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
@@ -298,8 +287,7 @@ class AnsibleSession:
             self._watch.stdin.close()
             self._watch = None
         if self._scratch is not None:
-            _end_processes(self._scratch)
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            ansible_watch.end(self._scratch)
             self._scratch = None
 
     # orders
@@ -434,21 +422,6 @@ class AnsibleSession:
         return MachineError(f"ansible-playbook ended by itself{': ' + text if text else ''}")
 
 
-def _end_processes(scratch: Path) -> None:
-    """End what Ansible leaves behind when it is cancelled: workers in the middle of a task, connections to routers.
-
-    All of them, and nothing else, have the session's own folder in their environment.
-    """
-    mark = os.fsencode(scratch)
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit() or int(process.name) == os.getpid():
-            continue
-        # gone meanwhile, or somebody else's
-        with contextlib.suppress(OSError):
-            if mark in (process / "environ").read_bytes():
-                os.kill(int(process.name), signal.SIGTERM)
-
-
 def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
     """The environment of `ansible-playbook`: the working copy's settings, all temporary files in `scratch`."""
     variables = {
@@ -524,11 +497,11 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
-    if failure.unreachable or _is_connection_trouble(text):
-        if re.search(r"[Aa]uthenticat|password|[Pp]ermission denied|Access denied", text):
-            message, hint = f"{failure.host} refused the login: {text}", "Check user, password and enable secret."
-        else:
-            message, hint = f"{failure.host} cannot be reached: {text}", "Check its address and port in the inventory."
+    trouble = _connection_trouble(text)
+    if trouble is None and failure.unreachable:
+        trouble = _UNREACHABLE
+    if trouble is not None:
+        message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify":
         missing = failure.result.get("commands") or []
         what = "\n".join(f"  {line}" for line in missing) or text
@@ -546,14 +519,21 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     return RouterError(message, outcome, hint=hint + place)
 
 
-def _is_connection_trouble(text: str) -> bool:
-    return bool(
-        re.search(
-            r"ssh connection failed|[Aa]uthentication fail|Failed to connect|Connection refused|timed out"
-            r"|unable to elevate privilege|authenticity of host|No route to host",
-            text,
-        )
-    )
+_UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
+_TROUBLES = (
+    (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
+    (r"authenticity of host", "has an SSH host key that is not known", "Log in once with ssh, and accept its key."),
+    (r"[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied", "refused the login", "Check user and password."),
+    (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
+)
+"""Words of Ansible's connections: pattern, what it means, what to do."""
+
+
+def _connection_trouble(text: str) -> tuple[str, str] | None:
+    if any(_REFUSAL.match(line) for line in text.splitlines()):
+        # it was talked to: these are the router's words
+        return None
+    return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)
 
 
 def _difference(result: Mapping[str, Any]) -> str:
