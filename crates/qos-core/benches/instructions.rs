@@ -1,0 +1,55 @@
+//! Instructions per packet (divide by 20 000), which do not depend on how busy the machine is. Needs valgrind and
+//! `iai-callgrind-runner` of the version in `Cargo.toml`.
+#![allow(missing_docs)]
+
+mod load;
+
+use iai_callgrind::{library_benchmark, library_benchmark_group, main};
+use load::{Kind, Load};
+use qos_core::config::Framing;
+use std::hint::black_box;
+
+fn fifo(flows: u32) -> Load {
+    Load::new(Kind::Fifo, flows)
+}
+fn policer(flows: u32) -> Load {
+    Load::new(Kind::Policer, flows)
+}
+fn classic_shaper(flows: u32) -> Load {
+    Load::new(Kind::ClassicShaper, flows)
+}
+fn hqf_shaper(flows: u32) -> Load {
+    Load::new(Kind::HqfShaper, flows)
+}
+fn fair_queue(flows: u32) -> Load {
+    Load::new(Kind::FairQueue, flows)
+}
+fn weighted_fair(flows: u32) -> Load {
+    Load::new(Kind::WeightedFair, flows)
+}
+
+#[library_benchmark]
+#[benches::fifo(args = [1, 1_000, 100_000], setup = fifo)]
+#[benches::policer(args = [1, 1_000, 100_000], setup = policer)]
+#[benches::classic_shaper(args = [1, 1_000, 100_000], setup = classic_shaper)]
+#[benches::hqf_shaper(args = [1, 1_000, 100_000], setup = hqf_shaper)]
+#[benches::fair_queue(args = [1, 1_000, 100_000], setup = fair_queue)]
+#[benches::weighted_fair(args = [1, 1_000, 100_000], setup = weighted_fair)]
+fn port(mut load: Load) -> (usize, Load) {
+    (load.pass(), load)
+}
+
+fn frames(flows: u32) -> Vec<Vec<u8>> {
+    (0..flows).map(|flow| load::frame(flow, 64)).collect()
+}
+
+#[library_benchmark]
+#[bench::short(frames(20_000))]
+fn parse(frames: Vec<Vec<u8>>) -> (u64, Vec<Vec<u8>>) {
+    let key =
+        frames.iter().fold(0, |key, frame| key ^ black_box(qos_core::packet::parse(frame, Framing::Ethernet)).flow);
+    (key, frames)
+}
+
+library_benchmark_group!(name = engine; benchmarks = port, parse);
+main!(library_benchmark_groups = engine);

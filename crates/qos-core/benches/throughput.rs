@@ -1,0 +1,21 @@
+//! Time per packet, cache misses included. Only as good as the machine is quiet.
+#![allow(missing_docs)]
+
+mod load;
+
+use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
+use load::{Kind, Load, PACKETS};
+
+fn ports(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("port");
+    group.throughput(Throughput::Elements(PACKETS as u64)).sample_size(10);
+    for kind in [Kind::Fifo, Kind::Policer, Kind::ClassicShaper, Kind::HqfShaper, Kind::FairQueue, Kind::WeightedFair] {
+        for flows in [1, 1_000, 100_000] {
+            let mut load = Load::new(kind, flows);
+            group.bench_function(BenchmarkId::new(format!("{kind:?}"), flows), |bencher| bencher.iter(|| load.pass()));
+        }
+    }
+}
+
+criterion_group!(benches, ports);
+criterion_main!(benches);

@@ -1,0 +1,37 @@
+//! Any text as a configuration: refused, or in force and written out again as the same; and then packets pass.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use qos_core::{packet, Engine, PortId, PortsConfig, RouterConfig, Time};
+
+const PORTS: &str = r#"{"ports": {
+    "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
+    "Serial0/1/0": {"inside": "c", "wire": "d", "link": {"rate_bps": 512000, "framing": "ppp"}, "paced_by_peer": true}}}"#;
+
+fuzz_target!(|text: &str| {
+    let _ = PortsConfig::from_json(text);
+    let Ok(config) = RouterConfig::from_json(text) else { return };
+    let mut engine = Engine::new(&PortsConfig::from_json(PORTS).unwrap(), Time(0)).unwrap();
+    if engine.configure(Time(0), &config).is_err() {
+        assert!(engine.config().is_none());
+        return;
+    }
+    let written = serde_json::to_string(&config).unwrap();
+    assert_eq!(RouterConfig::from_json(&written).unwrap(), config);
+    let mut frame = [0; 114];
+    frame[12] = 8;
+    frame[14] = 0x45;
+    frame[23] = 17;
+    let mut outputs = Vec::new();
+    for step in 0..64u64 {
+        frame[37] = step as u8;
+        let port = PortId((step % 2) as u16);
+        let descriptor = packet::parse(&frame, engine.framing(port));
+        engine.receive(Time(step), port, descriptor, ());
+        engine.transmit(Time(step), port, descriptor, ());
+    }
+    engine.poll(Time(1_000_000_000), &mut outputs);
+    engine.audit().unwrap();
+    engine.counters(Time(1_000_000_000), None);
+    engine.resolve();
+});
