@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import fields
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -445,3 +446,19 @@ def test_every_documented_command_exists() -> None:
         EXEC.parse("privileged", command)
     shown = {match.split(" ")[0] for match in typed(FakeRouter(), "show ?\x15").split("\n  ")[1:]}
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
+
+
+def test_a_copy_of_the_configuration_shares_nothing_that_can_change() -> None:
+    device = FakeRouter().device
+    copied = device.copy()
+    assert copied == device
+    for field in fields(device):
+        value = getattr(device, field.name)
+        if isinstance(value, dict | list):
+            assert getattr(copied, field.name) is not value
+        else:
+            hash(value)
+    for theirs, ours in ((copied.interfaces, device.interfaces), (copied.lines, device.lines)):
+        for name, item in ours.items():
+            assert theirs[name] is not item
+            assert all(hash(getattr(item, field.name)) is not None for field in fields(item))

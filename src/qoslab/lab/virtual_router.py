@@ -163,7 +163,8 @@ class VirtualRouter:
         if config != previous:
             await self._control.configure(config)
         try:
-            await self._stack.apply(device)
+            if previous is None or _network(device) != _network(self._device):
+                await self._stack.apply(device)
         except RouterError:
             await self._stack.apply(self._device)
             if previous is not None and config != previous:
@@ -333,6 +334,15 @@ class VirtualRouter:
             except (DataPlaneDownError, OSError):
                 self._cpu.clear()
             await asyncio.sleep(SAMPLE_INTERVAL_S)
+
+
+def _network(device: Device) -> tuple[object, ...]:
+    """What the IP stack has of a configuration."""
+    interfaces = device.interfaces.values()
+    return (
+        [(each.name, each.address, each.secondary_addresses, each.shutdown) for each in interfaces],
+        device.routes,
+    )
 
 
 def _read_cpu(pid: int) -> _CpuSample:
