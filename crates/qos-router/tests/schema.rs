@@ -1,0 +1,30 @@
+//! The committed schemas are those of the types.
+
+use std::path::Path;
+
+use qos_router::schema;
+
+fn compare(name: &str, generated: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/qos-router-{name}.schema.json"));
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == generated,
+        "docs/schema/qos-router-{name}.schema.json is stale; run: qos-router schema {name} > {}",
+        path.display()
+    );
+}
+
+#[test]
+fn the_schema_of_the_configuration_is_fresh() {
+    compare("config", &schema::config());
+}
+
+#[test]
+fn the_schema_of_the_counters_is_fresh() {
+    compare("counters", &schema::counters());
+}
+
+#[test]
+fn the_schema_of_the_wiring_is_fresh() {
+    compare("ports", &schema::ports());
+}
