@@ -401,6 +401,13 @@ class TestSeries:
         rates = series.class_rates(classes_table(*replies))
         assert len(rates) == 3 and (rates["offered_bps"] >= 0).all()
 
+    def test_a_reading_soon_after_another_makes_no_peak(self) -> None:
+        replies = [sample_run.counters_reply(second, "P", police=True) for second in (0, 1, 2, 3, 3.05)]
+        replies[-1]["interfaces"] = sample_run.counters_reply(3.5, "P", police=True)["interfaces"]
+        rates = series.class_rates(classes_table(*replies))
+        assert list(rates["time_s"]) == [1, 2, 3]
+        assert rates["offered_bps"].to_numpy() == pytest.approx(125 * 1514 * 8)
+
     def test_figures_have_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
         figure = figures.io_graph(throughput)
         assert [line.name for line in figure.data] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]

@@ -60,9 +60,10 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
 
     Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps, queue_packets (at the reading; null without
     a queue). Bits are those that the router counts: layer 3 and its layer-2 header. Counters that went back (a policy
-    that was attached anew) start over.
+    that was attached anew) start over. A reading soon after another one (less than half the usual time) is left out,
+    for the rate of a moment would look like a peak.
     """
-    table = classes.sort_values("time_s")
+    table = _spaced(classes.sort_values("time_s"))
     seconds = table["time_s"].astype(float).diff()
     dropped = table[["drops_police_bytes", "drops_tail_bytes", "drops_flow_bytes"]].astype(float).sum(axis=1)
     waiting = table["queue_depth_bytes"].astype(float).fillna(0)
@@ -82,3 +83,15 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
         }
     )
     return found[(seconds > 0) & (offered.diff() >= 0)].reset_index(drop=True)
+
+
+def _spaced(table: pd.DataFrame) -> pd.DataFrame:
+    times = table["time_s"].astype(float).to_numpy()
+    if len(times) < 3:
+        return table
+    least = float(np.median(np.diff(times))) / 2
+    kept: list[int] = []
+    for number, time in enumerate(times):
+        if not kept or time - times[kept[-1]] >= least:
+            kept.append(number)
+    return table.iloc[kept]

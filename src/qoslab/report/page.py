@@ -220,7 +220,9 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
     if outcome.valid:
         sentence = "Yes: every cell ran to its end, "
         sentence += (
-            "no router lost a frame or left one over its budget." if routers else "and no tool reported a fault."
+            "no router lost a frame, and at least 99 % of the packets left within the budget."
+            if routers
+            else "and no tool reported a fault."
         )
     else:
         sentence = "No: " + "; ".join(outcome.reasons) + "."
