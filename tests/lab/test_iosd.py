@@ -186,6 +186,7 @@ def test_a_command_may_come_with_the_login(routed: Lab) -> None:
     assert asyncio.run(run()) == "Current privilege level is 1\r\n"
 
 
+@pytest.mark.slow
 def test_a_data_plane_that_does_not_answer(routed: Lab) -> None:
     async def run() -> None:
         async with connection(routed) as client:
