@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.parse import Parsed, parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 
@@ -163,3 +164,75 @@ def test_commands_that_genie_has_for_ios_xe_only() -> None:
     parsed = parse("ios", "show policy-map", text).parsed
     assert parsed is not None
     assert parsed["policy_map"]["Shape"]["class"]["class-default"]["cir_bps"] == 1000000
+
+
+@pytest.mark.parametrize("name", ["show_policy-map", "show_class-map"])
+def test_what_is_configured_is_parsed_as_genie_does_for_ios_xe(name: str) -> None:
+    command = name.replace("_", " ")
+    theirs, ours = parse("iosxe", command, read(name)), parse("ios", command, read(name))
+    assert theirs.parsed is not None
+    subset(theirs.parsed, ours.parsed)
+    assert "unrecognised" not in str(ours.parsed)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("police 1000000", {"cir_bps": 1000000}),
+        ("police cir percent 20 bc 10 ms", {"cir_percent": 20, "bc_ms": 10}),
+        ("police cir 8000 bc 1500 be 3000", {"cir_bps": 8000, "cir_bc_bytes": 1500, "cir_be_bytes": 3000}),
+        (
+            "police rate 8000 bps burst 1500 bytes peak-rate 16000 bps peak-burst 3000 bytes",
+            {"rate": 8000, "cir_bc_bytes": 1500, "pir": 16000, "pir_be_bytes": 3000},
+        ),
+        (
+            "police cir 8000 bc 1500 conform-action set-prec-transmit 1 exceed-action drop",
+            {
+                "cir_bps": 8000,
+                "cir_bc_bytes": 1500,
+                "conform_action": ["set-prec-transmit 1"],
+                "exceed_action": ["drop"],
+            },
+        ),
+    ],
+)
+def test_forms_of_a_policer(line: str, expected: dict[str, Any]) -> None:
+    # Genie's parser raises for most of these
+    parsed = parse_policy_map(f"  Policy Map P\n    Class class-default\n     {line}\n")
+    assert parsed == {"policy_map": {"P": {"class": {"class-default": {"police": expected}}}}}
+
+
+def test_bandwidth_in_per_cent_is_the_classes_own() -> None:
+    parsed = parse_policy_map("  Policy Map P\n    Class C\n      bandwidth 20 (%)\n")
+    assert parsed["policy_map"]["P"]["class"]["C"] == {"bandwidth_percent": 20}
+
+
+def test_criteria_that_genie_does_not_know() -> None:
+    criteria = ("access-group  101", "not protocol icmp", "packet length min 5")
+    text = " Class Map match-all C (id 7)\n" + "".join(f"   Match {criterion}\n" for criterion in criteria)
+    assert parse("ios", "show class-map", text).parsed == {
+        "class_maps": {
+            "C": {
+                "match_criteria": "match-all",
+                "cm_id": 7,
+                "index": {
+                    "1": {"match": {"access_group": ["101"]}},
+                    "2": {"match": {"not protocol": ["icmp"]}},
+                    "3": {"match": {"packet_length": ["min", "5"]}},
+                },
+            }
+        }
+    }
+
+
+def test_the_running_configuration_by_indentation() -> None:
+    text = (
+        "Building configuration...\n\nCurrent configuration : 9 bytes\n!\nhostname R1\n!\n"
+        "policy-map P\n class class-default\n  police cir 8000\n!\n"
+        "interface FastEthernet0/1\n service-policy output P\n!\nend\n"
+    )
+    assert parse("ios", "show running-config", text).parsed == {
+        "hostname R1": {},
+        "policy-map P": {"class class-default": {"police cir 8000": {}}},
+        "interface FastEthernet0/1": {"service-policy output P": {}},
+    }

@@ -36,13 +36,15 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     """
     register()
     from genie.conf.base import Device
-    from genie.libs.parser.utils.common import ParserNotFound
+    from genie.libs.parser.utils.common import ParserNotFound, get_parser
     from genie.metaparser.util.exceptions import SchemaEmptyParserError
 
     if device is None:
         device = Device("parser", os=os_name)
     try:
-        return Parsed(_plain(device.parse(command, output=text)))
+        # not device.parse: it asks the device again for a running configuration
+        parser, arguments = get_parser(command, device)
+        return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
     except ParserNotFound:
         return Parsed(None, f"there is no parser for {command!r} of {os_name}")
     except SchemaEmptyParserError:

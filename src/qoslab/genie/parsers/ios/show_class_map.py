@@ -1,7 +1,27 @@
-"""`show class-map`: Genie has this parser for IOS XE only."""
+"""`show class-map`: Genie has a parser for IOS XE only."""
 
-from genie.libs.parser.iosxe import show_class
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from genie.metaparser import MetaParser
+from genie.metaparser.util.schemaengine import Any as AnyKey
+
+from qoslab.genie.configured import parse_class_map
 
 
-class ShowClassMap(show_class.ShowClassMap):  # type: ignore[misc]
-    """Parser for `show class-map [NAME]`, as for IOS XE."""
+class ShowClassMap(MetaParser):  # type: ignore[misc]
+    """Parser for `show class-map [NAME]`."""
+
+    schema: ClassVar[dict[Any, Any]] = {
+        "class_maps": {
+            AnyKey(): {"match_criteria": str, "cm_id": int, "index": {AnyKey(): {"match": {AnyKey(): list}}}},
+        },
+    }
+    cli_command: ClassVar[list[str]] = ["show class-map {name}", "show class-map"]
+
+    def cli(self, name: str = "", output: str | None = None) -> dict[str, Any]:
+        """Ask the device unless `output` is given."""
+        if output is None:
+            output = self.device.execute(f"show class-map {name}".strip())
+        return parse_class_map(output)

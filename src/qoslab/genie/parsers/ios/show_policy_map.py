@@ -1,4 +1,4 @@
-"""`show policy-map`: Genie has these parsers for IOS XE only."""
+"""`show policy-map` and its relatives: Genie has parsers for IOS XE only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 from genie.metaparser.util.schemaengine import ListOf, Optional, Or
 
+from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 
 LEVELS = 3
@@ -124,8 +125,19 @@ class ShowPolicyMapInterface(ShowPolicyMapInterfaceSchema):
         return parse_policy_map_interface(output, interface)
 
 
-class ShowPolicyMap(iosxe.ShowPolicyMap):  # type: ignore[misc]
-    """Parser for `show policy-map [NAME]`, as for IOS XE."""
+class ShowPolicyMap(MetaParser):  # type: ignore[misc]
+    """Parser for `show policy-map [NAME]`."""
+
+    schema: ClassVar[dict[Any, Any]] = {
+        "policy_map": {AnyKey(): {Optional("class"): {AnyKey(): {AnyKey(): Or(bool, int, str, list, dict)}}}}
+    }
+    cli_command: ClassVar[list[str]] = ["show policy-map {name}", "show policy-map"]
+
+    def cli(self, name: str = "", output: str | None = None) -> dict[str, Any]:
+        """Ask the device unless `output` is given."""
+        if output is None:
+            output = self.device.execute(f"show policy-map {name}".strip())
+        return parse_policy_map(output)
 
 
 class ShowPolicyMapClass(iosxe.ShowPolicyMapClass):  # type: ignore[misc]

@@ -1,0 +1,173 @@
+"""`show policy-map`, `show class-map` and `show running-config`: what is configured, into Genie's structures.
+
+Genie's own parser for `show policy-map` fails on some forms of a policer; its parser for `show class-map` gives up the
+whole print when one class has only criteria that it does not know. Added keys, `show policy-map`: `set_fields` (all of
+a class's markings, of which Genie keeps the last as `set`), `fair_queue`, `bandwidth_max_threshold_packets`,
+`priority_burst_bytes`, `unrecognised`; a bandwidth in per cent is the class's own, where Genie files it under
+`random_detect`. `show class-map`: criteria that Genie does not know are under their own word, with `not ` in front
+where they are negated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Values = dict[str, Any]
+
+_N = r"\d+"
+_POLICE_WORDS = [
+    re.compile(rf"{pattern}(?= |$)")
+    for pattern in (
+        # after `police`; some releases print rates and bursts with their units, some without
+        rf"(?:cir )?(?P<cir_bps>{_N})(?: bps)?",
+        rf"cir percent (?P<cir_percent>{_N})",
+        rf"rate percent (?P<rate_percent>{_N})",
+        rf"rate (?P<rate>{_N})(?: bps)?",
+        rf"bc (?P<bc_ms>{_N}) ms",
+        rf"(?:bc|burst) (?P<cir_bc_bytes>{_N})(?: bytes)?",
+        rf"pir percent (?P<pir_percent>{_N})",
+        rf"(?:pir|peak-rate) (?P<pir>{_N})(?: bps)?",
+        rf"be (?P<be_ms>{_N}) ms",
+        rf"peak-burst (?P<pir_be_bytes>{_N})(?: bytes)?",
+        rf"be (?P<be_bytes>{_N})(?: bytes)?",
+    )
+]
+
+_CLASS_LINES = [
+    re.compile(pattern)
+    for pattern in (
+        rf"priority (?P<priority_kbps>{_N}) \(kbps\).*",
+        rf"priority (?P<priority_percent>{_N}) \(%\).*",
+        rf"[Pp]riority [Ll]evel (?P<priority_levels>{_N}).*",
+        rf"[Bb]andwidth (?P<bandwidth_kbps>{_N}) \(kbps\)(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N})"
+        r" \(packets\))?",
+        rf"[Bb]andwidth (?P<bandwidth_percent>{_N}) \(%\)",
+        rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\)",
+        rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N})",
+        rf"queue-limit (?P<queue_limit_packets>{_N}) packets",
+        rf"cir (?P<cir_bps>{_N}) \(bps\)(?: bc (?P<bc_bits>{_N}) \(bits\))?(?: be (?P<be_bits>{_N}) \(bits\))?",
+        rf"cir (?P<cir_percent>{_N})%(?: bc (?P<bc_msec>{_N}) \(msec\))?(?: be (?P<be_msec>{_N}) \(msec\))?",
+    )
+]
+_FLAGS = {
+    "Average Rate Traffic Shaping": "average_rate_traffic_shaping",
+    "Peak Rate Traffic Shaping": "peak_rate_traffic_shaping",
+    "Strict Priority": "priority",
+}
+
+
+def parse_policy_map(text: str) -> Values:
+    """What `show policy-map` says; empty where there is no policy-map."""
+    policies: Values = {}
+    policy: Values | None = None
+    found: Values | None = None
+    for raw in text.splitlines():
+        line = raw.strip()
+        if match := re.fullmatch(r"Policy Map (\S+)", line):
+            policy, found = policies.setdefault(match[1], {}), None
+        elif policy is not None and (match := re.fullmatch(r"Class (\S+)", line)):
+            found = policy.setdefault("class", {}).setdefault(match[1], {})
+        elif found is not None and line and not _class_line(found, line):
+            found.setdefault("unrecognised", []).append(line)
+    return {"policy_map": policies} if policies else {}
+
+
+def _class_line(found: Values, line: str) -> bool:
+    for pattern in _CLASS_LINES:
+        if match := pattern.fullmatch(line):
+            found.update(_whole(match))
+            if line.startswith("priority"):
+                found["priority"] = True
+            return True
+    if line in _FLAGS:
+        found[_FLAGS[line]] = True
+    elif match := re.fullmatch(rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst>{_N}) \(Bytes\)", line):
+        found["priority_kbps"], found["priority_burst_bytes"] = int(match["kbps"]), int(match["burst"])
+    elif match := re.fullmatch(r"service-policy (\S+)", line):
+        found["service_policy"] = match[1]
+    elif match := re.fullmatch(r"set (.+)", line):
+        found["set"] = match[1]
+        found.setdefault("set_fields", []).append(match[1])
+    elif match := re.fullmatch(rf"fair-queue(?: (?P<queues>{_N}))?", line):
+        found["fair_queue"] = int(match["queues"]) if match["queues"] else True
+    elif line.startswith("police "):
+        return _police(found.setdefault("police", {}), line.removeprefix("police "))
+    elif match := re.fullmatch(r"(conform|exceed|violate)-action (.+)", line):
+        found.setdefault("police", {}).setdefault(f"{match[1]}_action", []).append(match[2])
+    else:
+        return False
+    return True
+
+
+def _police(police: Values, words: str) -> bool:
+    while words:
+        for pattern in _POLICE_WORDS:
+            if match := pattern.match(words):
+                police.update(_whole(match))
+                words = words[match.end() :].lstrip()
+                break
+        else:
+            actions = re.findall(r"(conform|exceed|violate)-action (\S+(?: (?!\w+-action)\S+)*)", words)
+            for colour, action in actions:
+                police.setdefault(f"{colour}_action", []).append(action.strip())
+            if not actions:
+                return False
+            break
+    if (excess := police.pop("be_bytes", None)) is not None:
+        # of two rates it belongs to the peak
+        police["pir_be_bytes" if "pir" in police or "pir_percent" in police else "cir_be_bytes"] = excess
+    return True
+
+
+def _whole(match: re.Match[str]) -> Values:
+    return {name: int(value) for name, value in match.groupdict().items() if value is not None}
+
+
+_CLASS_MAP = re.compile(rf" *Class Map (?P<criteria>match-a(?:ll|ny)) (?P<name>\S+) \(id (?P<id>{_N})\) *")
+_MATCH = re.compile(
+    r"(?P<negated>not +)?(?:(?P<any>any|none)|(?:ip +)?(?P<word>dscp|cos|precedence|protocol|qos-group|class-map|"
+    r"input-interface|packet length|vlan|access-group(?: +name)?) +(?P<values>.+))"
+)
+
+
+def parse_class_map(text: str) -> Values:
+    """What `show class-map` says; empty where there is no class-map."""
+    classes: Values = {}
+    found: Values | None = None
+    for raw in text.splitlines():
+        if match := _CLASS_MAP.fullmatch(raw):
+            found = classes.setdefault(match["name"], {})
+            found.update(match_criteria=match["criteria"], cm_id=int(match["id"]), index={})
+        elif found is not None and (line := re.fullmatch(r" *Match +(.+)", raw)):
+            found["index"][len(found["index"]) + 1] = {"match": _criterion(line[1].strip())}
+    return {"class_maps": classes} if classes else {}
+
+
+def _criterion(text: str) -> Values:
+    match = _MATCH.fullmatch(text)
+    if match is None:
+        return {"other": [text]}
+    negated = "not " if match["negated"] else ""
+    if match["any"]:
+        return {f"{negated}policy": [match["any"]]}
+    word = match["word"]
+    # names stand before their number: `ef (46)`
+    values = re.sub(r"\(\d+\)", " ", match["values"]).split()
+    name = "access_group" if word.startswith("access-group") else word.replace("-", "_").replace(" ", "_")
+    return {f"{negated}{name}": values}
+
+
+def parse_running_config(text: str) -> Values:
+    """The running configuration as nested dictionaries, by indentation; comments and the heading are left out."""
+    result: Values = {}
+    levels: list[tuple[int, Values]] = [(-1, result)]
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line or raw.startswith("!") or re.match(r"Building configuration|Current configuration|end$", line):
+            continue
+        indent = len(raw) - len(raw.lstrip())
+        while levels[-1][0] >= indent:
+            levels.pop()
+        levels.append((indent, levels[-1][1].setdefault(line, {})))
+    return result
