@@ -21,7 +21,7 @@ from qoslab.results import (
     RunFolder,
     Step,
 )
-from qoslab.traffic import Output
+from qoslab.traffic import Output, tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 STARTED = datetime.fromtimestamp(1795226020, UTC)
@@ -209,13 +209,12 @@ def make_run(
     for arm in model.arms:
         cell = run.cell(arm.name)
         begun = (started or {}).get(arm.name, STARTED)
-        for side in ("client", "server"):
-            text = (
-                (traffic[arm.name] / f"{side}.json").read_text()
-                if traffic
-                else (RECORDED / "traffic" / f"iperf3-tcp.{side}.json").read_text()
-            )
-            cell.write_output("transfer", "json", side, Output(text))
+        for flow in model.flows_of(arm):
+            suffix = tool(flow.tool).suffix
+            for side in ("client", "server"):
+                recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
+                file = traffic[arm.name] / f"{side}.{suffix}" if traffic else recorded
+                cell.write_output(flow.name, suffix, side, Output(file.read_text()))
         source = captures[arm.name] if captures else RECORDED / "capture" / "four-streams.pcapng"
         shutil.copyfile(source, cell.capture("server"))
         kind = {word: True for word in ("police", "shape") if word in arm.name}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.metrics import class_drops, goodput_figures, jain, metrics, police_figures, shape_figures
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
@@ -129,6 +129,14 @@ class TestCounters:
     def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
         figures = dict(shape_figures(classes_table(sample_run.counters_reply(-1, "S", shape=True)), 9.0))
         assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
+
+    def test_drops_by_class_add_up(self) -> None:
+        table = class_drops(classes_table(*(sample_run.counters_reply(second, "S", shape=True) for second in range(5))))
+        row = table.iloc[0]
+        assert (row["offered"], row["sent"], row["queued"]) == (500, 460, 40)
+        row = class_drops(classes_table(sample_run.counters_reply(4, "P", police=True))).iloc[0]
+        assert (row["offered"], row["sent"], row["police"], row["tail"], row["flow"]) == (500, 334, 166, 0, 0)
+        assert pd.isna(row["queued"])
 
     def test_nested_classes_are_named_by_their_path(self) -> None:
         reply = sample_run.counters_reply(1, "Parent", shape=True)

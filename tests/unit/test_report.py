@@ -137,6 +137,42 @@ class TestPage:
         assert page.verdict.kind == "informative" and page.graphs == []
         assert "compared with nothing" in words(render(folder).read_text())
 
+    @pytest.mark.parametrize(
+        ("traffic", "said"),
+        [
+            (
+                {"tool": "iperf3", "protocol": "udp", "streams": 2, "rate": "1 Mb/s", "size": "500 B", "dscp": 46},
+                ["2 streams of UDP at 1 Mb/s each of 500 B with DSCP 46", "Lost", r"\d+ of \d"],
+            ),
+            ({"tool": "iperf", "streams": 4, "window": "16 KiB"}, ["with socket buffers of 16 KiB", "Retransmitted"]),
+        ],
+    )
+    def test_other_tools_and_protocols(self, tmp_path: Path, traffic: dict[str, object], said: list[str]) -> None:
+        experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
+        udp = traffic.get("protocol") == "udp"
+        experiment["duration"] = "3 s" if udp else "4 s"
+        experiment["traffic"] = [{"name": "transfer", "from": "client", "to": "server"} | traffic]
+        folder = sample_run.make_run(tmp_path, experiment=experiment)
+        outcome = analyse(folder)
+        assert outcome.valid, outcome.reasons
+        page = words(render(folder, outcome).read_text()).replace("\xa0", " ")
+        for each in said:
+            assert re.search(each, page)
+
+    def test_repetitions_have_a_section_each(self, tmp_path: Path) -> None:
+        experiment = json.loads(json.dumps(sample_run.EXPERIMENT)) | {"repetitions": 2}
+        folder = sample_run.make_run(tmp_path, experiment=experiment)
+        shutil.copytree(folder.cell("policed").path, folder.cell("policed", 2).path)
+        file = folder.cell("policed", 2).path / "cell.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition": 2}))
+        page = build_page(folder, analyse(folder))
+        assert [(arm.anchor, arm.subtitle) for arm in page.arms] == [
+            ("policed", "repetition 1"),
+            ("policed-2", "repetition 2"),
+            ("shaped", "repetition 1"),
+        ]
+        assert len({graph.id for graph in page.graphs}) == len(page.graphs)
+
     def test_what_devices_say_cannot_become_markup(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path)
         evil = "</pre></script><script>alert(1)</script>"

@@ -52,6 +52,25 @@ def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
     return classes.sort_values("time_s").groupby(_CLASS, as_index=False).tail(1)
 
 
+DROP_REASONS = ("police", "tail", "flow")
+"""Why a class drops: its policer, its queue was full, the flow's own queue was full."""
+
+
+def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
+    """Packets of each class of one cell at its last reading, by what became of them.
+
+    The keys of a class, then offered, sent, police, tail, flow, queued (null without a queue). By the counters'
+    identity offered = sent + dropped + queued.
+    """
+    last = last_of_class(classes)
+    found = last[_CLASS].assign(offered=last["packets"])
+    for reason in DROP_REASONS:
+        found[reason] = last[f"drops_{reason}_packets"].fillna(0)
+    found["queued"] = last["queue_depth_packets"]
+    found["sent"] = found["offered"] - found[list(DROP_REASONS)].sum(axis=1) - found["queued"].fillna(0)
+    return found[[*_CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
+
+
 def _only(values: pd.Series) -> float | None:
     """The value that all have; None where they differ or there is none."""
     found = values.dropna().unique()

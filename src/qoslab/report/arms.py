@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from qoslab.analysis import figures, series
-from qoslab.analysis.metrics import jain, last_of_class
+from qoslab.analysis.metrics import DROP_REASONS, class_drops, goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.report import text
@@ -206,7 +206,7 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
     fastest = float(flows["goodput_bps"].max())
     rows = []
     for number, row in enumerate(flows.to_dict("records")):
-        loss = NONE_LOSS
+        loss = text.NONE
         if row["protocol"] == "udp":
             if not pd.isna(row["lost"]) and row["datagrams"]:
                 loss = f"{text.count(int(row['lost']))} of {text.count(int(row['datagrams']))}"
@@ -224,14 +224,9 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
                 loss=loss,
             )
         )
-    by_traffic = flows.groupby("traffic")
-    total = float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
-    index = jain(flows["goodput_bps"])
-    remark = f"Jain's fairness index {index:.3f}" if len(flows) > 1 and index == index else ""
-    return rows, Total("Sum", text.rate(total), remark)
-
-
-NONE_LOSS = text.NONE
+    found = dict(goodput_figures(flows))
+    fair = f"Jain's fairness index {found['fairness.jain']:.3f}" if len(flows) > 1 and "fairness.jain" in found else ""
+    return rows, Total("Sum", text.rate(found["goodput.sum"]), fair)
 
 
 def _class_name(row: dict[Any, Any], several: bool) -> str:
@@ -266,28 +261,17 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
 
 
 def _drops(classes: pd.DataFrame) -> list[Drops]:
-    rows = []
-    for row in last_of_class(classes).to_dict("records"):
-        reasons = [0 if pd.isna(row[f"drops_{why}_packets"]) else int(row[f"drops_{why}_packets"]) for why in REASONS]
-        queued = row["queue_depth_packets"]
-        waiting = 0 if pd.isna(queued) else int(queued)
-        sent = int(row["packets"]) - sum(reasons) - waiting
-        rows.append(
-            Drops(
-                _class_name(row, False),
-                [
-                    text.count(int(row["packets"])),
-                    text.count(sent),
-                    *map(text.count, reasons),
-                    text.NONE if pd.isna(queued) else text.count(waiting),
-                ],
-            )
+    return [
+        Drops(
+            _class_name(row, False),
+            [text.NONE if pd.isna(row[what]) else text.count(int(row[what])) for what in _FATES],
         )
-    return rows
+        for row in class_drops(classes).to_dict("records")
+    ]
 
 
+_FATES = ("offered", "sent", *DROP_REASONS, "queued")
 SILENT = "(the router printed nothing)"
-REASONS = ("police", "tail", "flow")
 
 
 def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
