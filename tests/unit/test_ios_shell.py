@@ -245,6 +245,14 @@ def test_help_in_configuration_and_behind_do_and_pipes() -> None:
     assert "\n  include  Include lines that match\n" in text
 
 
+def test_help_knows_do() -> None:
+    text = typed(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
+    assert "  do  " in text.split("(config)#?")[1]
+    assert "(config)#do?\ndo  \n" in text
+    assert "d?\ndefault  do  \n" in text
+    assert "(config-if)#de?\ndefault  description  \n" in text
+
+
 def test_help_on_nonsense() -> None:
     assert "% Unrecognized command\nR1#frobnicate " in typed(FakeRouter(), "frobnicate ?")
 

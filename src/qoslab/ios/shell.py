@@ -26,6 +26,7 @@ from qoslab.ios.terminal import (
 
 DATA_PLANE_DOWN = "Data plane is not responding"
 HELP_COLUMN = 2
+_DO = HelpItem("do", "To run exec commands in config mode")
 
 
 class Shell:
@@ -128,7 +129,7 @@ class Shell:
     async def _configure(self, config: ConfigSession, line: str, prompt_width: int) -> None:
         """Carry out a line of configuration mode; a change takes effect as a whole or not at all."""
         tokens = tokenise(line)
-        if not config.collecting and tokens and tokens[0].text.lower() == "do":
+        if not config.collecting and tokens and tokens[0].text.lower() == _DO.word:
             await self._exec(line, tokens[0].column + len(tokens[0].text))
             return
         before = config.position
@@ -157,9 +158,9 @@ class Shell:
         command, mark = filters.split(line)
         config = self.session.config
         tokens = tokenise(command)
-        doing = config is not None and len(tokens) > 0 and tokens[0].text.lower() == "do" and command != "do"
+        doing = config is not None and len(tokens) > 0 and tokens[0].text.lower() == _DO.word and command != _DO.word
         if config is not None and not doing:
-            return config.help(line)
+            return self._configuration_items(config, line)
         start = tokens[0].column + len(tokens[0].text) if doing else 0
         if mark is not None:
             return filters.help_items(line, mark)
@@ -167,6 +168,17 @@ class Shell:
         if items[-1].word == "<cr>" and tokens and "show".startswith(tokens[1 if doing else 0].text.lower()):
             items = [*items[:-1], HelpItem("|", "Output modifiers"), items[-1]]
         return items
+
+    @staticmethod
+    def _configuration_items(config: ConfigSession, line: str) -> list[HelpItem]:
+        """Help in configuration mode, where `do` is a command too."""
+        first_word = line.lstrip()
+        if not _DO.word.startswith(first_word.lower()):
+            return config.help(line)
+        try:
+            return sorted([*config.help(line), _DO], key=lambda item: item.word)
+        except InvalidInputError:
+            return [_DO]
 
     def _help(self, line: str, prompt_width: int) -> None:
         try:
