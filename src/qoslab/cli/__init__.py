@@ -1,8 +1,9 @@
 """The command line: one file per subcommand, imported only when it is called.
 
 Data goes to stdout, talk to stderr. The exit status is that of `qoslab.errors.ExitStatus`: a subcommand returns one
-(nothing means done), or raises. To add a subcommand, write `cli/NAME.py` with a click command named `command`, and add
-its line to `SUBCOMMANDS`; what is slow to import (pandas, Ansible, pyATS) belongs inside the command's function.
+(nothing means done), or raises. To add a subcommand, write `cli/NAME.py` (not the name of a builtin, which the imported
+module would hide here) with a click command named `command`, and add its line to `SUBCOMMANDS`; what is slow to import
+(pandas, Ansible, pyATS) belongs inside the command's function.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ import click
 from qoslab.errors import ExitStatus, QoslabError
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
+    "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
+    "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),
     "validate": ("qoslab.cli.validate", "Check an experiment file."),
     "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),
-    "list": ("qoslab.cli.list", "List experiments and runs."),
+    "list": ("qoslab.cli.listing", "List experiments and runs."),
     "lab": ("qoslab.cli.lab", "Bring virtual labs up, look around in them, take them down."),
+    "testbed": ("qoslab.cli.testbed", "Print the pyATS testbed of a running lab or of an inventory."),
     "doctor": ("qoslab.cli.doctor", "Check whether this machine has what qoslab needs."),
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
 }
@@ -34,6 +39,10 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE: the reader of our output has gone, which is no mistake of anyone's."""
+
+
+class ReaderGoneError(Exception):
+    """Whoever read our output has closed it. Not an OSError, since click would turn that into exit status 1."""
 
 
 class LazyGroup(click.Group):
@@ -56,6 +65,13 @@ class LazyGroup(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{SUBCOMMANDS[cmd_name][0]}.command is not a click command")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGoneError from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table's own lines, so that `--help` imports nothing."""
@@ -106,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         _say("qoslab: interrupted")
         return ExitStatus.INTERRUPTED
-    except BrokenPipeError:
+    except (ReaderGoneError, BrokenPipeError):
         # Python flushes stdout at exit and would complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

@@ -62,9 +62,9 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             row["verdict"],
             style=_STYLE[row["verdict"]],
         )
-    console = Console()
     # A table that is folded to 80 columns is no use in a file or a pipe.
-    console.print(table, width=None if console.is_terminal else WIDTH, crop=console.is_terminal)
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDTH)).print(table)
     if not outcome.valid:
         click.echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:

@@ -1,0 +1,169 @@
+"""The command line: exit status, and what goes to stdout and stderr."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from qoslab import cli
+from qoslab.cli import SUBCOMMANDS, main
+from qoslab.errors import ExitStatus, RunInvalid, UserError
+
+TOP = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TOP)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, behaviour: object) -> None:
+    """Add a subcommand `pretend` that raises or returns `behaviour`."""
+
+    @click.command()
+    def command() -> object:
+        if isinstance(behaviour, BaseException):
+            raise behaviour
+        return behaviour
+
+    module = type(sys)("qoslab.cli.pretend")
+    module.command = command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "qoslab.cli.pretend", module)
+    monkeypatch.setitem(SUBCOMMANDS, "pretend", ("qoslab.cli.pretend", "Pretend."))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "message"),
+    [
+        (None, ExitStatus.WITHIN, ""),
+        (ExitStatus.OUTSIDE, ExitStatus.OUTSIDE, ""),
+        (UserError("found a", hint="Write b."), ExitStatus.USER_MISTAKE, "qoslab: found a\n  Write b.\n"),
+        (RunInvalid("frames were lost"), ExitStatus.RUN_INVALID, "qoslab: frames were lost\n"),
+        (KeyboardInterrupt(), ExitStatus.INTERRUPTED, "qoslab: interrupted\n"),
+        (click.UsageError("no such thing"), ExitStatus.USER_MISTAKE, "Error: no such thing\n"),
+    ],
+)
+def test_exit_status(
+    behaviour: object,
+    status: ExitStatus,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pretend(monkeypatch, behaviour)
+    assert main(["pretend"]) == status
+    out, err = capsys.readouterr()
+    assert (out, err.endswith(message)) == ("", True)
+
+
+def test_our_own_fault_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(monkeypatch, ZeroDivisionError("oh"))
+    assert main(["pretend"]) == ExitStatus.OUR_FAULT
+    error = capsys.readouterr().err
+    assert "Traceback" in error
+    assert "defect of qoslab, not of your input: ZeroDivisionError: oh" in error
+
+
+def test_help_imports_no_subcommand(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "importlib", None)
+    assert main(["--help"]) == ExitStatus.WITHIN
+    text = capsys.readouterr().out
+    for name, (_, line) in SUBCOMMANDS.items():
+        assert name in text
+        assert line in text
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == ExitStatus.WITHIN
+    out, err = capsys.readouterr()
+    assert out.startswith(f"Usage: qoslab {name} ")
+    assert err == ""
+
+
+def test_misspelt_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validat"]) == ExitStatus.USER_MISTAKE
+    assert 'did you mean "validate"?' in capsys.readouterr().err
+
+
+def test_validate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "policing-vs-shaping"]) == ExitStatus.WITHIN
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "arms: unrestricted, policed, shaped" in err
+
+
+def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "policing-vs-shaping", "--json"]) == ExitStatus.WITHIN
+    assert json.loads(capsys.readouterr().out) == {"valid": True, "message": "", "findings": []}
+    status = main(["validate", "policing-vs-shaping", "--json", "--set", "R1.platfrom=linux"])
+    assert status == ExitStatus.USER_MISTAKE
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["valid"] is False
+    assert [finding["option"] for finding in answer["findings"]] == ["--set R1.platfrom=linux"]
+    assert 'did you mean "platform"?' in answer["findings"][0]["hint"]
+
+
+def test_mistakes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "tests/goldens/errors/tool-unknown.yml"]) == ExitStatus.USER_MISTAKE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("qoslab: tests/goldens/errors/tool-unknown.yml:21:28: traffic.transfer.tool: found")
+
+
+def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "policing-vs-shaping", "--arm", "shaped", "--duration", "5s", "--repetitions", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "2 cells" in text
+    assert "shaped/2" in text
+    assert "5 s" in text
+    assert "policed" not in text
+
+
+def test_plan_refuses_a_duration_without_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "policing-vs-shaping", "--duration", "5"]) == ExitStatus.USER_MISTAKE
+    assert 'did you mean "5 s"?' in capsys.readouterr().err
+
+
+def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["list"]) == ExitStatus.WITHIN
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "no experiments in experiments/\nno runs in runs/\n")
+    for name in ("experiments", "reports"):
+        (tmp_path / name).symlink_to(TOP / name)
+    done = tmp_path / "runs" / "x" / "20260102T030405Z"
+    done.mkdir(parents=True)
+    (done / "comparison.json").write_text('[{"verdict": "within"}, {"verdict": "outside"}, {"verdict": "within"}]')
+    (done / "report.html").touch()
+    (done.parent / "20260102T030406Z").mkdir()
+    (done.parent / "latest").symlink_to(done.name)
+    assert main(["list", "--json"]) == ExitStatus.WITHIN
+    found = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in found["experiments"] if row["valid"]] == ["policing-vs-shaping"]
+    assert [(row["time"], row["state"]) for row in found["runs"]] == [
+        ("20260102T030405Z", "2 within, 1 outside"),
+        ("20260102T030406Z", "unfinished"),
+    ]
+
+
+def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == ExitStatus.WITHIN
+    assert capsys.readouterr().out == (TOP / "docs" / "schema" / "experiment.schema.json").read_text()
+    assert main(["schema", "--metrics", "--json"]) == ExitStatus.WITHIN
+    assert "goodput.sum" in {row["name"] for row in json.loads(capsys.readouterr().out)}
+
+
+def test_reader_that_goes_away() -> None:
+    command = [sys.executable, "-c", "import sys; from qoslab.cli import main; sys.exit(main(['schema']))"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == cli.BROKEN_PIPE

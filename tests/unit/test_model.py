@@ -1,0 +1,182 @@
+"""The experiment as values: what applies to an arm, what an expectation means."""
+
+from __future__ import annotations
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.model.experiment import TCP_PROFILES, Expectation, Experiment, TcpProfile
+from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
+from qoslab.units import Duration, Percent, QuantityError, Rate, Size
+
+
+def experiment(**changes: object) -> Experiment:
+    """Two hosts, a router and two arms; the second with its own everything."""
+    police = {"template": "police.j2", "variables": {"cir": 1}}
+    flow = {"name": "t", "tool": "iperf3", "from": "a", "to": "b"}
+    data = {
+        "name": "x",
+        "title": "X",
+        "topology": {
+            "nodes": {"a": {"platform": "host"}, "R1": {"platform": "ios", "model": "3725"}, "b": {"platform": "host"}},
+            "links": (
+                {
+                    "name": "l1",
+                    "rate": "1 Mb/s",
+                    "ends": ({"node": "a", "interface": "e"}, {"node": "R1", "interface": "f"}),
+                },
+                {
+                    "name": "l2",
+                    "rate": "1 Mb/s",
+                    "ends": ({"node": "R1", "interface": "g"}, {"node": "b", "interface": "e"}),
+                },
+            ),
+        },
+        "duration": "10 s",
+        "configure": {"R1": {"template": "base.j2"}},
+        "traffic": (flow,),
+        "arms": (
+            {"name": "plain"},
+            {"name": "own", "configure": {"R1": police}, "tcp": "legacy-2008", "traffic": (flow | {"name": "u"},)},
+        ),
+    }
+    return Experiment.model_validate(data | changes)
+
+
+def test_an_arm_takes_what_it_does_not_say_from_the_experiment() -> None:
+    whole = experiment()
+    plain, own = whole.arms
+    assert [flow.name for flow in whole.flows_of(plain)] == ["t"]
+    assert [flow.name for flow in whole.flows_of(own)] == ["u"]
+    assert whole.tcp_of(plain) == TCP_PROFILES["modern"] == TcpProfile()
+    assert whole.tcp_of(own).congestion_control == "reno"
+    assert [each.template for each in whole.configurations_of(plain)["R1"]] == ["base.j2"]
+    assert [each.template for each in whole.configurations_of(own)["R1"]] == ["base.j2", "police.j2"]
+    assert whole.arm("own") is own
+    with pytest.raises(KeyError):
+        whole.arm("other")
+
+
+def test_an_arm_may_have_no_traffic() -> None:
+    whole = experiment(arms=({"name": "quiet", "traffic": ()},))
+    assert whole.flows_of(whole.arms[0]) == ()
+
+
+def test_nodes_and_their_links() -> None:
+    whole = experiment()
+    assert whole.routers == ("R1",)
+    assert whole.hosts == ("a", "b")
+    assert [(link.name, near.interface, far.node) for link, near, far in whole.topology.links_of("R1")] == [
+        ("l1", "f", "a"),
+        ("l2", "g", "b"),
+    ]
+
+
+def test_the_experiment_is_immutable_and_strict() -> None:
+    whole = experiment()
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        whole.name = "y"
+    for wrong in ({"seed": "1"}, {"seed": True}, {"repetitions": 0}, {"colour": "red"}, {"arms": ()}):
+        with pytest.raises(pydantic.ValidationError):
+            experiment(**wrong)
+
+
+def test_legacy_profile_is_the_reference_s() -> None:
+    profile = TCP_PROFILES["legacy-2008"]
+    assert (profile.congestion_control, profile.sack, profile.timestamps) == ("reno", False, False)
+    assert (profile.recovery, profile.early_retrans, profile.initcwnd) == (0, 0, 2)
+    assert profile.rto_min == Duration.parse("300 ms")
+
+
+def expect(metric: str, arm: str = "own", **form: object) -> Expectation:
+    return Expectation.model_validate({"metric": metric, "arm": arm} | form)
+
+
+@pytest.mark.parametrize(
+    ("expectation", "bounds", "tolerance"),
+    [
+        (expect("goodput.sum", between=("93.0 Mb/s", "95.5 Mb/s")), (93e6, 95.5e6), "93 Mb/s to 95.5 Mb/s"),
+        (expect("police.exceed_share", between=("28 %", "38 %")), (0.28, 0.38), "28 % to 38 %"),
+        (expect("police.bc", equals="31250 B"), (31250, 31250), "31250 B"),
+        (expect("shape.interval_ms", equals="25 ms"), (25, 25), "25 ms"),
+        (expect("shape.sustain_bits", equals=25000), (25000, 25000), "25000 bit"),
+        (expect("shape.active.during", equals=1), (1, 1), "yes"),
+        (expect("goodput.spread", at_most=1.1), (None, 1.1), "at most 1.1"),
+        (expect("shape.queue_depth.during", at_least=0), (0, None), "at least 0 packets"),
+        (expect("goodput.sum", "own/plain", at_least=1.0), (1.0, None), "at least 1"),
+    ],
+)
+def test_bounds(expectation: Expectation, bounds: tuple[float | None, float | None], tolerance: str) -> None:
+    assert expectation.bounds == bounds
+    assert expectation.tolerance == tolerance
+    for bound, step in zip(bounds, (-1e-6, 1e-6), strict=True):
+        if bound is not None:
+            assert expectation.holds(bound), "bounds are inclusive"
+            assert not expectation.holds(bound + (step * max(1.0, bound)))
+
+
+def test_ratio_of_two_arms_has_its_own_unit() -> None:
+    assert expect("goodput.sum", "own/plain", at_least=1.0).unit == "ratio"
+    assert expect("goodput.sum", "own/plain", at_least=1.0).arms == ("own", "plain")
+    assert expect("goodput.sum", at_least="1 kb/s").unit == "b/s"
+
+
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        expect("goodput.sum", at_least=5.0),
+        expect("goodput.sum", at_least="5 %"),
+        expect("goodput.sum", "own/plain", at_least="5 kb/s"),
+        expect("police.exceeded_packets", at_least="5 B"),
+        expect("police.bc", at_least="5 ms"),
+    ],
+)
+def test_bounds_of_another_kind_are_refused(expectation: Expectation) -> None:
+    with pytest.raises(QuantityError, match="expected a"):
+        _ = expectation.bounds
+
+
+@pytest.mark.parametrize("arm", ["a/b/c", "/a", "a/", "", "1a", "a b"])
+def test_arm_forms(arm: str) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        expect("goodput.sum", arm, at_least=1.0)
+
+
+@given(st.integers(min_value=0, max_value=2**53))
+def test_quantities_in_the_unit_of_a_metric(count: int) -> None:
+    assert as_float(Rate(count), "b/s") == count
+    assert as_float(Size(count), "B") == count
+    assert as_float(Duration(count * 10**6), "ms") == count
+    assert as_float(Percent(count), "fraction") == count / 10**6
+    for unit in ("bit", "packets", "ratio", "index", "flag"):
+        assert as_float(count, unit) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (94_512_345.0, "b/s", "94.51 Mb/s"),
+        (841_000.0, "b/s", "841 kb/s"),
+        (12.0, "b/s", "12 b/s"),
+        (0.0, "b/s", "0 b/s"),
+        (0.32559, "fraction", "32.6 %"),
+        (31250.0, "B", "31250 B"),
+        (1394.0, "packets", "1394 packets"),
+        (25.0, "ms", "25 ms"),
+        (0.99987, "index", "0.9999"),
+        (1.0, "flag", "yes"),
+        (0.0, "flag", "no"),
+    ],
+)
+def test_figures_for_people(value: float, unit: str, text: str) -> None:
+    assert format_value(value, unit) == text  # type: ignore[arg-type]
+
+
+def test_metric_table_is_consistent() -> None:
+    for name, metric in METRICS.items():
+        assert metric.name == name
+        assert metric.description
+        assert format_value(1.0, metric.unit)
+    assert set(QUANTITY_OF_UNIT) <= {metric.unit for metric in METRICS.values()}

@@ -1,0 +1,95 @@
+"""What a run will do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.cli.plan import plan_lines
+from qoslab.errors import ExperimentError
+from qoslab.plan import DRAIN_S, Options, make_plan, traffic_time
+from qoslab.schema import load_experiment
+from qoslab.units import Duration
+
+TOP = Path(__file__).parents[2]
+GOLDENS = TOP / "tests" / "goldens" / "plan"
+ARTICLE = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml")
+
+
+def seconds(count: int) -> Duration:
+    return Duration(count * 10**9)
+
+
+def test_plan_of_the_article(golden: Callable[[Path, str], None]) -> None:
+    golden(GOLDENS / "policing-vs-shaping.txt", "\n".join(plan_lines(make_plan(ARTICLE))) + "\n")
+
+
+def test_plan_as_json(golden: Callable[[Path, str], None]) -> None:
+    plan = make_plan(ARTICLE, Options(arms=("policed",), duration=seconds(3)))
+    golden(GOLDENS / "policed.json", json.dumps(plan.as_dict(), indent=2) + "\n")
+
+
+def test_linux_router_has_another_role() -> None:
+    experiment = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml", {"R1.platform": "linux"})
+    details = [step.detail for cell in make_plan(experiment).cells for step in cell.steps if step.kind == "apply"]
+    assert details
+    assert all("linux_router" in detail for detail in details)
+
+
+@given(
+    st.lists(st.sampled_from([arm.name for arm in ARTICLE.arms]), max_size=5),
+    st.integers(min_value=1, max_value=5),
+    st.integers(min_value=1, max_value=1000),
+)
+def test_cells_follow_the_options(arms: list[str], repetitions: int, length: int) -> None:
+    plan = make_plan(ARTICLE, Options(arms=tuple(arms), duration=seconds(length), repetitions=repetitions))
+    chosen = [arm.name for arm in ARTICLE.arms if not arms or arm.name in arms]
+    assert [(cell.repetition, cell.arm) for cell in plan.cells] == [
+        (repetition, arm) for repetition in range(1, repetitions + 1) for arm in chosen
+    ]
+    assert len({cell.name for cell in plan.cells}) == len(plan.cells)
+    assert (plan.experiment.duration, plan.experiment.repetitions) == (seconds(length), repetitions)
+    for cell in plan.cells:
+        traffic = [step.seconds for step in cell.steps if step.kind == "traffic"]
+        assert traffic == [length + DRAIN_S]
+    assert plan.seconds > sum(cell.seconds for cell in plan.cells)
+
+
+def test_order_within_a_cell() -> None:
+    for cell in make_plan(ARTICLE).cells:
+        kinds = [step.kind for step in cell.steps]
+        assert kinds.index("capture on") < kinds.index("traffic") < kinds.index("capture off")
+        if ARTICLE.configurations_of(ARTICLE.arm(cell.arm)):
+            assert kinds.index("apply") < kinds.index("verify") < kinds.index("capture on")
+            assert kinds[-1] == "restore"
+        else:
+            assert "apply" not in kinds
+        for step in cell.steps:
+            assert (step.after_s is not None) == (step.moment == "during")
+            assert step.after_s is None or step.after_s == pytest.approx(20.0)
+
+
+def test_traffic_lasts_until_the_last_flow_ends() -> None:
+    flow = ARTICLE.traffic[0]
+    flows = (flow, flow.model_copy(update={"name": "late", "start_after": seconds(25), "duration": seconds(10)}))
+    arm = ARTICLE.arms[0].model_copy(update={"traffic": flows})
+    assert traffic_time(ARTICLE, arm) == seconds(35)
+    assert traffic_time(ARTICLE, arm.model_copy(update={"traffic": ()})) == seconds(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(arms=("policed", "polcied")), 'found the arm "polcied", expected one of unrestricted'),
+        (Options(repetitions=0), "found 0 repetitions"),
+        (Options(duration=Duration(0)), "found the duration 0 s"),
+    ],
+)
+def test_options_that_do_not_fit(options: Options, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        make_plan(ARTICLE, options)

@@ -1,0 +1,98 @@
+"""Platforms: what an experiment may say about each kind of node."""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.model.experiment import Node
+from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, platform_of
+
+HOST = Node(platform="host")
+R3725 = Node(platform="ios", model="3725")
+R2811 = Node(platform="ios", model="2811")
+LINUX = Node(platform="linux")
+
+
+def test_registry() -> None:
+    for name, platform in PLATFORMS.items():
+        assert platform.name == name
+        assert platform.is_router == (platform.ansible_role is not None)
+    assert platform_of(R3725) is PLATFORMS["ios"]
+
+
+@pytest.mark.parametrize(
+    ("node", "generation"),
+    [
+        (HOST, None),
+        (R3725, "classic"),
+        (R2811, "hqf"),
+        (Node(platform="ios", model="2811", generation="classic"), "classic"),
+        (LINUX, "hqf"),
+        (Node(platform="linux", model="3725"), "classic"),
+        (Node(platform="linux", model="3725", generation="hqf"), "hqf"),
+    ],
+)
+def test_generation(node: Node, generation: str | None) -> None:
+    assert platform_of(node).generation(node) == generation
+
+
+@pytest.mark.parametrize("platform", ["ios", "linux"])
+@pytest.mark.parametrize("model", MODELS)
+def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: str) -> None:
+    node = Node.model_validate({"platform": platform, "model": model})
+    for interface in MODELS[model].interfaces:
+        for framing in ("ethernet", "ppp", "hdlc"):
+            problem = platform_of(node).interface_problem(node, interface.name, framing)
+            assert (problem is None) == (framing in interface.framings)
+        assert interface.name in (platform_of(node).interfaces(node) or ())
+    assert platform_of(node).interface_problem(node, "FastEthernet9/9", "ethernet") is not None
+
+
+@pytest.mark.parametrize(
+    ("node", "interface", "framing", "right"),
+    [
+        (HOST, "eth0", "ethernet", True),
+        (HOST, "eth0", "ppp", False),
+        (HOST, "FastEthernet0/0", "ethernet", False),
+        (R3725, "Fa0/0", "ethernet", False),
+        (R3725, "fastethernet0/0", "ethernet", False),
+        (LINUX, "FastEthernet0/0", "ethernet", True),
+        (LINUX, "Serial0/1/0", "ppp", True),
+        (LINUX, "Serial0/1/0", "ethernet", False),
+        (LINUX, "GigabitEthernet0/0", "hdlc", False),
+        (LINUX, "eth0", "ethernet", False),
+    ],
+)
+def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
+    assert (platform_of(node).interface_problem(node, interface, framing) is None) == right
+
+
+@pytest.mark.parametrize(
+    ("node", "keys"),
+    [
+        (HOST, []),
+        (Node(platform="host", model="3725", generation="hqf"), ["model", "generation"]),
+        (R3725, []),
+        (Node(platform="ios"), ["model"]),
+        (Node(platform="ios", model="3726"), ["model"]),
+        (LINUX, []),
+        (Node(platform="linux", model="3726"), ["model"]),
+    ],
+)
+def test_node_keys(node: Node, keys: list[str]) -> None:
+    assert [problem.key for problem in platform_of(node).check(node)] == keys
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+def test_hardware(model: object) -> None:
+    router = MODELS[model.name]  # type: ignore[attr-defined]
+    own = router.hardware()
+    assert own.generation == router.default_generation
+    assert own.interfaces == tuple(each.name for each in router.interfaces)
+    for generation in SOFTWARE:
+        assert router.hardware(generation).version == "12.4"
+
+
+def test_image_of_the_article_s_router() -> None:
+    # `System image file is "flash:…"`, in the form that a 2811 prints it.
+    assert MODELS["2811"].image_file("hqf") == "c2800nm-adventerprisek9-mz.124-24.T2.bin"

@@ -1,0 +1,216 @@
+"""Quantities: exact, canonical, or refused with a proposal."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from decimal import Decimal
+
+import pydantic
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from qoslab.errors import ExitStatus
+from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+
+KINDS = (Rate, Size, Duration, Percent)
+kinds = st.sampled_from(KINDS)
+counts = st.integers(min_value=0, max_value=10**21)
+
+
+@given(kinds, counts)
+@example(Rate, 0)
+@example(Size, 1024000)
+@example(Duration, 0)
+def test_what_is_printed_is_read_back(kind: type[Quantity], count: int) -> None:
+    quantity = kind(count)
+    assert kind.parse(str(quantity)) == quantity
+    assert re.match(kind.PATTERN, str(quantity))
+
+
+@given(kinds, counts, st.data())
+def test_every_spelling_is_exact(kind: type[Quantity], count: int, data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from(sorted(kind.UNITS)))
+    factor = kind.UNITS[unit]
+    blank = data.draw(st.sampled_from(["", " ", "  "]))
+    assert int(kind.parse(f"{count}{blank}{unit}")) == count * factor
+
+
+@given(kinds, st.decimals(min_value=0, max_value=10**6, places=7), st.data())
+def test_fractions_are_exact_or_refused(kind: type[Quantity], number: Decimal, data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from(sorted(kind.UNITS)))
+    exact = number * kind.UNITS[unit]
+    text = f"{number:f} {unit}"
+    if exact == exact.to_integral_value():
+        assert int(kind.parse(text)) == exact
+    else:
+        with pytest.raises(QuantityError, match="whole number of"):
+            kind.parse(text)
+
+
+@given(kinds, st.text(max_size=12))
+def test_any_text_is_read_or_refused(kind: type[Quantity], text: str) -> None:
+    try:
+        quantity = kind.parse(text)
+    except QuantityError as error:
+        assert error.exit_status == ExitStatus.USER_MISTAKE
+        assert "found" in error.message
+    else:
+        assert kind.parse(str(quantity)) == quantity
+        assert re.match(kind.PATTERN, text)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "text"),
+    [
+        (Rate(0), "0 b/s"),
+        (Rate(128_000), "128 kb/s"),
+        (Rate(93_500_000), "93.5 Mb/s"),
+        (Rate(1_234_567), "1.234567 Mb/s"),
+        (Rate(2 * 10**9), "2 Gb/s"),
+        (Size(0), "0 B"),
+        (Size(31250), "31250 B"),
+        (Size(16384), "16 KiB"),
+        (Size(64000), "64 kB"),
+        (Size(2**20), "1 MiB"),
+        (Duration(0), "0 s"),
+        (Duration(1_500_000_000), "1.5 s"),
+        (Duration(200_000_000), "200 ms"),
+        (Duration(2_500), "2.5 us"),
+        (Duration(300 * 10**9), "300 s"),
+        (Percent(280_000), "28 %"),
+        (Percent(5_000), "0.5 %"),
+        (Percent(2_500_000), "250 %"),
+    ],
+)
+def test_printed_form(quantity: Quantity, text: str) -> None:
+    assert str(quantity) == f"{quantity}" == text
+    assert f"{quantity:>12}" == text.rjust(12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "proposal"),
+    [
+        (Rate, "100", '"100 Mb/s"'),
+        (Rate, "1000000", '"1 Mb/s" (1000000 b/s)'),
+        (Rate, "100 mb/s", '"100 Mb/s"'),
+        (Rate, "100 mbps", '"100 Mb/s"'),
+        (Rate, "100M", '"100 Mb/s"'),
+        (Rate, "10 MB/s", '"80 Mb/s" if bytes were meant, "10 Mb/s" if bits were'),
+        (Rate, "1.5 kB/s", '"12 kb/s" if bytes were meant'),
+        (Rate, "1,5 Mb/s", '"1.5 Mb/s"'),
+        (Size, "1500", '"1500 B"'),
+        (Size, "16 KB", '"16 kB" for powers of 1000, "16 KiB" for powers of 1024'),
+        (Size, "16K", '"16 KiB" for powers of 1024'),
+        (Size, "1 mib", '"1 MiB"'),
+        (Size, "8 Mb", "8 bits are 1 B"),
+        (Duration, "30", '"30 s"'),
+        (Duration, "5 m", '"5 min" for minutes, "5 ms" for milliseconds'),
+        (Duration, "10 seconds", '"10 s"'),
+        (Duration, "10 MS", '"10 ms"'),
+        (Percent, "28", '"28 %"'),
+        (Percent, "0.28", '"28 %"'),
+        (Percent, "28 percent", '"28 %"'),
+    ],
+)
+def test_proposals(kind: type[Quantity], text: str, proposal: str) -> None:
+    with pytest.raises(QuantityError) as raised:
+        kind.parse(text)
+    assert proposal in raised.value.hint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "text", ["", "-1 {}", "+1 {}", "1e3 {}", "0x10 {}", ".5 {}", "1. {}", "1_0 {}", "١ {}", "1 2 {}", "{}"]
+)
+def test_no_other_number_format(kind: type[Quantity], text: str) -> None:
+    with pytest.raises(QuantityError):
+        kind.parse(text.format(next(iter(kind.UNITS))))
+
+
+@given(kinds, counts, counts, st.integers(min_value=0, max_value=1000))
+def test_arithmetic_is_that_of_integers(kind: type[Quantity], a: int, b: int, n: int) -> None:
+    assert kind(a) + kind(b) == kind(a + b)
+    assert kind(a) * n == n * kind(a) == kind(a * n)
+    assert (kind(a) < kind(b), kind(a) <= kind(b), kind(a) > kind(b), kind(a) >= kind(b)) == (
+        a < b,
+        a <= b,
+        a > b,
+        a >= b,
+    )
+    assert bool(kind(a)) == bool(a)
+    if a >= b:
+        assert kind(a) - kind(b) == kind(a - b)
+    else:
+        with pytest.raises(ValueError, match="negative"):
+            kind(a) - kind(b)
+    if n:
+        assert kind(a) // n == kind(a // n)
+    if b:
+        assert kind(a) // kind(b) == a // b
+        assert kind(a) / kind(b) == a / b
+
+
+def test_kinds_do_not_mix() -> None:
+    assert Rate(5) != Size(5)
+    assert len({Rate(5), Size(5), Rate(5)}) == 2
+    for mixed in (lambda: Rate(5) + Size(5), lambda: Rate(5) < Size(5), lambda: Rate(5) * 1.5, lambda: Rate(5) / 2):  # type: ignore
+        with pytest.raises(TypeError):
+            mixed()
+
+
+@pytest.mark.parametrize("value", [1.0, True, "1", None])
+def test_counts_are_integers(value: object) -> None:
+    with pytest.raises(TypeError):
+        Rate(value)  # type: ignore[arg-type]
+
+
+def test_quantities_are_immutable() -> None:
+    rate = Rate(5)
+    with pytest.raises(AttributeError):
+        rate._value = 6
+    with pytest.raises(AttributeError):
+        del rate._value
+    assert pickle.loads(pickle.dumps(rate)) == copy.deepcopy(rate) == rate
+
+
+def test_attributes() -> None:
+    assert Rate.parse("1.5 Mb/s").bps == 1_500_000
+    assert (Size.parse("2 kB").bytes, Size.parse("2 kB").bits) == (2000, 16000)
+    assert (Duration.parse("1.5 s").ns, Duration.parse("1.5 s").seconds) == (1_500_000_000, 1.5)
+    assert Percent.parse("32.6 %").fraction == pytest.approx(0.326)
+
+
+class Holder(pydantic.BaseModel):
+    """A model with each kind."""
+
+    rate: Rate
+    size: Size = Size(0)
+    duration: Duration = Duration(0)
+    percent: Percent = Percent(0)
+
+
+@given(counts, counts, counts, counts)
+def test_models_keep_quantities_through_json(rate: int, size: int, duration: int, percent: int) -> None:
+    held = Holder(rate=Rate(rate), size=Size(size), duration=Duration(duration), percent=Percent(percent))
+    assert json.loads(held.model_dump_json())["rate"] == str(held.rate)
+    assert Holder.model_validate_json(held.model_dump_json()) == held
+    assert Holder.model_validate(held.model_dump()) == held
+
+
+@pytest.mark.parametrize("value", [100, 1.5, True, None, ["1 Mb/s"], Size(1)])
+def test_models_refuse_other_values(value: object) -> None:
+    with pytest.raises(pydantic.ValidationError, match="expected a rate"):
+        Holder.model_validate({"rate": value})
+
+
+def test_json_schema_examples_fit_their_pattern() -> None:
+    for kind, name in zip(KINDS, ("rate", "size", "duration", "percent"), strict=True):
+        schema = Holder.model_json_schema()["properties"][name]
+        assert schema["examples"]
+        for text in schema["examples"]:
+            assert re.match(schema["pattern"], text)
+            assert str(kind.parse(text))
