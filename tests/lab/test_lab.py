@@ -120,6 +120,47 @@ def test_sigkill_of_the_owner_leaves_nothing(name: str) -> None:
     traces.wait_until_gone()
 
 
+def supervisors(name: str) -> list[str]:
+    """Processes that were started for a lab of this name, whatever became of it."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.endswith(b"supervisor.py") for word in words) and name.encode() in words:
+            found.append(process.name)
+    return found
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_sigkill_while_coming_up_leaves_nothing(name: str, owned: bool) -> None:
+    program = (
+        "import sys\nfrom labs import *\nprint(flush=True)\n"
+        f"Lab.up(TWO_HOSTS, name=sys.argv[1], owned={owned})\n"
+        "print('up', flush=True)\ntime.sleep(1000)\n"
+    )
+    for milliseconds in (2, 10, 30, 60):
+        owner = subprocess.Popen(
+            [sys.executable, "-c", program, name],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        )
+        assert owner.stdout is not None
+        owner.stdout.readline()
+        time.sleep(milliseconds / 1000)
+        owner.kill()
+        came_up = owner.stdout.read() == "up\n"
+        owner.wait()
+        if came_up and not owned:
+            Lab.find(name).down()
+        deadline = time.monotonic() + 5
+        while left := supervisors(name):
+            assert time.monotonic() < deadline, f"left behind after {milliseconds} ms: {left}"
+            time.sleep(0.02)
+
+
 def test_a_detached_lab_outlives_its_starter(name: str) -> None:
     starter = "import sys;from labs import *;print(Lab.up(TWO_HOSTS, name=sys.argv[1], owned=False).pid)"
     subprocess.run(

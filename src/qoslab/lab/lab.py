@@ -144,6 +144,7 @@ class Lab:
             if program is not None:
                 lab._start_routers(program, routers)
             lab._save()
+            supervisor.request("ready")
             return lab
         except BaseException:
             supervisor.stop()
@@ -181,7 +182,10 @@ class Lab:
         if not labs:
             raise UserError("you have no lab that is up", hint="Bring one up: qoslab lab up EXPERIMENT")
         if name is None:
-            raise UserError(f"you have {len(labs)} labs: {names}", hint="Say which one.")
+            raise UserError(
+                f"you have {len(labs)} labs: {names}",
+                hint="Say which: `lab down NAME`, `lab shell --lab NAME NODE`, `lab exec --lab NAME NODE ...`.",
+            )
         raise UserError(f"you have no lab called {name}; there is {names}")
 
     def down(self) -> None:

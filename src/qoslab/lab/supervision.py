@@ -166,7 +166,7 @@ class Supervisor:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; the lab stays, unless it is owned."""
+        """Close the connection; the lab stays."""
         self._channel.close()
         with contextlib.suppress(OSError):
             os.close(self.pidfd)

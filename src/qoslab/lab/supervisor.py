@@ -17,6 +17,7 @@ Requests are JSON objects, one per packet (SOCK_SEQPACKET), on REQUEST_FD and on
 | `sockets` | `namespaces`: [name], at most 100 | descriptors, per name: the namespace, a NETLINK_ROUTE socket in it |
 | `sysctl` | `namespace`, `write`: {key: value}, `read`: [key] | `values`: {key: value; null: unknown to the kernel} |
 | `spawn` | `name`, `namespace` (null: the machine's), `argv`, `environment`, `log` | `pid` in the lab |
+| `ready` | | the lab then outlives the connection on REQUEST_FD, with which it ends while it comes up |
 | `status` | | `daemons`: {name: {pid, argv, log, exit}}; exit is null while it runs, negative for a signal |
 
 A reply has `"ok": true`, or `"ok": false` with `error` and `errno`.
@@ -146,6 +147,7 @@ class Supervisor:
         self.daemons: dict[str, dict[str, Any]] = {}
         self.poll = select.poll()
         self.clients: dict[int, socket.socket] = {}
+        self.starter: socket.socket | None = channel
         self.add_client(channel)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(RUNTIME + "/supervisor.sock")
@@ -166,7 +168,7 @@ class Supervisor:
         self.poll.register(channel, select.POLLIN)
 
     def serve(self) -> Never:
-        """Answer requests and collect dead processes until killed."""
+        """Answer requests and collect dead processes until killed, or left half made."""
         while True:
             for descriptor, _ in self.poll.poll():
                 if descriptor == self.wakeup.fileno():
@@ -208,6 +210,8 @@ class Supervisor:
                 reply, descriptors = {"ok": False, "error": text, "errno": number}, []
             send(channel, reply, (item if isinstance(item, int) else item.fileno() for item in descriptors))
         except OSError:
+            if channel is self.starter:
+                os._exit(0)
             self.poll.unregister(channel)
             del self.clients[channel.fileno()]
             channel.close()
@@ -278,6 +282,11 @@ class Supervisor:
         )
         self.daemons[name] = {"pid": pid, "argv": argv, "log": log, "exit": None}
         return {"pid": pid}, []
+
+    def op_ready(self) -> Reply:
+        """Outlive the connection of the starter: the lab is complete and can be found."""
+        self.starter = None
+        return {}, []
 
     def op_status(self) -> Reply:
         """What became of the daemons."""
