@@ -191,8 +191,10 @@ class CellRun:
             )  # fmt: skip
 
     def _keep_engine_configuration(self, router: str) -> None:
-        text = json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n"
-        self.cell.write(self.cell.configuration(f"{router}.engine.json"), text)
+        path = self.cell.configuration(f"{router}.engine.json")
+        if path.exists():
+            return  # what was pushed to a Linux router; `verify` has compared it with what is in force
+        self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
 
     def record(self) -> CellRecord:
         """How it went."""

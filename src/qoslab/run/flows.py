@@ -197,8 +197,10 @@ def run_flows(flows: Sequence[RunningFlow], check: Check, during: Callable[[], N
                 watcher.start()
             running = [flow for flow in running if not flow.done()]
             time.sleep(POLL_S)
+        # What a tool says of its end comes before what could not be observed because of it.
+        results = {flow.flow.name: flow.result() for flow in flows}
         watcher.finish()
-        return {flow.flow.name: flow.result() for flow in flows}
+        return results
     finally:
         for flow in flows:
             flow.stop()

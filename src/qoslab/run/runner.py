@@ -25,7 +25,7 @@ from qoslab.run import provenance
 from qoslab.run.ansible import AnsibleSession
 from qoslab.run.cell import CellRun, Interrupted, configuration_text
 from qoslab.run.collector import Collector
-from qoslab.run.inventory import Access, IosAccess, LinuxAccess, write_inventory
+from qoslab.run.inventory import lab_routers, write_inventory
 from qoslab.run.progress import RunProgress
 from qoslab.run.routers import Routers
 from qoslab.run.verify import policy_differences
@@ -77,11 +77,11 @@ def carry_out(request: Request, progress: RunProgress) -> RunFolder:
         shared.cells.put((cell.arm, cell.repetition))
     started = datetime.now(UTC)
     facts = _Background(_facts)
-    errors = _work(shared)
-    manifest = _manifest(shared, started, facts.result())
-    folder.write_manifest(manifest)
-    if shared.interrupted.is_set():
-        raise KeyboardInterrupt
+    try:
+        errors = _work(shared)
+    finally:
+        # Also of a run that was interrupted: what there is stays readable.
+        folder.write_manifest(_manifest(shared, started, facts.result()))
     if errors:
         raise errors[0]
     return folder
@@ -90,6 +90,9 @@ def carry_out(request: Request, progress: RunProgress) -> RunFolder:
 def _work(shared: _Shared) -> list[BaseException]:
     """Let the workers empty the queue of cells; what ended one early is returned."""
     errors: list[BaseException] = []
+    count = min(shared.request.jobs, len(shared.request.plan.cells))
+    # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
+    ended = [threading.Event() for _ in range(count)]
 
     def work(number: int) -> None:
         try:
@@ -101,27 +104,26 @@ def _work(shared: _Shared) -> list[BaseException]:
             errors.append(error)
             # What the user has to mend would meet the other cells too.
             shared.interrupted.set()
+        finally:
+            ended[number].set()
 
-    workers = [
-        threading.Thread(target=work, args=(number,), name=f"lab-{number}", daemon=True)
-        for number in range(min(shared.request.jobs, len(shared.request.plan.cells)))
-    ]
-    for worker in workers:
-        worker.start()
+    def wait() -> None:
+        for event in ended:
+            while not event.wait(0.2):
+                pass
+
+    for number in range(count):
+        threading.Thread(target=work, args=(number,), name=f"lab-{number}", daemon=True).start()
     try:
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(0.2)
+        wait()
     except KeyboardInterrupt:
         shared.interrupted.set()
         shared.progress.note("interrupted: restoring the routers (Ctrl-C again leaves them as they are)")
         # A second interrupt leaves from here; the labs end with this process.
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(0.2)
+        wait()
+        for error in errors:
+            shared.progress.note(f"while it ended: {error}")
         raise
-    if errors:
-        shared.interrupted.clear()
     return errors
 
 
@@ -166,9 +168,10 @@ class _Worker:
         self._exit.callback(self._lab.down)
         with shared.lock:
             shared.lab = shared.lab or self._lab.describe()
-        access = lab_access(self._lab)
+        access = lab_routers(self._lab)
         write_inventory(inventory, access)
-        self._collector.connect(access, wait=False)
+        known_hosts = self._lab.known_hosts() if self._lab.host_key is not None else None
+        self._collector.connect(access, known_hosts=known_hosts, wait=False)
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
@@ -236,22 +239,6 @@ class _Worker:
 
 VERIFY_COMMANDS = ("show policy-map interface",)
 """What `verify` reads of an IOS router beside its configuration."""
-
-
-def lab_access(lab: Lab) -> dict[str, Access]:
-    """How the routers of a virtual lab are reached."""
-    access: dict[str, Access] = {}
-    for name, node in lab.nodes.items():
-        if node.node.platform == "ios":
-            login = lab.ssh(name)
-            access[name] = IosAccess(
-                host=login.host, port=login.port, user=login.user, password=login.password, enable=login.enable
-            )
-        elif node.node.platform == "linux":
-            from qoslab.lab.lab import qos_router
-
-            access[name] = LinuxAccess(socket=str(lab.runtime(name) / "control.sock"), program=str(qos_router()))
-    return access
 
 
 class _Background:

@@ -1,0 +1,270 @@
+"""`qoslab run` as a user types it: good runs, and every bad ending, each of which must leave a clean machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
+QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
+RUN_S = 180.0
+"""Longer than any run here takes on a busy machine."""
+
+
+class Command:
+    """A `qoslab` that is running."""
+
+    def __init__(self, folder: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.stderr = ""
+
+    def wait_for(self, text: str) -> None:
+        """Read standard error up to a line with `text`."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.stderr += line
+            if text in line:
+                return
+        raise AssertionError(f"{text!r} was never said:\n{self.stderr}")
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        output, errors = self.process.communicate(timeout=RUN_S)
+        return self.process.returncode, output, self.stderr + errors
+
+    def labs(self) -> list[Lab]:
+        """The labs of this run."""
+        return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run `qoslab` to its end."""
+    return Command(folder, *arguments).end()
+
+
+@pytest.fixture
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
+    yield tmp_path
+    deadline = time.monotonic() + 10
+    while (left := processes(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+    assert list(temporary.rglob("*")) == []
+
+
+def processes(folder: Path) -> list[str]:
+    """What runs with this test's environment, other than the test itself."""
+    mark = f"QOSLAB_TEST_FOLDER={folder}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except (OSError, ValueError):
+            continue
+    return [command for command in found if command]
+
+
+def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str] | None = None) -> Path:
+    """The experiment with a changed file, beside templates of its own."""
+    text = EXPERIMENT.read_text().replace("../reports/", f"{ROOT}/reports/")
+    (folder / "templates").mkdir(exist_ok=True)
+    for source in (ROOT / "experiments/templates").iterdir():
+        (folder / "templates" / source.name).write_text(source.read_text())
+    for name, content in (templates or {}).items():
+        (folder / "templates" / name).write_text(content)
+    file = folder / EXPERIMENT.name
+    file.write_text(change(text))
+    return file
+
+
+def latest(folder: Path) -> Path:
+    """The newest run."""
+    return (folder / "runs/policing-vs-shaping/latest").resolve()
+
+
+def comparison(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of `comparison.json`, by arm and metric."""
+    rows = json.loads((latest(folder) / "comparison.json").read_text())
+    return {(row["arm"], row["metric"]): row for row in rows}
+
+
+@pytest.mark.slow
+def test_the_three_arms_from_policy_push_to_report(clean: Path) -> None:
+    arms = [f"--arm={arm}" for arm in ("unrestricted", "policed", "shaped")]
+    status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "10s", *arms)
+    assert status in (0, 1), errors + output
+    # What does not depend on TCP's luck in ten seconds has to hold exactly.
+    rows = comparison(clean)
+    assert rows["unrestricted", "goodput.sum"]["verdict"] == "within"
+    assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6
+    assert rows["policed", "police.bc"]["measured"] == 31250
+    for metric, figure in (("byte_limit", 6250), ("sustain_bits", 25000), ("excess_bits", 25000),
+                           ("interval_ms", 25), ("increment_bytes", 3125), ("active.during", 1)):  # fmt: skip
+        assert rows["shaped", f"shape.{metric}"]["measured"] == figure
+    # The policer lets its rate and one burst through: 1 Mb/s in ten seconds, 31250 bytes, by counted bytes.
+    assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / 10
+    folder = latest(clean)
+    assert "<html" in (folder / "report.html").read_text()[:500]
+    assert f"runs/policing-vs-shaping/{folder.name}/report.html" in output
+    shown = (folder / "cells/shaped/1/observations/R1/during.show-policy-map-interface.txt").read_text()
+    assert re.search(r"^          1000000/1000000   6250   25000     25000     25        3125", shown, re.MULTILINE)
+    parsed = json.loads((folder / "cells/policed/1/observations/R1/after.show-policy-map-interface.json").read_text())
+    police = parsed["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["Police"]["class_map"][
+        "class-default"
+    ]
+    assert police["police"]["cir_bc_bytes"] == 31250
+
+
+@pytest.mark.slow
+def test_both_push_paths_give_the_engine_the_same(clean: Path) -> None:
+    engines = {}
+    for platform in ("ios", "linux"):
+        status, output, errors = run(
+            clean, "run", str(EXPERIMENT), "--duration", "1s", "--arm", "shaped", "--set", f"R1.platform={platform}"
+        )
+        assert status in (0, 1, 3), errors + output
+        engines[platform] = json.loads((latest(clean) / "cells/shaped/1/config/R1.engine.json").read_text())
+    assert engines["ios"] == engines["linux"]
+
+
+def test_a_line_that_the_device_refuses(clean: Path) -> None:
+    refused = "policy-map Police\n class class-default\n  police cir {{ cir }}\n  polish everything\n"
+    refused += "!\ninterface {{ interface }}\n service-policy output Police\n"
+    file = variant(clean, lambda text: text, {"police.ios.j2": refused})
+    status, _, errors = run(clean, "run", str(file), "--duration", "1s", "--arm", "policed")
+    assert status == 2, errors
+    assert "R1 refused the configuration" in errors
+    assert "polish everything" in errors
+    assert "% Invalid input detected at '^' marker." in errors
+    assert "is not back at its configuration" not in errors
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [("qos-router --name", "its daemon was killed by SIGKILL"), ("iperf3 -4 --server", "iperf3 server")],
+)
+def test_something_is_killed_in_mid_test(clean: Path, victim: str, said: str) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
+    command.wait_for("traffic")
+    (lab,) = command.labs()
+    time.sleep(1.0)
+    for pid in inside(lab):
+        program, _, arguments = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().partition(" ")
+        if f"{Path(program).name} {arguments}".startswith(victim):
+            os.kill(pid, signal.SIGKILL)
+            break
+    else:
+        raise AssertionError(f"no {victim} in the lab")
+    lab.close()
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    assert said in output
+    assert json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())["valid"] is False
+
+
+def inside(lab: Lab) -> list[int]:
+    """The processes of a lab, but for its supervisor."""
+    space = Path(f"/proc/{lab.pid}/ns/pid_for_children").stat().st_ino
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != lab.pid:
+            try:
+                if (process / "ns/pid").stat().st_ino == space:
+                    found.append(int(process.name))
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize("moment", ["lab up", "configure the routers", "capture on", "traffic", "observe after"])
+def test_ctrl_c_at_any_moment(clean: Path, moment: str) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
+    command.wait_for(moment)
+    os.kill(command.process.pid, signal.SIGINT)
+    status, output, errors = command.end()
+    assert status == 130, errors + output
+    assert "Traceback" not in errors
+
+
+def test_killed_outright_it_leaves_nothing(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
+    command.wait_for("traffic")
+    command.process.kill()
+    command.end()
+    deadline = time.monotonic() + 10
+    while processes(clean) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    # Temporary files are all that a killed process cannot remove.
+    for left in (clean / "tmp").iterdir():
+        shutil.rmtree(left)
+
+
+@pytest.mark.slow
+def test_two_runs_of_one_experiment_at_the_same_time(clean: Path) -> None:
+    both = [Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "shaped") for _ in range(2)]
+    ends = [command.end() for command in both]
+    assert all(status in (0, 1, 3) for status, _, _ in ends), ends
+    folders = {path.name for path in (clean / "runs/policing-vs-shaping").iterdir() if not path.is_symlink()}
+    assert len(folders) == 2
+    assert all((clean / "runs/policing-vs-shaping" / name / "report.html").exists() for name in folders)
+
+
+def test_disk_full_in_the_run_folder(clean: Path) -> None:
+    (clean / "runs").mkdir()
+    small = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+             'mount -t tmpfs -o size=256k tmpfs runs && exec "$@"', "sh")  # fmt: skip
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted", prefix=small)
+    status, output, errors = command.end()
+    assert status in (2, 3), errors + output
+    assert "disk is full" in errors + output or "No space left on device" in errors + output
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("change", "templates", "said"),
+    [
+        (lambda text: text.replace("duration:", "duraton:", 1), {}, "did you mean"),
+        (lambda text: text.replace("templates/police.ios.j2", "templates/none.ios.j2"), {}, "none.ios.j2"),
+        (lambda text: text, {"police.ios.j2": "policy-map {{ undefined_name }}\n"}, "undefined_name"),
+        (lambda text: text.replace("interface: FastEthernet0/1, address", "interface: FastEthernet0/7, address"), {},
+         "FastEthernet0/7"),
+    ],
+    ids=["misspelt key", "missing template", "undefined variable", "unknown interface"],
+)  # fmt: skip
+def test_a_mistake_in_the_experiment_starts_nothing(
+    clean: Path, change: Callable[[str], str], templates: dict[str, str], said: str
+) -> None:
+    file = variant(clean, change, templates)
+    status, output, errors = run(clean, "run", str(file))
+    assert status == 2
+    assert output == ""
+    assert said in errors
+    assert not (clean / "runs").exists()
