@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device import Device, StaticRoute
-from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port, StorageError
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import checksum, installable_routes
 from qoslab.lab.virtual_router import VirtualRouter
@@ -282,6 +282,23 @@ def test_a_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) 
         await made.close()
 
     asyncio.run(served(tmp_path / "s", lambda request: ok(interfaces={}), inside))
+
+
+def test_a_configuration_that_cannot_be_saved(tmp_path: Path) -> None:
+    async def work(made: VirtualRouter, stack: Stack) -> None:
+        made.save_startup_config("hostname R1\n")
+        assert made.startup_config() == "hostname R1\n"
+        (tmp_path / "startup-config.new").mkdir()
+        with pytest.raises(StorageError, match="cannot be written"):
+            made.save_startup_config("hostname R2\n")
+        assert made.startup_config() == "hostname R1\n"
+        made.save_startup_config(None)
+        assert made.startup_config() is None
+        (tmp_path / "startup-config").write_bytes(b"\xff")
+        with pytest.raises(StorageError, match="cannot be read"):
+            made.startup_config()
+
+    with_router(tmp_path, lambda request: ok(interfaces={}), work)
 
 
 # Routes and checksums

@@ -38,6 +38,10 @@ class KernelRefusedError(RouterError):
     """The router's IP stack will not take an address, a route or an interface's state."""
 
 
+class StorageError(RouterError):
+    """The startup configuration cannot be read or written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
     """An interface as the router's IP stack sees it."""

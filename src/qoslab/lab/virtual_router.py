@@ -26,6 +26,7 @@ from qoslab.ios.environment import (
     ProcessCpu,
     RouteEntry,
     RouterError,
+    StorageError,
 )
 from qoslab.ios.exec.session import USER_LEVEL
 from qoslab.ios.grammar import CliError
@@ -183,16 +184,21 @@ class VirtualRouter:
             return self._startup_path.read_text()
         except FileNotFoundError:
             return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StorageError(f"startup-config cannot be read: {error}") from error
 
     def save_startup_config(self, text: str | None) -> None:
         """Save a configuration, or erase it."""
-        if text is None:
-            self._startup_path.unlink(missing_ok=True)
-            return
-        # Written beside and renamed, so that a crash leaves the old or the new one.
-        fresh = self._startup_path.with_name(self._startup_path.name + ".new")
-        fresh.write_text(text)
-        fresh.replace(self._startup_path)
+        try:
+            if text is None:
+                self._startup_path.unlink(missing_ok=True)
+                return
+            # Written beside and renamed, so that a crash leaves the old or the new one.
+            fresh = self._startup_path.with_name(self._startup_path.name + ".new")
+            fresh.write_text(text)
+            fresh.replace(self._startup_path)
+        except OSError as error:
+            raise StorageError(f"startup-config cannot be written: {error}") from error
 
     def opens_privileged_mode(self, password: str) -> bool:
         """Whether it is the enable secret: the configured one, else the lab's."""
