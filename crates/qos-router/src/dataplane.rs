@@ -91,6 +91,8 @@ struct Counts {
     unsent: u64,
     /// Ring overflows before the last clearing.
     lost_before: u64,
+    /// Late arrivals before the last clearing.
+    late_before: u64,
 }
 
 /// All ports and the engine.
@@ -429,22 +431,25 @@ impl Dataplane {
         });
     }
 
-    /// Puts a complete configuration in force, or nothing.
+    /// Puts a complete configuration in force, or nothing. What arrived before is treated by the old one.
     ///
     /// # Errors
     /// Those of [`Engine::configure`].
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
-        self.engine.configure(self.clock.now(), config)
+        self.round();
+        self.engine.configure(self.reached, config)
     }
 
     /// What the engine counted, of one port or all.
     pub fn counters(&mut self, port: Option<PortId>) -> Counters {
-        self.engine.counters(self.clock.now(), port)
+        self.round();
+        self.engine.counters(self.reached, port)
     }
 
     /// Zeroes the counters of one port, or of all and the health.
     pub fn clear(&mut self, port: Option<PortId>) {
-        self.engine.clear(self.clock.now(), port);
+        self.round();
+        self.engine.clear(self.reached, port);
         if port.is_none() {
             self.clear_health();
         }
@@ -473,6 +478,7 @@ impl Dataplane {
             lost_input: self.lost() - self.counts.lost_before,
             malformed: self.counts.malformed,
             unsent: self.counts.unsent + self.undelivered(),
+            late_arrivals: self.late_arrivals() - self.counts.late_before,
             lateness_ns: self.lateness.quantiles(),
             late_over_budget: self.lateness.over_budget(),
             budget_ns: self.lateness.budget_ns(),
@@ -481,7 +487,7 @@ impl Dataplane {
 
     /// Starts the health's counters again.
     fn clear_health(&mut self) {
-        self.counts = Counts { lost_before: self.lost(), ..Counts::default() };
+        self.counts = Counts { lost_before: self.lost(), late_before: self.late_arrivals(), ..Counts::default() };
         self.lateness.clear();
         self.mark_undelivered();
     }
@@ -489,6 +495,12 @@ impl Dataplane {
     /// Ring overflows since the start.
     fn lost(&mut self) -> u64 {
         self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]).map(|i| i.ring.lost()).sum()
+    }
+
+    /// Frames that came to the engine too late for their event time, since the start.
+    fn late_arrivals(&self) -> u64 {
+        let both = |port: &Port| [Side::Inside, Side::Wire].map(|side| self.engine.totals(port.id, side).late_arrivals);
+        self.ports.iter().flat_map(both).sum()
     }
 
     /// Frames from us that the kernel took but could not deliver since the last clearing.

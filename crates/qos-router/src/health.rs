@@ -20,6 +20,9 @@ pub struct Health {
     pub malformed: u64,
     /// Frames that the kernel would not take from the daemon (interface down, buffer full) or could not deliver.
     pub unsent: u64,
+    /// Frames that came back from the kernel after something later on the same port had been decided: these decisions are
+    /// not quite those of a punctual router.
+    pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,
     /// Departures that were later than the budget.
