@@ -20,9 +20,10 @@ NOTEBOOKS = Path("analysis")
 @click.option("--run", metavar="RUN", help="The run to show, a folder; the experiment's latest where absent.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
-    """Open JupyterLab on the notebook that tells the story of an experiment's latest run.
+    """Open JupyterLab on the notebook of an experiment.
 
-    EXPERIMENT is the experiment's name; it may be left out where there is one notebook only.
+    The notebook tells the story of the experiment's latest run. EXPERIMENT is the experiment's name; it may be left out
+    where there is one notebook only.
     """
     notebook = find_notebook(experiment)
     argv = [sys.executable, "-m", "jupyterlab", str(notebook)]
