@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 
-from qoslab.ios import names
+from qoslab.ios import names, ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,17 @@ def _word(text: str) -> str | None:
 
 def _coded(numbers: dict[str, int], top: int) -> Callable[[str], int | None]:
     def match(text: str) -> int | None:
-        if re.fullmatch(r"[0-9]{1,3}", text):
+        if re.fullmatch(r"[0-9]{1,5}", text):
             return int(text) if int(text) <= top else None
         return numbers.get(text.lower())
+
+    return match
+
+
+def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
+    def match(text: str) -> int | None:
+        number = int(text) if re.fullmatch(r"[1-9][0-9]{0,3}", text) else 0
+        return number if any(low <= number <= high for low, high in ranges) else None
 
     return match
 
@@ -70,6 +78,10 @@ TYPES: dict[str, ArgumentType] = {
         names.interface_name,
         begins=lambda text: text.replace("-", "").isalpha() and names.interface_type(text) is not None,
     ),
+    "tcp-port": ArgumentType("<0-65535>", _coded(ports.TCP_PORTS, 65535)),
+    "udp-port": ArgumentType("<0-65535>", _coded(ports.UDP_PORTS, 65535)),
+    "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
+    "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
     "dscp": ArgumentType("<0-63>", _coded(names.DSCP_NUMBERS, 63)),
     "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
 }

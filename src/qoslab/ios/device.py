@@ -7,8 +7,7 @@ not filled in here.
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Literal
 
@@ -49,8 +48,8 @@ class Interface:
     """None on serial lines is HDLC, the default."""
     load_interval_s: int | None = None
     shutdown: bool = False
-    duplex: Literal["auto", "full", "half"] | None = None
-    speed: Literal["auto", "10", "100", "1000"] | None = None
+    duplex: Literal["auto", "full"] = "auto"
+    speed: Literal["auto", "100", "1000"] = "auto"
     tx_ring_limit: int | None = None
     """Packets."""
     fair_queue: bool | None = None
@@ -58,8 +57,9 @@ class Interface:
     clock_rate_bps: int | None = None
     hold_queue_in: int | None = None
     hold_queue_out: int | None = None
-    keepalive_s: int | None = None
-    """Seconds; 0 is `no keepalive`."""
+    keepalive: bool = True
+    max_reserved_bandwidth: int | None = None
+    """Percent, classic generation; None is 75."""
     service_policy_input: str | None = None
     service_policy_output: str | None = None
 
@@ -132,12 +132,17 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class AccessList:
-    """An access list: entries and remarks by sequence number, in order."""
+    """An access list: entries and remarks in order."""
 
     name: str
     """A number in decimal, or a name."""
     kind: Literal["standard", "extended"]
-    lines: tuple[tuple[int, AccessEntry | Remark], ...] = ()
+    lines: tuple[AccessEntry | Remark, ...] = ()
+    numbers: tuple[int, ...] = field(default=(), compare=False)
+    """The sequence number of each line; a remark has that of the entry before it.
+
+    The configuration does not keep them.
+    """
 
     @property
     def numbered(self) -> bool:
@@ -147,25 +152,28 @@ class AccessList:
     @property
     def entries(self) -> tuple[AccessEntry, ...]:
         """The entries without remarks."""
-        return tuple(entry for _, entry in self.lines if isinstance(entry, AccessEntry))
+        return tuple(entry for entry in self.lines if isinstance(entry, AccessEntry))
 
 
 @dataclass(slots=True)
 class Line:
-    """A terminal line or range of lines."""
+    """One terminal line."""
 
     kind: Literal["con", "aux", "vty"]
-    first: int
-    last: int
+    number: int
     exec_timeout: tuple[int, int] | None = None
     """Minutes and seconds; None is 10 minutes; (0, 0) is never."""
     logging_synchronous: bool = False
-    login: Literal["password", "local"] | None = None
-    """None is the line's default: no login on con and aux, password on vty."""
-    no_login: bool = False
+    login: Literal["none", "password", "local"] | None = None
+    """None is the default: none on con and aux, the line's password on vty."""
     password: str | None = None
     transport_input: tuple[str, ...] | None = None
     privilege: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For example `vty 4`."""
+        return f"{self.kind} {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +219,13 @@ class Device:
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
     lines: dict[str, Line] = field(default_factory=dict)
-    """By `con 0`, `aux 0`, `vty 0 4`."""
+    """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further."""
 
     def __post_init__(self) -> None:
         for name in self.hardware.interfaces:
             self.interfaces.setdefault(name, Interface(name))
-        for line in (Line("con", 0, 0), Line("aux", 0, 0), Line("vty", 0, 4)):
-            self.lines.setdefault(line.kind, line)
+        for line in (Line("con", 0), Line("aux", 0), *(Line("vty", number) for number in range(5))):
+            self.lines.setdefault(line.name, line)
 
     @property
     def generation(self) -> Generation:
@@ -226,4 +234,15 @@ class Device:
 
     def copy(self) -> Device:
         """Return a copy that shares nothing mutable with this one."""
-        return copy.deepcopy(self)
+        # Not copy.deepcopy: the command line takes a copy for every line, and most of what is here is frozen.
+        return replace(
+            self,
+            timestamps=dict(self.timestamps),
+            users=dict(self.users),
+            class_maps=dict(self.class_maps),
+            policy_maps=dict(self.policy_maps),
+            interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
+            routes=list(self.routes),
+            access_lists=dict(self.access_lists),
+            lines={name: replace(line) for name, line in self.lines.items()},
+        )

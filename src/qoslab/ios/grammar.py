@@ -195,6 +195,10 @@ class Args:
         """Return the error that puts the caret under the argument or keyword `name`, for the caller to raise."""
         return InvalidInputError(self.column(name))
 
+    def invalid_repeat(self, name: str, index: int) -> InvalidInputError:
+        """Return the error that puts the caret under value `index` (from 0) of a repeated argument."""
+        return InvalidInputError([capture.column for capture in self._captures if capture.name == name][index])
+
 
 @dataclass(frozen=True, slots=True)
 class Match(Generic[Handler]):
@@ -252,21 +256,36 @@ class Table(Generic[Handler]):
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a command.
 
-        `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own
-        syntax of which all behind the leading keywords may be left out. `help` explains keywords and arguments by
-        name. The command exists only where all of `requires` are among the capabilities given to `parse`. A
-        keyword or argument that nothing explains is a ValueError.
+        `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
+        of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
+        command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
+        that nothing explains is a ValueError.
         """
+        plain = syntax.parse(text)
+        forms: list[tuple[Form, syntax.Node]] = [("set", plain)]
+        if no is not False:
+            forms += _negative_forms(syntax.shortened(plain) if no is True else syntax.parse(no))
+        return self._register(mode, text, forms, help, requires)
+
+    def add_no(
+        self, mode: str | tuple[str, ...], text: str, *, help: Mapping[str, str] | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Register a command that exists with `no` and `default` only."""
+        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, ())
+
+    def _register(
+        self,
+        mode: str | tuple[str, ...],
+        text: str,
+        forms: Sequence[tuple[Form, syntax.Node]],
+        help: Mapping[str, str] | None,
+        requires: Collection[str],
+    ) -> Callable[[Handler], Handler]:
         modes = (mode,) if isinstance(mode, str) else mode
         texts = {**self.texts, **_NO_HELP, **(help or {})}
 
         def register(handler: Handler) -> Handler:
             command = Command(modes, text, handler, frozenset(requires))
-            plain = syntax.parse(text)
-            forms: list[tuple[Form, syntax.Node]] = [("set", plain)]
-            if no is not False:
-                negative = syntax.shortened(plain) if no is True else syntax.parse(no)
-                forms += [("no", syntax.prefixed("no", negative)), ("default", syntax.prefixed("default", negative))]
             for form, node in forms:
                 automaton = syntax.Automaton(node)
                 for name in automaton.names():
@@ -408,6 +427,10 @@ class Table(Generic[Handler]):
             yield IncompleteError() if following is None else InvalidInputError(following.column)
         elif not matched:
             yield InvalidInputError(token.column)
+
+
+def _negative_forms(node: syntax.Node) -> list[tuple[Form, syntax.Node]]:
+    return [("no", syntax.prefixed("no", node)), ("default", syntax.prefixed("default", node))]
 
 
 def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[str, list[_Thread[Handler]]]:

@@ -6,7 +6,7 @@ police bursts in bytes, shape bursts in bits. None means not configured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 CLASS_DEFAULT = "class-default"
@@ -16,7 +16,8 @@ CLASS_DEFAULT = "class-default"
 class Criterion:
     """One `match` line.
 
-    `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or interface.
+    `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or
+    interface.
     """
 
     type: Literal[
@@ -60,6 +61,9 @@ class Mark:
     value: int
 
 
+Colour = Literal["conform", "exceed", "violate"]
+COLOURS: tuple[Colour, ...] = ("conform", "exceed", "violate")
+
 ActionName = Literal[
     "transmit", "drop", "set-dscp-transmit", "set-prec-transmit", "set-qos-transmit", "set-cos-transmit"
 ]
@@ -97,6 +101,16 @@ class Police:
     conform: tuple[PoliceAction, ...] | None = None
     exceed: tuple[PoliceAction, ...] | None = None
     violate: tuple[PoliceAction, ...] | None = None
+
+    def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
+        """Return the actions of a colour as typed, None when they were left out."""
+        return {"conform": self.conform, "exceed": self.exceed, "violate": self.violate}[colour]
+
+    def with_actions(self, colour: Colour, actions: tuple[PoliceAction, ...] | None) -> Police:
+        """Return the policer with other actions for a colour."""
+        if colour == "conform":
+            return replace(self, conform=actions)
+        return replace(self, exceed=actions) if colour == "exceed" else replace(self, violate=actions)
 
 
 @dataclass(frozen=True, slots=True)

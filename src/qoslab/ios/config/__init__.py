@@ -3,7 +3,18 @@
 The modules here register their commands with `CONFIG` when they are imported.
 """
 
-from qoslab.ios.config import interface, system
+from qoslab.ios.config import access_list, class_map, interface, police, policy_map, system
 from qoslab.ios.config.session import CONFIG, DATA_PLANE, MODES, ConfigSession
 
-__all__ = ["CONFIG", "DATA_PLANE", "MODES", "ConfigSession", "interface", "system"]
+__all__ = [
+    "CONFIG",
+    "DATA_PLANE",
+    "MODES",
+    "ConfigSession",
+    "access_list",
+    "class_map",
+    "interface",
+    "police",
+    "policy_map",
+    "system",
+]

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Interface
 
+from qoslab.ios.admission import check_attached
 from qoslab.ios.config.session import CONFIG, ConfigSession
 from qoslab.ios.device import Interface
-from qoslab.ios.grammar import Args, RejectedError
+from qoslab.ios.grammar import Args, IncompleteError, RejectedError
 
 DEFAULT_LOAD_INTERVAL_S = 300
+
+# The wording of the following refusals is modelled on IOS, not taken from a printout.
+LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
+ALREADY_ATTACHED = "Policy map {policy} is already attached"
+PRIMARY_FIRST = "% Primary address must be configured first"
+SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
 @CONFIG.add(
@@ -55,7 +62,7 @@ def _remove_address(interface: Interface, address: IPv4Interface, secondary: boo
     elif interface.address != address:
         raise RejectedError("% Invalid address")
     elif interface.secondary_addresses:
-        raise RejectedError("% Must delete secondary before deleting primary")
+        raise RejectedError(SECONDARY_FIRST)
     else:
         interface.address = None
 
@@ -99,6 +106,223 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
         interface.address = address
         interface.secondary_addresses = tuple(a for a in interface.secondary_addresses if a.ip != address.ip)
     elif interface.address is None:
-        raise RejectedError("% Primary address must be configured first")
+        raise RejectedError(PRIMARY_FIRST)
     elif address not in interface.secondary_addresses:
         interface.secondary_addresses += (address,)
+
+
+@CONFIG.add(
+    "interface",
+    "bandwidth <kbps:1-10000000>",
+    no=True,
+    help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
+)
+def _bandwidth(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    old = interface.bandwidth_kbps
+    interface.bandwidth_kbps = None if args.unset else args.value("kbps", int)
+    name = interface.service_policy_output
+    policy = None if name is None else session.device.policy_maps.get(name)
+    if policy is not None:
+        try:
+            check_attached(session.device, policy, interface, "output")
+        except RejectedError:
+            interface.bandwidth_kbps = old
+            raise
+
+
+@CONFIG.add(
+    "interface",
+    "max-reserved-bandwidth <percent:1-100>",
+    no=True,
+    requires={"classic", "bandwidth"},
+    help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
+)
+def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
+    session.interface.max_reserved_bandwidth = None if args.unset else args.value("percent", int)
+
+
+@CONFIG.add(
+    "interface",
+    "clock rate <bps:300-8000000>",
+    no=True,
+    help={
+        "clock": "Configure serial interface clock",
+        "rate": "Configure serial interface clock speed",
+        "bps": "Clock rate in bits per second",
+    },
+)
+def _clock_rate(session: ConfigSession, args: Args) -> None:
+    _serial_only(session, args, "clock")
+    session.interface.clock_rate_bps = None if args.unset else args.value("bps", int)
+
+
+@CONFIG.add(
+    "interface",
+    "encapsulation (ppp|hdlc)",
+    no=True,
+    help={
+        "encapsulation": "Set encapsulation type for an interface",
+        "ppp": "Point-to-Point protocol",
+        "hdlc": "Serial HDLC synchronous",
+    },
+)
+def _encapsulation(session: ConfigSession, args: Args) -> None:
+    _serial_only(session, args, "encapsulation")
+    session.interface.encapsulation = "ppp" if "ppp" in args and not args.unset else None
+
+
+def _serial_only(session: ConfigSession, args: Args, keyword: str) -> None:
+    if not session.interface.serial:
+        raise args.invalid(keyword)
+
+
+def _ethernet_only(session: ConfigSession, args: Args, keyword: str) -> None:
+    if session.interface.serial:
+        raise args.invalid(keyword)
+
+
+@CONFIG.add(
+    "interface",
+    "load-interval <seconds:30-600>",
+    no=True,
+    help={
+        "load-interval": "Specify interval for load calculation for an interface",
+        "seconds": "Load interval delay in seconds",
+    },
+)
+def _load_interval(session: ConfigSession, args: Args) -> None:
+    if args.unset:
+        session.interface.load_interval_s = None
+        return
+    seconds = args.value("seconds", int)
+    if seconds % 30:
+        raise RejectedError(LOAD_INTERVAL_STEP)
+    # The default is not kept, as IOS does not print it.
+    session.interface.load_interval_s = None if seconds == DEFAULT_LOAD_INTERVAL_S else seconds
+
+
+@CONFIG.add(
+    "interface",
+    "tx-ring-limit <packets:1-32767>",
+    no=True,
+    help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
+)
+def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
+    session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
+
+
+@CONFIG.add(
+    "interface",
+    "hold-queue <packets:0-4096> (in|out)",
+    no="hold-queue [<packets:0-4096>] (in|out)",
+    help={
+        "hold-queue": "Set hold queue depth",
+        "packets": "Queue length",
+        "in": "Input queue",
+        "out": "Output queue",
+    },
+)
+def _hold_queue(session: ConfigSession, args: Args) -> None:
+    packets = None if args.unset else args.value("packets", int)
+    if "in" in args:
+        session.interface.hold_queue_in = packets
+    else:
+        session.interface.hold_queue_out = packets
+
+
+@CONFIG.add("interface", "fair-queue", no=True, help={"fair-queue": "Enable Fair Queuing on an Interface"})
+def _fair_queue(session: ConfigSession, args: Args) -> None:
+    if args.form == "default" or (args.negated and not session.interface.serial):
+        session.interface.fair_queue = None
+    else:
+        session.interface.fair_queue = not args.negated
+
+
+@CONFIG.add("interface", "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
+def _shutdown(session: ConfigSession, args: Args) -> None:
+    session.interface.shutdown = not args.unset
+
+
+@CONFIG.add("interface", "keepalive", no=True, help={"keepalive": "Enable keepalive"})
+def _keepalive(session: ConfigSession, args: Args) -> None:
+    session.interface.keepalive = not args.negated
+
+
+@CONFIG.add(
+    "interface",
+    "duplex (auto|full)",
+    no=True,
+    help={
+        "duplex": "Configure duplex operation",
+        "auto": "Enable AUTO duplex configuration",
+        "full": "Force full duplex operation",
+    },
+)
+def _duplex(session: ConfigSession, args: Args) -> None:
+    _ethernet_only(session, args, "duplex")
+    session.interface.duplex = "full" if "full" in args and not args.unset else "auto"
+
+
+@CONFIG.add(
+    "interface",
+    "speed (auto|100|1000)",
+    no=True,
+    help={
+        "speed": "Configure speed operation",
+        "auto": "Enable AUTO speed configuration",
+        "100": "Force 100 Mbps operation",
+        "1000": "Force 1000 Mbps operation",
+    },
+)
+def _speed(session: ConfigSession, args: Args) -> None:
+    _ethernet_only(session, args, "speed")
+    interface = session.interface
+    if args.unset or "auto" in args:
+        interface.speed = "auto"
+    # Only the wired speed can be forced: the line's rate is hardware here.
+    elif interface.kind == "FastEthernet" and "100" in args:
+        interface.speed = "100"
+    elif interface.kind == "GigabitEthernet" and "1000" in args:
+        interface.speed = "1000"
+    else:
+        raise args.invalid("100" if "100" in args else "1000")
+
+
+@CONFIG.add(
+    "interface",
+    "service-policy (input|output) <policy:word>",
+    no=True,
+    help={
+        "service-policy": "Configure QoS Service Policy",
+        "input": "Assign policy-map to the input of an interface",
+        "output": "Assign policy-map to the output of an interface",
+        "policy": "policy-map name",
+    },
+)
+def _service_policy(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    direction = "input" if "input" in args else "output"
+    if args.unset and "input" not in args and "output" not in args:
+        raise IncompleteError
+    attached = interface.service_policy_input if direction == "input" else interface.service_policy_output
+    name = args.optional("policy", str)
+    if args.unset:
+        if name is not None and attached != name:
+            raise RejectedError(f"% policy map {name} not configured")
+        _attach(interface, direction, None)
+        return
+    policy = session.device.policy_maps.get(args.value("policy", str))
+    if policy is None:
+        raise RejectedError(f"% policy map {name} not configured")
+    if attached not in (None, name):
+        raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
+    check_attached(session.device, policy, interface, direction)
+    _attach(interface, direction, policy.name)
+
+
+def _attach(interface: Interface, direction: str, name: str | None) -> None:
+    if direction == "input":
+        interface.service_policy_input = name
+    else:
+        interface.service_policy_output = name

@@ -138,8 +138,7 @@ class ConfigSession:
     def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:
         """Take the following lines as text up to `delimiter`, then call `keep` with it."""
         self._banner = _Banner(delimiter, keep, [])
-        if first:
-            self._collect(first)
+        self._collect(first)
 
     @property
     def interface(self) -> Interface:
@@ -147,8 +146,8 @@ class ConfigSession:
         return self.device.interfaces[self.position.names[0]]
 
     @property
-    def line(self) -> list[Line]:
-        """The lines being configured."""
+    def terminal_lines(self) -> list[Line]:
+        """The terminal lines being configured."""
         return [self.device.lines[name] for name in self.position.names[0].split(",")]
 
     @property

@@ -1,0 +1,51 @@
+"""Configuration text to the device model."""
+
+from __future__ import annotations
+
+import re
+
+from qoslab.errors import IosError
+from qoslab.ios.config import DATA_PLANE, ConfigSession
+from qoslab.ios.device import Device, Hardware
+from qoslab.ios.grammar import CliError
+
+# What `show running-config` prints above the configuration itself.
+_HEADING = re.compile(
+    r"Building configuration\.\.\.|(Current|Startup) configuration ?: \d+ bytes|Using \d+ out of \d+ bytes"
+)
+
+
+def parse_config(
+    text: str, hardware: Hardware, *, source: str = "configuration", capabilities: frozenset[str] = DATA_PLANE
+) -> Device:
+    """Return the device that a configuration describes. Raise IosError naming `source` and line when it is refused."""
+    device = Device(hardware)
+    apply(device, text, source=source, capabilities=capabilities)
+    return device
+
+
+def apply(
+    device: Device, text: str, *, source: str = "configuration", capabilities: frozenset[str] = DATA_PLANE
+) -> None:
+    """Carry out a fragment of configuration on top of `device`, as if typed.
+
+    Raise IosError at the first line that the device refuses; the lines before it have taken effect then, so give a copy
+    where that matters. Text may be a whole running configuration with its heading; nothing but comments may follow
+    `end`.
+    """
+    session = ConfigSession(device, capabilities)
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if session.finished and line.strip() and not line.lstrip().startswith("!"):
+            raise IosError(
+                f"{source}:{number}: there is a line after `end`: {line.strip()}", hint="remove it, or `end`"
+            )
+        if not session.collecting and _HEADING.fullmatch(line.strip()):
+            continue
+        try:
+            session.execute(line)
+        except CliError as error:
+            said = "\n".join("    " + each for each in (line.expandtabs(1), *error.render())).rstrip()
+            raise IosError(f"{source}:{number}: the device refuses this line\n{said}") from error
+    if session.collecting:
+        raise IosError(f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it as it began")

@@ -1,0 +1,152 @@
+"""Names of IP protocols, TCP and UDP ports, and ICMP messages in IOS access lists.
+
+Numbers: IANA's registries of protocol numbers, service names and ICMP parameters; spelling: IOS.
+"""
+
+from __future__ import annotations
+
+PROTOCOLS: dict[str, int | None] = {
+    "ahp": 51,
+    "eigrp": 88,
+    "esp": 50,
+    "gre": 47,
+    "icmp": 1,
+    "igmp": 2,
+    "ip": None,
+    "ipinip": 4,
+    "nos": 94,
+    "ospf": 89,
+    "pcp": 108,
+    "pim": 103,
+    "tcp": 6,
+    "udp": 17,
+}
+"""None stands for every protocol."""
+PROTOCOL_NAMES = {number: name for name, number in PROTOCOLS.items()}
+
+TCP = 6
+UDP = 17
+ICMP = 1
+
+TCP_PORTS: dict[str, int] = {
+    "bgp": 179,
+    "chargen": 19,
+    "cmd": 514,
+    "daytime": 13,
+    "discard": 9,
+    "domain": 53,
+    "echo": 7,
+    "exec": 512,
+    "finger": 79,
+    "ftp": 21,
+    "ftp-data": 20,
+    "gopher": 70,
+    "hostname": 101,
+    "ident": 113,
+    "irc": 194,
+    "klogin": 543,
+    "kshell": 544,
+    "login": 513,
+    "lpd": 515,
+    "nntp": 119,
+    "pim-auto-rp": 496,
+    "pop2": 109,
+    "pop3": 110,
+    "smtp": 25,
+    "sunrpc": 111,
+    "tacacs": 49,
+    "talk": 517,
+    "telnet": 23,
+    "time": 37,
+    "uucp": 540,
+    "whois": 43,
+    "www": 80,
+}
+
+UDP_PORTS: dict[str, int] = {
+    "biff": 512,
+    "bootpc": 68,
+    "bootps": 67,
+    "discard": 9,
+    "dnsix": 195,
+    "domain": 53,
+    "echo": 7,
+    "isakmp": 500,
+    "mobile-ip": 434,
+    "nameserver": 42,
+    "netbios-dgm": 138,
+    "netbios-ns": 137,
+    "netbios-ss": 139,
+    "non500-isakmp": 4500,
+    "ntp": 123,
+    "pim-auto-rp": 496,
+    "rip": 520,
+    "snmp": 161,
+    "snmptrap": 162,
+    "sunrpc": 111,
+    "syslog": 514,
+    "tacacs": 49,
+    "talk": 517,
+    "tftp": 69,
+    "time": 37,
+    "who": 513,
+    "xdmcp": 177,
+}
+
+ICMP_MESSAGES: dict[str, tuple[int, int | None]] = {
+    "administratively-prohibited": (3, 13),
+    "alternate-address": (6, None),
+    "echo": (8, None),
+    "echo-reply": (0, None),
+    "host-isolated": (3, 8),
+    "host-redirect": (5, 1),
+    "host-unknown": (3, 7),
+    "host-unreachable": (3, 1),
+    "information-reply": (16, None),
+    "information-request": (15, None),
+    "mask-reply": (18, None),
+    "mask-request": (17, None),
+    "net-redirect": (5, 0),
+    "net-unreachable": (3, 0),
+    "network-unknown": (3, 6),
+    "packet-too-big": (3, 4),
+    "parameter-problem": (12, None),
+    "port-unreachable": (3, 3),
+    "protocol-unreachable": (3, 2),
+    "reassembly-timeout": (11, 1),
+    "redirect": (5, None),
+    "router-advertisement": (9, None),
+    "router-solicitation": (10, None),
+    "source-quench": (4, None),
+    "source-route-failed": (3, 5),
+    "time-exceeded": (11, None),
+    "timestamp-reply": (14, None),
+    "timestamp-request": (13, None),
+    "traceroute": (30, None),
+    "ttl-exceeded": (11, 0),
+    "unreachable": (3, None),
+}
+"""Type, and the code where the name says one."""
+
+_TCP_NAMES = {number: name for name, number in TCP_PORTS.items()}
+_UDP_NAMES = {number: name for name, number in UDP_PORTS.items()}
+_ICMP_NAMES = {message: name for name, message in ICMP_MESSAGES.items()}
+
+
+def port_text(protocol: int | None, port: int) -> str:
+    """Return the name that IOS prints for a port of TCP or UDP, or its number."""
+    names = _TCP_NAMES if protocol == TCP else _UDP_NAMES
+    return names.get(port, str(port))
+
+
+def icmp_text(kind: int, code: int | None) -> str:
+    """Return the name that IOS prints for an ICMP message, or its numbers."""
+    name = _ICMP_NAMES.get((kind, code))
+    if name is not None:
+        return name
+    return str(kind) if code is None else f"{kind} {code}"
+
+
+def protocol_text(protocol: int | None) -> str:
+    """Return the name that IOS prints for a protocol, or its number."""
+    return PROTOCOL_NAMES.get(protocol) or str(protocol)
