@@ -49,6 +49,12 @@ TICK_NS = 64
 """Unit of a token bucket's depth in netlink (the kernel's PSCHED_SHIFT is 6)."""
 LINKLAYER_ETHERNET = 1
 
+MODULES = {
+    "pair ": "Is the kernel's module there? sudo modprobe veth",
+    "token bucket ": "Is the kernel's module there? sudo modprobe sch_tbf",
+}
+"""What to do when the kernel refuses a message, by the beginning of what it is for."""
+
 _Encoded = tuple[bytes, str]
 """A message, and what it is for, in error messages."""
 
@@ -203,7 +209,7 @@ class Namespace:
                 raise MachineError(
                     f"{self.name}: {refused[1]}: the kernel answered {errno.errorcode.get(refused[0], refused[0])} "
                     f"({os.strerror(refused[0])})",
-                    hint="Run `qoslab doctor`: it tries each thing that a lab needs of the kernel.",
+                    hint=next((hint for start, hint in MODULES.items() if refused[1].startswith(start)), ""),
                 )
 
     def _receive(self) -> Iterator[tuple[int, int, bytes]]:

@@ -204,8 +204,9 @@ HINT = (
     "kernel.apparmor_restrict_unprivileged_userns=0. Or run qoslab as root."
 )
 CONTAINER_HINT = (
-    "In a container, /proc must not be masked: with Docker add --security-opt systempaths=unconfined "
-    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; with Podman --security-opt unmask=ALL."
+    "A container has to allow namespaces and must not mask /proc: with Docker add "
+    "--security-opt systempaths=unconfined --security-opt seccomp=unconfined --security-opt apparmor=unconfined; "
+    "with Podman --security-opt unmask=ALL."
 )
 
 
@@ -217,6 +218,6 @@ def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
             hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
         )
     if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
-        hint = CONTAINER_HINT if reply["stage"].startswith("mount /proc") else HINT
+        hint = CONTAINER_HINT if os.geteuid() == 0 or reply["stage"].startswith("mount /proc") else HINT
         return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)
     return LabError(f"the lab did not start: {reply['error']}")
