@@ -60,7 +60,7 @@ def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any
         "bytes": 0,
         "offered_rate_bps": 0.0,
         "drop_rate_bps": 0.0,
-        "drops": {"police": none, "tail": none, "flow": none},
+        "drops": {"police": none, "tail": none, "flow": none, "purged": none},
         "set": [],
         "police": None,
         "shape": None,

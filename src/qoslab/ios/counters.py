@@ -53,6 +53,7 @@ class Drops(TypedDict):
     police: Volume
     tail: Volume
     flow: Volume
+    purged: Volume
 
 
 class Marked(TypedDict):
