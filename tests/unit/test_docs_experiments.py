@@ -1,0 +1,64 @@
+"""docs/experiments.md says what the model is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import TCP_PROFILES
+from qoslab.model.metrics import METRICS
+from qoslab.schema import experiment_schema, load_experiment
+
+TOP = Path(__file__).parents[2]
+TEXT = (TOP / "docs" / "experiments.md").read_text(encoding="utf-8")
+EXAMPLE = next(block for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL) if "\nname: " in block)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """The document's example as a file among templates."""
+    (tmp_path / "templates").symlink_to(TOP / "experiments" / "templates")
+    file = tmp_path / "small.yml"
+    file.write_text(EXAMPLE, encoding="utf-8")
+    return file
+
+
+def test_example_holds(example: Path) -> None:
+    assert [arm.name for arm in load_experiment(example).arms] == ["unrestricted", "policed"]
+
+
+def test_mistakes_are_told_as_shown(example: Path) -> None:
+    example.write_text(EXAMPLE.replace("rate: 100 Mb/s", "rate: 100").replace("traffic:", "trafic:"), encoding="utf-8")
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(example)
+    told = [str(finding).replace(str(example), "experiments/small.yml") for finding in raised.value.findings]
+    shown = re.findall(r"^experiments/small\.yml:.*$", TEXT, re.MULTILINE)
+    assert len(shown) >= 2
+    for line in shown:
+        pattern = ".*".join(map(re.escape, line.split("…")))
+        assert any(re.fullmatch(pattern, each) for each in told), line
+
+
+def test_every_key_is_explained() -> None:
+    schema = experiment_schema()
+    keys = {key for owner in (schema, *schema["$defs"].values()) for key in owner["properties"]}
+    words = set(re.findall(r"[a-z_]+", TEXT))
+    assert keys <= words
+
+
+def test_every_metric_is_listed() -> None:
+    section = TEXT.split("| metric | unit | written | meaning |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z_.]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
+    assert rows == [(metric.name, metric.unit, metric.description) for metric in METRICS.values()]
+
+
+def test_tcp_profiles_are_those_of_the_model() -> None:
+    section = TEXT.split("### `tcp`")[1].split("\n### ")[0]
+    for key in ("congestion_control", "sack", "timestamps", "recovery", "early_retrans", "initcwnd", "rto_min"):
+        row = re.search(rf"^\| `{key}` \| `?([^|`]+)`? \| `?([^|`]+)`? \|", section, re.MULTILINE)
+        assert row is not None, key
+        values = [str(getattr(TCP_PROFILES[name], key)).lower() for name in ("modern", "legacy-2008")]
+        assert [cell.strip() for cell in row.groups()] == values
