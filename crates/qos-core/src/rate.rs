@@ -37,10 +37,16 @@ impl LoadAverage {
     }
 
     fn advance(&mut self, now: Time, load_interval_s: u32) {
-        let periods = now.since(self.since).0 / SAMPLE.0;
-        if periods == 0 {
-            return;
+        if now.since(self.since) >= SAMPLE {
+            self.sample(now, load_interval_s);
         }
+    }
+
+    /// Kept apart so that no packet pays for the exponential.
+    #[cold]
+    #[inline(never)]
+    fn sample(&mut self, now: Time, load_interval_s: u32) {
+        let periods = now.since(self.since).0 / SAMPLE.0;
         let sample_s = f64::from(LOAD_SAMPLE_S);
         let keep = (-sample_s / f64::from(load_interval_s)).exp();
         let sampled_bps = self.bytes as f64 * 8.0 / sample_s;

@@ -5,7 +5,7 @@ mod common;
 use common::{with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::config::Framing;
-use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use qos_core::{packet, Engine, Output, PortId, RouterConfig, Side, Time};
 use serde_json::json;
 
 /// A packet: when, how long, which flow, what code point.
@@ -66,7 +66,7 @@ fn feed(
             engine.transmit(Time(at), PORT, descriptor, index);
         }
     }
-    assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0);
+    assert_eq!(engine.totals(PORT, Side::Wire).late_arrivals, 0);
     // A punctual one goes from deadline to deadline; a late one comes back long after.
     if late.is_none() {
         while let Some(deadline) = engine.next_deadline() {
@@ -132,8 +132,77 @@ proptest! {
             engine.transmit(Time(at), PORT, descriptor, index);
         }
         engine.poll(Time(u64::MAX / 4), &mut outputs);
-        prop_assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0);
+        prop_assert_eq!(engine.totals(PORT, Side::Wire).late_arrivals, 0);
         prop_assert_eq!(fates(&outputs), punctual);
+    }
+}
+
+/// Sends what came inside out by the other port, with the time at which it came.
+fn forward(engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize>>, fates: &mut Vec<Output<usize>>) {
+    for output in outputs.drain(..) {
+        match output {
+            Output::Departure(d) if d.side == Side::Inside => {
+                engine.transmit(d.time, PortId(1), d.descriptor, d.payload);
+            }
+            out => fates.push(out),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Through the whole router: a caller that wakes every `nap` and brings what came inside through before it polls decides as one that
+    /// is there for each frame.
+    #[test]
+    fn a_router_that_naps_decides_alike(arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>()) {
+        let port = |rate: u64| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": 500}, "paced_by_peer": false});
+        let wiring = json!({"ports": {"In": port(10_000_000), "Out": port(2_000_000)}}).to_string();
+        let action = if police {
+            json!({"name": "class-default", "police": {"cir": {"bps": 500_000}}})
+        } else {
+            json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}}})
+        };
+        let new = || {
+            let mut engine: Engine<usize> = Engine::new(&qos_core::PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
+            engine.configure(Time(0), &with_policy("classic", 2_000, json!([action]))).unwrap();
+            engine
+        };
+        let frame = |arrival: &Arrival| packet::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet);
+        let end = arrivals[arrivals.len() - 1].0 + 600_000_000_000;
+
+        let (mut engine, mut outputs, mut punctual) = (new(), Vec::new(), Vec::new());
+        for step in 0..=arrivals.len() {
+            let until = arrivals.get(step).map_or(end, |arrival| arrival.0);
+            while let Some(deadline) = engine.next_deadline().filter(|deadline| deadline.0 <= until) {
+                engine.poll_inside(deadline, &mut outputs);
+                forward(&mut engine, &mut outputs, &mut punctual);
+                engine.poll(deadline, &mut outputs);
+                forward(&mut engine, &mut outputs, &mut punctual);
+            }
+            if let Some(arrival) = arrivals.get(step) {
+                engine.receive(Time(arrival.0), PortId(0), frame(arrival), step);
+            }
+        }
+        prop_assert_eq!(engine.totals(PortId(1), Side::Wire).late_arrivals, 0);
+
+        let (mut engine, mut outputs, mut napping) = (new(), Vec::new(), Vec::new());
+        let mut next = 0;
+        let mut now = 0;
+        while now < end {
+            now = if next == arrivals.len() { end } else { arrivals[next].0 + nap };
+            while next < arrivals.len() && arrivals[next].0 <= now {
+                engine.receive(Time(arrivals[next].0), PortId(0), frame(&arrivals[next]), next);
+                next += 1;
+            }
+            engine.poll_inside(Time(now), &mut outputs);
+            forward(&mut engine, &mut outputs, &mut napping);
+            engine.poll(Time(now), &mut outputs);
+            forward(&mut engine, &mut outputs, &mut napping);
+        }
+        prop_assert_eq!(engine.totals(PortId(1), Side::Wire).late_arrivals, 0);
+        prop_assert_eq!(fates(&napping).len(), arrivals.len());
+        prop_assert_eq!(fates(&napping), fates(&punctual));
     }
 }
 
@@ -147,11 +216,11 @@ fn what_comes_too_late_is_told() {
     // By now the second frame has left, and the third has been on the wire since 2460800.
     engine.poll(Time(3_000_000), &mut outputs);
     engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 3);
-    assert_eq!(engine.totals(PORT, qos_core::Side::Wire).late_arrivals, 0, "the start at 2460800 is not settled yet");
+    assert_eq!(engine.totals(PORT, Side::Wire).late_arrivals, 0, "the start at 2460800 is not settled yet");
     engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 4);
     engine.poll(Time(20_000_000), &mut outputs);
     engine.transmit(Time(2_000_000), PORT, common::udp(100, 0, Framing::Ethernet), 5);
-    let totals = engine.totals(PORT, qos_core::Side::Wire);
+    let totals = engine.totals(PORT, Side::Wire);
     assert_eq!(totals.late_arrivals, 1);
     assert!(totals.latest_arrival_ns > 0);
 }
