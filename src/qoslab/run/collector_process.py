@@ -22,6 +22,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
 from typing import Any, TextIO
 
 from qoslab.genie.parse import parse, register
@@ -113,7 +114,7 @@ class Session:
             connection_timeout=CONNECT_S,
             log_stdout=False,
             logfile=os.devnull,
-            settings=dict(cli.get("settings", {})),
+            settings={**cli.get("settings", {}), **_pace(str(cli["ip"]))},
             **cli.get("arguments", {}),
         )
         try:
@@ -123,6 +124,15 @@ class Session:
             kind = "login" if _LOGIN_TROUBLE.search(text) else "unreachable"
             raise ConnectError(kind, text) from error
         self._connection = connection
+
+
+def _pace(host: str) -> dict[str, float]:
+    """Unicon waits 50 ms whether more follows a prompt; a router on this machine sends an answer in one piece."""
+    try:
+        near = ip_address(host).is_loopback
+    except ValueError:
+        near = False
+    return {"EXECUTE_MATCHED_RETRY_SLEEP": 0.01} if near else {}
 
 
 def _said(error: BaseException | None) -> str:
