@@ -141,6 +141,11 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     done.mkdir(parents=True)
     (done / "comparison.json").write_text('[{"verdict": "within"}, {"verdict": "outside"}, {"verdict": "within"}]')
     (done / "report.html").touch()
+    (done / "manifest.json").write_text('{"cells": [{"valid": true}, {"valid": true}]}')
+    doubtful = done.parent / "20260102T030407Z"
+    doubtful.mkdir()
+    (doubtful / "comparison.json").write_text('[{"verdict": "within"}]')
+    (doubtful / "manifest.json").write_text('{"cells": [{"valid": true}, {"valid": false}]}')
     (done.parent / "20260102T030406Z").mkdir()
     (done.parent / "latest").symlink_to(done.name)
     assert main(["list", "--json"]) == ExitStatus.WITHIN
@@ -149,6 +154,7 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert [(row["time"], row["state"]) for row in found["runs"]] == [
         ("20260102T030405Z", "2 within, 1 outside"),
         ("20260102T030406Z", "unfinished"),
+        ("20260102T030407Z", "invalid (1 of 2 cells): 1 within, 0 outside"),
     ]
 
 

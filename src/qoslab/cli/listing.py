@@ -68,11 +68,16 @@ def _run(folder: Path) -> dict[str, Any]:
 
 
 def _state(folder: Path) -> str:
-    """From the comparison: how many figures are within; `unfinished` where there is none."""
+    """How many figures are within, and how many cells must not be trusted; `unfinished` where there is no comparison.
+
+    Read as plain JSON, since a listing needs none of what `qoslab.results` loads.
+    """
     try:
-        comparison = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+        rows = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+        cells = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["cells"]
     except (OSError, ValueError):
         return "unfinished"
-    rows = comparison if isinstance(comparison, list) else comparison.get("rows", [])
-    verdicts = [row.get("verdict") for row in rows]
-    return f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
+    verdicts = [row["verdict"] for row in rows]
+    invalid = sum(not cell["valid"] for cell in cells)
+    text = f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
+    return f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
