@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from qoslab.ios.admission import interface_bandwidth_kbps
 from qoslab.ios.device import AccessEntry, AccessList, AddressMatch, Device, Interface, PortMatch
-from qoslab.ios.names import interface_kind
 from qoslab.ios.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Shape
 
 FORMAT = 1
 DEFAULT_LOAD_INTERVAL_S = 300
-
-DEFAULT_BANDWIDTH_KBPS = {"Ethernet": 10_000, "FastEthernet": 100_000, "GigabitEthernet": 1_000_000, "Serial": 1_544}
-"""The `bandwidth` of an interface that has no such statement."""
 
 DEFAULT_CONFORM = (PoliceAction("transmit"),)
 DEFAULT_EXCEED = (PoliceAction("drop"),)
@@ -29,13 +26,6 @@ def compile_device(device: Device) -> dict[str, Any]:
         "policy_maps": {name: _policy_map(each) for name, each in device.policy_maps.items()},
         "interfaces": {name: _interface(each) for name, each in device.interfaces.items()},
     }
-
-
-def bandwidth_kbps(interface: Interface) -> int:
-    """The `bandwidth` statement, or the default of the interface's type."""
-    if interface.bandwidth_kbps is not None:
-        return interface.bandwidth_kbps
-    return DEFAULT_BANDWIDTH_KBPS[interface_kind(interface.name)]
 
 
 def _access_list(access_list: AccessList) -> list[dict[str, Any]]:
@@ -159,7 +149,7 @@ def _interface(interface: Interface) -> dict[str, Any]:
     serial = interface.serial
     return {
         "enabled": not interface.shutdown,
-        "bandwidth_kbps": bandwidth_kbps(interface),
+        "bandwidth_kbps": interface_bandwidth_kbps(interface),
         "clock_rate_bps": interface.clock_rate_bps,
         "encapsulation": (interface.encapsulation or "hdlc") if serial else "ethernet",
         "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,

@@ -140,18 +140,19 @@ def class_map_block(class_map: ClassMap) -> list[str]:
 def match_line(criterion: Criterion) -> str:
     """Return the `match` line of a criterion."""
     ip = "ip " if criterion.ip_only else ""
-    text = {
-        "any": lambda: "any",
-        "access_group": lambda: f"access-group {_group(criterion.name or '')}",
-        "dscp": lambda: f"{ip}dscp {_spaced(map(dscp_text, criterion.values))}",
-        "precedence": lambda: f"{ip}precedence {_spaced(criterion.values)}",
-        "cos": lambda: f"cos {_spaced(criterion.values)}",
-        "protocol": lambda: f"protocol {criterion.name}",
-        "packet_length": lambda: f"packet length{_limits(criterion)}",
-        "input_interface": lambda: f"input-interface {criterion.name}",
-        "qos_group": lambda: f"qos-group {_spaced(criterion.values)}",
-        "class_map": lambda: f"class-map {criterion.name}",
-    }[criterion.type]()
+    match criterion.type:
+        case "access_group":
+            text = f"access-group {_group(criterion.name or '')}"
+        case "dscp":
+            text = f"{ip}dscp {_spaced(map(dscp_text, criterion.values))}"
+        case "precedence" | "cos" | "qos_group":
+            text = f"{ip}{criterion.type.replace('_', '-')} {_spaced(criterion.values)}"
+        case "packet_length":
+            text = f"packet length{_limits(criterion)}"
+        case "protocol" | "input_interface" | "class_map":
+            text = f"{criterion.type.replace('_', '-')} {criterion.name}"
+        case "any":
+            text = "any"
     return f"match {'not ' if criterion.negate else ''}{text}"
 
 
