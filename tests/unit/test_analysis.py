@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 import sample_run
 from hypothesis import given
@@ -418,11 +419,20 @@ class TestSeries:
 
     def test_figures_have_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
         figure = figures.io_graph(throughput)
-        assert [line.name for line in figure.data] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
-        assert figure.data[0].line.color == figures.BLACK
-        assert len({(line.line.color, line.line.dash) for line in figure.data}) == 5
-        assert figure.layout.yaxis.title.text == "frames, kb/s"
-        assert not np.isnan([value for line in figure.data for value in line.y]).any()
+        lines = figure["data"]
+        assert [line["name"] for line in lines] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
+        assert lines[0]["line"]["color"] == figures.BLACK
+        assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 5
+        assert figure["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
+        assert not np.isnan([value for line in lines for value in line["y"]]).any()
+
+    def test_plotly_takes_the_figures(self, throughput: pd.DataFrame, sample: RunFolder) -> None:
+        classes = tables.read_table(sample, "classes")
+        shaped = series.class_rates(classes[classes["arm"] == "shaped"])
+        assert len(go.Figure(figures.io_graph(throughput)).data) == 5
+        drawn = go.Figure(figures.class_graph(shaped))
+        assert [line.name for line in drawn.data] == ["offered", "sent", "dropped", "queue"]
+        assert drawn.data[3].yaxis == "y2"
 
     @pytest.mark.parametrize(
         ("greatest", "unit"), [(0, "b/s"), (900, "b/s"), (3e6, "kb/s"), (97e6, "Mb/s"), (2e10, "Gb/s")]

@@ -1,10 +1,14 @@
-"""Series → Plotly figures, the same for the report and for notebooks. Pure."""
+"""Series → Plotly figures, the same for the report and for notebooks. Pure.
+
+A figure is plain data as plotly.js takes it, `{"data": [...], "layout": {...}}`: importing the classes of Plotly's Python
+package takes longer than drawing, and only notebooks need them.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
-import plotly.graph_objects as go  # type: ignore[import-untyped]
-from plotly.subplots import make_subplots  # type: ignore[import-untyped]
 
 from qoslab.analysis.packets import ALL
 
@@ -14,6 +18,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7
 DASHES = ("solid", "dash", "dot", "dashdot")
 """The next one when the colours are used up."""
 _GRID = "#e3e6ea"
+
+Figure = dict[str, Any]
 
 
 def unit_of(greatest_bps: float) -> tuple[float, str]:
@@ -27,87 +33,85 @@ def unit_of(greatest_bps: float) -> tuple[float, str]:
     return (1e3, "kb/s") if greatest_bps >= 1e3 else (1.0, "b/s")
 
 
-def _layout(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 64, "r": 12, "t": 40, "b": 44},
-        font={"family": "system-ui, sans-serif", "size": 13, "color": "#222"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "itemsizing": "constant"},
-        hovermode="x unified",
-        hoverlabel={"namelength": -1},
-        plot_bgcolor="white",
-        paper_bgcolor="white",
-    )
-    figure.update_xaxes(showgrid=True, gridcolor=_GRID, zeroline=False, ticks="outside", tickcolor=_GRID)
-    figure.update_yaxes(showgrid=True, gridcolor=_GRID, zeroline=False, rangemode="tozero", fixedrange=False)
-    return figure
+def _axis(title: str | None, **keys: Any) -> dict[str, Any]:
+    grid = {"showgrid": True, "gridcolor": _GRID, "zeroline": False, "ticks": "outside", "tickcolor": _GRID}
+    return {**grid, **({"title": {"text": title}} if title is not None else {}), **keys}
 
 
-def io_graph(throughput: pd.DataFrame) -> go.Figure:
+def _figure(lines: list[dict[str, Any]], height: int, **axes: dict[str, Any]) -> Figure:
+    layout: dict[str, Any] = {
+        "height": height,
+        "margin": {"l": 64, "r": 12, "t": 40, "b": 44},
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "#222"},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "itemsizing": "constant"},
+        "hovermode": "x unified",
+        "hoverlabel": {"namelength": -1},
+        "plot_bgcolor": "white",
+        "paper_bgcolor": "white",
+        **axes,
+    }
+    return {"data": lines, "layout": layout}
+
+
+def _line(
+    name: str, x: list[float], y: list[float | None], unit: str, *, colour: str, width: float = 2, dash: str = "solid"
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": colour, "width": width, "dash": dash},
+        "hovertemplate": f"%{{y:.4g}} {unit}",
+    }
+
+
+def io_graph(throughput: pd.DataFrame) -> Figure:
     """The article's IO graph of `series.flow_throughput`: the aggregate in black, one colour a flow."""
     factor, unit = unit_of(float(throughput[ALL].max()) if len(throughput) else 0.0)
-    figure = go.Figure()
+    times = [round(float(time), 3) for time in throughput.index]
+    lines = []
     for number, name in enumerate(throughput.columns):
-        aggregate = name == ALL
-        figure.add_trace(
-            go.Scatter(
-                x=[round(float(time), 3) for time in throughput.index],
-                y=[round(float(rate) / factor, 4) for rate in throughput[name]],
-                name="all flows" if aggregate else str(name),
-                mode="lines",
-                line={
-                    "color": BLACK if aggregate else COLOURS[(number - 1) % len(COLOURS)],
-                    "width": 2 if aggregate else 1.6,
-                    "dash": "solid" if aggregate else DASHES[(number - 1) // len(COLOURS) % len(DASHES)],
-                },
-                hovertemplate=f"%{{y:.4g}} {unit}",
-            )
-        )
-    _layout(figure, 400)
-    figure.update_xaxes(title="seconds since the traffic started")
-    figure.update_yaxes(title=f"frames, {unit}")
-    return figure
+        rates: list[float | None] = [round(float(rate) / factor, 4) for rate in throughput[name]]
+        if name == ALL:
+            lines.append(_line("all flows", times, rates, unit, colour=BLACK))
+            continue
+        colour = COLOURS[(number - 1) % len(COLOURS)]
+        dash = DASHES[(number - 1) // len(COLOURS) % len(DASHES)]
+        lines.append(_line(str(name), times, rates, unit, colour=colour, width=1.6, dash=dash))
+    return _figure(
+        lines,
+        400,
+        xaxis=_axis("seconds since the traffic started"),
+        yaxis=_axis(f"frames, {unit}", rangemode="tozero"),
+    )
 
 
-def class_graph(rates: pd.DataFrame) -> go.Figure:
+def class_graph(rates: pd.DataFrame) -> Figure:
     """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue where it has one."""
     queued = bool(rates["queue_packets"].notna().any())
-    greatest = float(rates["offered_bps"].max()) if len(rates) else 0.0
-    factor, unit = unit_of(greatest)
-    figure = make_subplots(rows=2 if queued else 1, cols=1, shared_xaxes=True, vertical_spacing=0.12)
+    factor, unit = unit_of(float(rates["offered_bps"].max()) if len(rates) else 0.0)
+    times = [round(float(time), 2) for time in rates["time_s"]]
+    lines = []
     for column, name, colour, dash in (
         ("offered_bps", "offered", "#56606b", "dot"),
         ("sent_bps", "sent", "#0072b2", "solid"),
         ("dropped_bps", "dropped", "#d55e00", "dash"),
     ):
-        figure.add_trace(
-            go.Scatter(
-                x=[round(float(time), 2) for time in rates["time_s"]],
-                y=[round(float(rate) / factor, 4) for rate in rates[column]],
-                name=name,
-                mode="lines",
-                line={"color": colour, "width": 2, "dash": dash},
-                hovertemplate=f"%{{y:.4g}} {unit}",
-            ),
-            row=1,
-            col=1,
-        )
-    if queued:
-        figure.add_trace(
-            go.Scatter(
-                x=[round(float(time), 2) for time in rates["time_s"]],
-                y=[None if pd.isna(depth) else int(depth) for depth in rates["queue_packets"]],
-                name="queue",
-                mode="lines",
-                line={"color": "#009e73", "width": 2},
-                hovertemplate="%{y} packets",
-            ),
-            row=2,
-            col=1,
-        )
-        figure.update_yaxes(title="queue, packets", row=2, col=1)
-    _layout(figure, 420 if queued else 300)
-    figure.update_xaxes(title="seconds since the traffic started", row=2 if queued else 1, col=1)
-    figure.update_yaxes(title=unit, row=1, col=1)
-    return figure
+        values: list[float | None] = [round(float(rate) / factor, 4) for rate in rates[column]]
+        lines.append(_line(name, times, values, unit, colour=colour, dash=dash))
+    title = "seconds since the traffic started"
+    if not queued:
+        return _figure(lines, 300, xaxis=_axis(title), yaxis=_axis(unit, rangemode="tozero"))
+    depths: list[float | None] = [None if pd.isna(depth) else int(depth) for depth in rates["queue_packets"]]
+    # The second pair of axes shares the first one's times.
+    lines.append(_line("queue", times, depths, "packets", colour="#009e73") | {"xaxis": "x2", "yaxis": "y2"})
+    return _figure(
+        lines,
+        420,
+        xaxis=_axis(None, anchor="y", matches="x2", showticklabels=False),
+        yaxis=_axis(unit, anchor="x", domain=[0.56, 1], rangemode="tozero"),
+        xaxis2=_axis(title, anchor="y2"),
+        yaxis2=_axis("queue, packets", anchor="x2", domain=[0, 0.44], rangemode="tozero"),
+    )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from qoslab.analysis import figures, series
 from qoslab.analysis.metrics import DROP_REASONS, class_drops, goodput_figures
@@ -164,11 +163,11 @@ def _settings(experiment: Experiment, arm: Arm) -> str:
     return ". ".join([*words, tcp]) + "."
 
 
-def _graph(identity: str, title: str, summary: str, unit: str, figure: go.Figure, binned: int | None = None) -> Graph:
-    content: dict[str, Any] = {"data": figure.to_plotly_json()["data"], "layout": figure.layout.to_plotly_json()}
-    content["layout"].pop("template", None)
+def _graph(
+    identity: str, title: str, summary: str, unit: str, figure: figures.Figure, binned: int | None = None
+) -> Graph:
     # "<" would end the script element inside "</script>".
-    return Graph(identity, title, summary, unit, json.dumps(content).replace("<", "\\u003c"), binned)
+    return Graph(identity, title, summary, unit, json.dumps(figure).replace("<", "\\u003c"), binned)
 
 
 def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: CellRecord, anchor: str) -> list[Graph]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from qoslab.analysis import Outcome, analyse
+from qoslab.errors import MachineError
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
 
@@ -39,9 +40,17 @@ def to_html(page: Page) -> str:
         page=page,
         style=_asset("report.css"),
         script=_asset("report.js"),
-        plotly=Markup(get_plotlyjs()) if page.graphs else "",
+        plotly=_plotly() if page.graphs else "",
         graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
     )
+
+
+def _plotly() -> Markup:
+    """plotly.js as the installed Plotly package brings it along; that package is not imported, for speed."""
+    package = find_spec("plotly")
+    if package is None or package.origin is None:
+        raise MachineError("the Python package plotly is not installed", hint="`./qoslab doctor` says what is missing")
+    return Markup((Path(package.origin).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8"))
 
 
 def _asset(name: str) -> Markup:

@@ -104,7 +104,7 @@ class RunView:
             raise UserError(f'arm "{arm}" has no capture', hint="the experiment names capture points under captures")
         chosen = packets[packets["capture"] == (capture or points[0])]
         table = series.flow_throughput(chosen, self._table("flows", arm), self._cell(arm).record().flows)
-        return figures.io_graph(table)
+        return go.Figure(figures.io_graph(table))
 
     def class_graph(self, arm: str) -> go.Figure:
         """What the router's policy did over time by its own counters: the class that was offered most."""
@@ -115,7 +115,7 @@ class RunView:
             )
         keys = ["device", "interface", "direction", "policy", "class"]
         busiest = max((table for _, table in classes.groupby(keys)), key=lambda table: int(table["packets"].max()))
-        return figures.class_graph(series.class_rates(busiest))
+        return go.Figure(figures.class_graph(series.class_rates(busiest)))
 
     def output(self, arm: str, device: str, command: str, moment: Moment = "during") -> Text:
         """What a router printed."""
