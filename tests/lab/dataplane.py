@@ -36,15 +36,24 @@ PATIENCE = 10.0
 class Lab:
     """Namespaces `client`, `server`, `R1` and `R1.dp`, and the daemon."""
 
-    def __init__(self, *, rate_bps: int = 100_000_000, daemon: bool = True, options: Sequence[str] = ()) -> None:
-        """Builds everything. With `daemon=False` the kernel of R1 has the links itself (to compare with)."""
+    def __init__(
+        self,
+        *,
+        rates_bps: tuple[int, int] = (100_000_000, 100_000_000),
+        daemon: bool = True,
+        options: Sequence[str] = (),
+    ) -> None:
+        """Builds everything; `rates_bps` are those of the client's and the server's link.
+
+        With `daemon=False` the kernel of R1 has the links itself (to compare with).
+        """
         self._stack = contextlib.ExitStack()
         self._nodes: dict[str, int] = {}
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="qos-router-")))
         self.control = self.folder / "control.sock"
         self.process: subprocess.Popen[bytes] | None = None
         try:
-            self._build(rate_bps, daemon)
+            self._build(rates_bps, daemon)
             if daemon:
                 self.start(options)
         except BaseException:
@@ -74,13 +83,14 @@ class Lab:
         process.stdout.close()
         return process.pid
 
-    def _build(self, rate_bps: int, daemon: bool) -> None:
+    def _build(self, rates_bps: tuple[int, int], daemon: bool) -> None:
         owner = self._hold(["unshare", "--user", "--map-root-user", "--net", "--mount"])
         self._nodes["owner"] = owner
         for node in ("client", "server", "R1", "R1.dp"):
             self._nodes[node] = self._hold([*self._enter("owner"), "unshare", "--net"])
         wiring: dict[str, Any] = {}
-        for (name, short), host in zip(PORTS.items(), ("client", "server"), strict=True):
+        hosts = ("client", "server")
+        for (name, short), host, rate_bps in zip(PORTS.items(), hosts, rates_bps, strict=True):
             if daemon:
                 self._pair(("R1", short), ("R1.dp", f"{short}.in"))
                 self._pair((host, "eth0"), ("R1.dp", short))
@@ -90,7 +100,7 @@ class Lab:
                 self._pair((host, "eth0"), ("R1", short))
         (self.folder / "ports.json").write_text(json.dumps({"ports": wiring}))
         self.run("R1", "sysctl -qw net.ipv4.ip_forward=1")
-        for number, (short, host) in enumerate(zip(PORTS.values(), ("client", "server"), strict=True), 1):
+        for number, (short, host) in enumerate(zip(PORTS.values(), hosts, strict=True), 1):
             self.run("R1", f"ip address add 10.0.{number}0.1/24 dev {short}")
             self.run(host, f"ip address add 10.0.{number}0.10/24 dev eth0")
             self.run(host, f"ip route add default via 10.0.{number}0.1")

@@ -228,7 +228,7 @@ def test_a_checksum_left_to_the_hardware_is_completed(lab: Lab) -> None:
 
 def test_lost_input_is_reported() -> None:
     # A ring for one millisecond of a slow link: 512 frames.
-    with Lab(rate_bps=10_000_000, options=["--ring-ms", "1"]) as lab:
+    with Lab(rates_bps=(10_000_000, 10_000_000), options=["--ring-ms", "1"]) as lab:
         spawn_sink(lab)
         ping(lab, "client", SERVER, 2)
         with stopped(lab):

@@ -144,9 +144,11 @@ impl Daemon {
     fn attend(&mut self) {
         let mut over = Vec::new();
         let (service, control) = (&mut self.service, &mut self.control);
-        for token in self.waiter.ready() {
+        for (token, broken) in self.waiter.ready() {
             match token {
-                Token::Ring => service.plane.take_errors(),
+                Token::Ring if broken => service.plane.take_errors(),
+                // The next round takes the frames.
+                Token::Ring => {}
                 Token::Signal => service.stopping = true,
                 Token::Listener => control.accept(),
                 Token::Connection(number) => {

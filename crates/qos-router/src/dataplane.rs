@@ -242,12 +242,9 @@ impl Dataplane {
         self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
     }
 
-    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor was reported.
+    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor is broken.
     pub fn take_errors(&self) {
         for interface in self.ports.iter().flat_map(Port::interfaces) {
-            if interface.ring.ready() {
-                continue;
-            }
             if let Some(error) = interface.ring.take_error() {
                 eprintln!("qos-router: interface {}: {error}", interface.name);
             }

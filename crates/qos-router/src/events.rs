@@ -62,10 +62,11 @@ impl<T: Copy> Waiter<T> {
         }
     }
 
-    /// Tokens of the descriptors that the last wait found ready, gone or broken.
-    pub fn ready(&self) -> impl Iterator<Item = T> + '_ {
-        let reported = |(descriptor, token): (&libc::pollfd, &T)| (descriptor.revents != 0).then_some(*token);
-        self.descriptors.iter().zip(&self.tokens).filter_map(reported)
+    /// Tokens of the descriptors that the last wait found ready, and whether the descriptor is broken or its other end gone.
+    pub fn ready(&self) -> impl Iterator<Item = (T, bool)> + '_ {
+        const BROKEN: libc::c_short = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+        let found = self.descriptors.iter().map(|d| d.revents).zip(&self.tokens);
+        found.filter_map(|(found, token)| (found != 0).then_some((*token, found & BROKEN != 0)))
     }
 }
 
@@ -152,6 +153,9 @@ mod tests {
         assert_eq!(waiter.ready().count(), 0);
         theirs.write_all(b"x").unwrap();
         waiter.wait(None);
-        assert_eq!(waiter.ready().collect::<Vec<_>>(), [7]);
+        assert_eq!(waiter.ready().collect::<Vec<_>>(), [(7, false)]);
+        drop(theirs);
+        waiter.wait(None);
+        assert_eq!(waiter.ready().collect::<Vec<_>>(), [(7, true)]);
     }
 }

@@ -1,0 +1,213 @@
+"""Measures `qos-router` against the kernel in the same namespaces; prints a Markdown section for docs/performance.md.
+
+    python benches/router.py [--seconds 2] [--pairs 5] [--write]
+
+Throughput: a UDP flood from the client, counted where it enters the server, through `qos-router` (links of 10 Gb/s, so
+that they do not limit) and through the kernel with HTB on the outgoing interface, in turns. The flood comes from
+iperf3, as in an experiment, and from a generator that sends in batches and so leaves more of the processor to the path
+under test. Offloads are off. Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of
+the same rate; arrival times are the kernel's at the server.
+
+Needs `cargo build --release -p qos-router --examples` and a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import platform
+import re
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "lab"))
+
+from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
+
+FLOOD = ROOT / "target" / "release" / "examples" / "flood"
+PAGE = ROOT / "docs" / "performance.md"
+HEADING = "## qos-router"
+
+#: Bytes of a frame without FCS: 64 and 1518 on the wire, less FCS; iperf3's least payload makes the first 62 with it.
+SIZES = {"64 bytes": 60, "1500-byte packets": 1514}
+#: Ethernet, IPv4 and UDP.
+HEADERS = 42
+FAST_BPS = 10_000_000_000
+#: Rates for accuracy and spacing, bits of frames per second.
+RATES = (1_000_000, 10_000_000, 100_000_000)
+
+#: Prints the kernel's receive stamps in ns, one a line, until there has been silence for half a second.
+STAMPS = """
+import socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x800))
+s.bind(("eth0", 0x800))
+s.setsockopt(socket.SOL_SOCKET, 35, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
+print(flush=True)
+s.settimeout(5)
+stamps = []
+try:
+    while True:
+        data, control, *_ = s.recvmsg(64, 64)
+        if control:
+            sec, ns = struct.unpack("qq", control[0][2])
+            stamps.append(sec * 10**9 + ns)
+        s.settimeout(0.5)
+except TimeoutError:
+    pass
+print(*stamps, sep="\\n")
+"""
+
+
+def received(lab: Lab) -> int:
+    """Packets that the server's interface has received."""
+    line = next(line for line in lab.run("server", "cat /proc/net/dev").splitlines() if "eth0:" in line)
+    return int(line.split(":")[1].split()[1])
+
+
+def batches(lab: Lab, size: int, seconds: float) -> None:
+    """A flood in batches."""
+    lab.run("client", [str(FLOOD), f"{SERVER}:{SINK}", str(size), str(seconds)])
+
+
+def iperf3(lab: Lab, size: int, seconds: float) -> None:
+    """A flood from iperf3."""
+    server = lab.spawn("server", ["iperf3", "--server", "--one-off", "--forceflush"])
+    assert server.stdout is not None
+    while b"listening" not in server.stdout.readline():
+        pass
+    words = f"iperf3 --client {SERVER} --udp --bitrate 0 --length {size - HEADERS} --time {seconds:g}"
+    lab.run("client", words)
+    server.communicate(timeout=10)
+
+
+def throughput(lab: Lab, flood: Callable[[Lab, int, float], None], size: int, seconds: float) -> float:
+    """Packets per second that reach the server."""
+    before = received(lab)
+    flood(lab, size, seconds)
+    return (received(lab) - before) / seconds
+
+
+def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float, float, float, float]:
+    """Rate reached over the rate asked for, and errors of the gaps: median, 99 % and greatest, in microseconds.
+
+    `framing` is what the limiter counts beyond the frame.
+    """
+    receiver = lab.spawn("server", [sys.executable, "-c", STAMPS])
+    assert receiver.stdout is not None
+    receiver.stdout.readline()
+    size = SIZES["1500-byte packets"]
+    lab.run("client", [str(FLOOD), f"{SERVER}:{SINK}", str(size), str(seconds), str(2 * rate / 8 / size)])
+    stamps = [int(word) for word in receiver.communicate(timeout=60)[0].split()]
+    # The first packets find an empty bucket or line; what is left when the flood ends still leaves at the rate.
+    stamps = stamps[len(stamps) // 10 :]
+    ideal = (size + framing) * 8e9 / rate
+    gaps = [b - a for a, b in itertools.pairwise(stamps)]
+    errors = sorted(abs(gap - ideal) / 1000 for gap in gaps)
+    reached = ideal * len(gaps) / (stamps[-1] - stamps[0])
+    return reached, errors[len(errors) // 2], errors[len(errors) * 99 // 100], errors[-1]
+
+
+FLOODS: dict[str, Callable[[Lab, int, float], None]] = {"iperf3": iperf3, "batches": batches}
+
+
+def cpu(lab: Lab) -> float:
+    """Seconds that the daemon has run, system calls included."""
+    assert lab.process is not None
+    return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def machine() -> str:
+    """One line that names the machine."""
+    text = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*:\s*(.*)", text)
+    count = len(re.findall(r"^processor\b", text, re.MULTILINE))
+    return f"{model[1] if model else platform.machine()}, {count} cores, Linux {platform.release()}"
+
+
+def kernel_lab() -> Lab:
+    """The same nodes with the kernel forwarding between its own links."""
+    lab = Lab(daemon=False)
+    spawn_sink(lab)
+    ping(lab, "client", SERVER, 2)
+    return lab
+
+
+def router_lab(rate_bps: int) -> Lab:
+    """The lab with `qos-router` and a link of this rate to the server."""
+    lab = Lab(rates_bps=(FAST_BPS, rate_bps))
+    spawn_sink(lab)
+    lab.ask("configure", config=configuration())
+    ping(lab, "client", SERVER, 2)
+    return lab
+
+
+def compare_throughput(seconds: float, pairs: int) -> list[str]:
+    """Rows of the table of throughput."""
+    rows = [
+        "| flood | frames | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs | least, greatest "
+        "| daemon's CPU time a packet, µs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    with router_lab(FAST_BPS) as ours, kernel_lab() as theirs:
+        theirs.run("R1", "tc qdisc add dev Fa0-1 root handle 1: htb default 1")
+        theirs.run("R1", "tc class add dev Fa0-1 parent 1: classid 1:1 htb rate 10gbit")
+        for (tool, flood), (name, size) in itertools.product(FLOODS.items(), SIZES.items()):
+            results = []
+            busy, passed = cpu(ours), ours.ask("health")["transmitted"]
+            for number in range(pairs):
+                labs = [ours, theirs] if number % 2 == 0 else [theirs, ours]
+                figures = {id(lab): throughput(lab, flood, size, seconds) for lab in labs}
+                results.append((figures[id(ours)], figures[id(theirs)]))
+            ratios = sorted(a / b for a, b in results)
+            a, b = (statistics.median(column) for column in zip(*results, strict=True))
+            median, spread = statistics.median(ratios), f"{ratios[0]:.2f}, {ratios[-1]:.2f}"
+            cost = (cpu(ours) - busy) * 1e6 / (ours.ask("health")["transmitted"] - passed)
+            rows.append(f"| {tool} | {name} | {a:,.0f} | {b:,.0f} | {median:.2f} | {spread} | {cost:.1f} |")
+    return rows
+
+
+def compare_spacing(seconds: float) -> list[str]:
+    """Rows of the table of rate and spacing."""
+    rows = [
+        "| limiter | rate, Mb/s | reached ÷ asked | gap error: median, µs | 99 %, µs | greatest, µs |",
+        "|---|---|---|---|---|---|",
+    ]
+
+    def row(name: str, rate: float, figures: tuple[float, float, float, float]) -> str:
+        reached, *errors = figures
+        return f"| {name} | {rate / 1e6:g} | {reached:.5f} | " + " | ".join(f"{e:,.1f}" for e in errors) + " |"
+
+    for rate in RATES:
+        with router_lab(rate) as lab:
+            rows.append(row("qos-router, line", rate, spacing(lab, rate, seconds, 24)))
+        with kernel_lab() as lab:
+            lab.run("R1", f"tc qdisc add dev Fa0-1 root tbf rate {rate}bit burst 1600 limit 150000")
+            rows.append(row("kernel TBF", rate, spacing(lab, rate, seconds, 0)))
+    return rows
+
+
+def main() -> None:
+    """Measures, prints and, when asked, writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help=f"put the section into {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    lines = [HEADING, "", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {machine()}.", ""]
+    lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]
+    section = "\n".join(lines) + "\n"
+    print(section)
+    if options.write:
+        text = PAGE.read_text() if PAGE.exists() else "# Performance\n"
+        before, _, rest = text.partition(HEADING + "\n")
+        after = re.search(r"^## ", rest, re.MULTILINE)
+        PAGE.write_text(before.rstrip() + "\n\n" + section + ("\n" + rest[after.start() :] if after else ""))
+
+
+if __name__ == "__main__":
+    main()
