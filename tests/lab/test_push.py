@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from labs import topology
 
+from qoslab.cli import main
 from qoslab.errors import DeviceError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.diff import undo_lines
@@ -26,8 +28,6 @@ from qoslab.platforms import MODELS
 from qoslab.run.ansible import AnsibleSession, RouterError
 from qoslab.run.collector import Collector
 from qoslab.run.inventory import IosAccess, lab_routers, write_inventory
-from qoslab.run.testbed import testbed as make_testbed
-from qoslab.run.testbed import testbed_yaml as as_yaml
 from qoslab.run.verify import policy_differences
 
 pytestmark = pytest.mark.lab
@@ -247,9 +247,8 @@ def test_a_refused_command_is_kept_with_its_reason(collector: Collector) -> None
 
 def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
     path = tmp_path / "testbed.yml"
-    path.write_text(
-        as_yaml(make_testbed("x", lab_routers(routers), routers.topology, known_hosts=routers.known_hosts()))
-    )
+    assert main(["testbed", "--lab", routers.name, "--output", str(path)]) == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = (
         "import sys; from genie.testbed import load; d = load(sys.argv[1]).devices['R1'];"
         "d.connect(log_stdout=False, logfile='/dev/null'); print(d.parse('show version')['version']['hostname'])"
