@@ -1,6 +1,6 @@
 """Series → Plotly figures, the same for the report and for notebooks. Pure.
 
-A figure is plain data as plotly.js takes it, `{"data": [...], "layout": {...}}`: importing the classes of Plotly's Python
+A figure is plain data as plotly.js takes it, `{"data": [...], "layout": {...}}`: importing the classes of the Python
 package takes longer than drawing, and only notebooks need them.
 """
 
