@@ -21,7 +21,8 @@ from qoslab.errors import MachineError, QoslabError, UserError
 from qoslab.lab.netlink import Namespace
 from qoslab.lab.supervisor import PACKET_LIMIT
 
-SCRIPT = Path(__file__).with_name("supervisor.py")
+START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
+"""How the supervisor starts: as a module, whose compiled form Python keeps, and without this package's imports."""
 TIMEOUT = 30.0
 """Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
 SOCKETS_AT_ONCE = 100
@@ -65,7 +66,7 @@ class Supervisor:
             descriptor = theirs.fileno()
             arguments = [name, descriptor, os.geteuid(), os.getpid() if owned else 0, int(user_namespace)]
             launcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SCRIPT), *map(str, arguments)],
+                [sys.executable, "-I", "-S", "-c", START, *map(str, arguments)],
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,8 +1,7 @@
 """The process that holds a lab: process 1 of its PID namespace, owner of every network namespace.
 
-Run as a script with `python -I -S`; imports the standard library only, so that a lab is up within milliseconds.
-
-    supervisor.py NAME REQUEST_FD OUTER_UID OWNER_PID|0 USER_NAMESPACE(0|1)
+Runs by itself under `python -I -S` and imports the standard library only, so that a lab is up within milliseconds. Its
+arguments: NAME REQUEST_FD OUTER_UID OWNER_PID|0 USER_NAMESPACE(0|1).
 
 Two processes run this file. The launcher enters new user, mount and PID namespaces, forks, and waits: it ends the lab
 when the owner (the process of a run) ends, however that happens. It watches the owner through a pidfd and not through
@@ -365,7 +364,3 @@ def main() -> None:
     except StageError as error:
         report(channel, error)
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()
