@@ -5,8 +5,8 @@
 Throughput: a UDP flood from the client, counted where it enters the server, through `qos-router` (links of 10 Gb/s, so
 that they do not limit) and through the kernel with HTB on the outgoing interface, in turns. The flood comes from
 iperf3, as in an experiment, and from a generator that sends in batches and so leaves more of the processor to the path
-under test. Offloads are off. Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of
-the same rate; arrival times are the kernel's at the server.
+under test. Offloads are off. Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with
+TBF, of the same rate; arrival times are the kernel's at the server.
 
 Needs `cargo build --release -p qos-router --examples` and a machine that does nothing else.
 """
@@ -149,8 +149,8 @@ def router_lab(rate_bps: int) -> Lab:
 def compare_throughput(seconds: float, pairs: int) -> list[str]:
     """Rows of the table of throughput."""
     rows = [
-        "| flood | frames | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs | least, greatest "
-        "| daemon's CPU time a packet, µs |",
+        "| flood | frames | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs "
+        "| least, greatest | daemon's CPU time a packet, µs |",
         "|---|---|---|---|---|---|---|",
     ]
     with router_lab(FAST_BPS) as ours, kernel_lab() as theirs:
