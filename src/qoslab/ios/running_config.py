@@ -296,12 +296,12 @@ def interface_lines(interface: Interface) -> Iterator[str]:
         yield f"description {interface.description}"
     if interface.bandwidth_kbps is not None:
         yield f"bandwidth {interface.bandwidth_kbps}"
-    if interface.address is None:
-        yield "no ip address"
-    else:
-        for address in interface.secondary_addresses:
-            yield f"ip address {address.ip} {address.netmask} secondary"
+    for address in interface.secondary_addresses:
+        yield f"ip address {address.ip} {address.netmask} secondary"
+    if interface.address is not None:
         yield f"ip address {interface.address.ip} {interface.address.netmask}"
+    elif not interface.secondary_addresses:
+        yield "no ip address"
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
     if interface.load_interval_s is not None:

@@ -14,7 +14,6 @@ DEFAULT_LOAD_INTERVAL_S = 300
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
 ALREADY_ATTACHED = "Policy map {policy} is already attached"
-PRIMARY_FIRST = "% Primary address must be configured first"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -68,14 +67,18 @@ def _remove_address(interface: Interface, address: IPv4Interface, secondary: boo
 
 
 def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bool) -> None:
+    """Refuse an address whose subnet another address has, be it on this interface or another one."""
     here = session.interface
+    # The primary address may be replaced by any; a secondary one may be entered again, or become the primary one.
+    others = [each for each in here.secondary_addresses if each != address]
+    if secondary and here.address is not None:
+        others.append(here.address)
+    if any(each.network.overlaps(address.network) for each in others):
+        raise RejectedError(f"% {address.network.network_address} overlaps with secondary")
     for other in session.device.interfaces.values():
-        for present in (*([other.address] if other.address else []), *other.secondary_addresses):
-            if other is here and (present == address or (not secondary and present == here.address)):
-                continue
-            if present.network.overlaps(address.network):
-                where = "secondary" if other is here else other.name
-                raise RejectedError(f"% {address.network.network_address} overlaps with {where}")
+        present = [*([other.address] if other.address else []), *other.secondary_addresses]
+        if other is not here and any(each.network.overlaps(address.network) for each in present):
+            raise RejectedError(f"% {address.network.network_address} overlaps with {other.name}")
 
 
 @CONFIG.add(
@@ -96,7 +99,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
         return
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
-        raise args.invalid("address")
+        raise IncompleteError
     address = _interface_address(given, mask)
     if args.unset:
         _remove_address(interface, address, "secondary" in args)
@@ -105,8 +108,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     if "secondary" not in args:
         interface.address = address
         interface.secondary_addresses = tuple(a for a in interface.secondary_addresses if a.ip != address.ip)
-    elif interface.address is None:
-        raise RejectedError(PRIMARY_FIRST)
+    # The running configuration lists secondary addresses first, so one may come before the primary address.
     elif address not in interface.secondary_addresses:
         interface.secondary_addresses += (address,)
 

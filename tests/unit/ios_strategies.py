@@ -1,0 +1,342 @@
+"""Hypothesis strategies for the device model."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from qoslab.ios.config.class_map import PROTOCOLS
+from qoslab.ios.config.system import route_order
+from qoslab.ios.device import (
+    AccessEntry,
+    AccessList,
+    AddressMatch,
+    Device,
+    Generation,
+    Hardware,
+    Interface,
+    Line,
+    PortMatch,
+    Remark,
+    StaticRoute,
+    User,
+)
+from qoslab.ios.policy import (
+    CLASS_DEFAULT,
+    Amount,
+    ClassMap,
+    Criterion,
+    FairQueue,
+    Mark,
+    Police,
+    PoliceAction,
+    PolicyClass,
+    PolicyMap,
+    Shape,
+)
+from qoslab.ios.secrets import secret_of
+
+T = TypeVar("T")
+
+PORTS = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/0", "Serial0/1")
+CLASSES = ("Alpha", "bulk", "Voice", "WEB-1")
+POLICIES = ("Child", "Edge", "police", "WAN")
+SECRETS = tuple(secret_of(password) for password in ("cisco", "lab"))
+
+
+def hardware(generation: Generation = "classic") -> Hardware:
+    return Hardware("3725", PORTS, generation, "12.4" if generation == "classic" else "15.1")
+
+
+def maybe(strategy: SearchStrategy[T]) -> SearchStrategy[T | None]:
+    return st.none() | strategy
+
+
+texts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9 .,;:/#-]{0,20}[A-Za-z0-9]", fullmatch=True)
+dscps = st.integers(0, 63)
+precedences = st.integers(0, 7)
+
+
+def several(values: SearchStrategy[int], most: int) -> SearchStrategy[tuple[int, ...]]:
+    return st.lists(values, min_size=1, max_size=most, unique=True).map(tuple)
+
+
+@st.composite
+def address_matches(draw: DrawFn) -> AddressMatch:
+    wildcard = draw(st.sampled_from([0, 0xFF, 0xFFFF, 0x1, 0xFFFFFFFF]))
+    address = draw(st.integers(0, 0xFFFFFFFF)) & ~wildcard & 0xFFFFFFFF
+    return AddressMatch(IPv4Address(address), IPv4Address(wildcard))
+
+
+@st.composite
+def port_matches(draw: DrawFn) -> PortMatch:
+    op = draw(st.sampled_from(("eq", "neq", "gt", "lt", "range")))
+    ports = st.integers(0, 65535) | st.sampled_from([80, 53, 23, 514, 5001])
+    if op in ("eq", "neq"):
+        return PortMatch(op, draw(several(ports, 4)))  # type: ignore[arg-type]
+    if op == "range":
+        return PortMatch("range", tuple(sorted((draw(ports), draw(ports)))))
+    return PortMatch(op, (draw(ports),))  # type: ignore[arg-type]
+
+
+@st.composite
+def extended_entries(draw: DrawFn) -> AccessEntry:
+    protocol = draw(st.sampled_from([None, 6, 17, 1, 47, 89, 200]))
+    has_ports, icmp = protocol in (6, 17), draw(st.sampled_from([(None, None), (8, None), (3, 1), (3, None), (200, 7)]))
+    return AccessEntry(
+        action=draw(st.sampled_from(("permit", "deny"))),
+        protocol=protocol,
+        source=draw(address_matches()),
+        destination=draw(address_matches()),
+        source_port=draw(maybe(port_matches())) if has_ports else None,
+        destination_port=draw(maybe(port_matches())) if has_ports else None,
+        icmp_type=icmp[0] if protocol == 1 else None,
+        icmp_code=icmp[1] if protocol == 1 else None,
+        established=protocol == 6 and draw(st.booleans()),
+        dscp=draw(maybe(dscps)),
+        precedence=draw(maybe(precedences)),
+        fragments=draw(st.booleans()),
+        log=draw(st.booleans()),
+    )
+
+
+standard_entries = st.builds(
+    AccessEntry, action=st.sampled_from(("permit", "deny")), source=address_matches(), log=st.booleans()
+)
+
+
+@st.composite
+def access_lists(draw: DrawFn) -> dict[str, AccessList]:
+    names = draw(st.lists(st.sampled_from(["1", "1399", "101", "2001", "Hosts", "P5001"]), unique=True))
+    lists = {}
+    for name in names:
+        standard = name in ("1", "1399", "Hosts")
+        lines = st.builds(Remark, texts) | (standard_entries if standard else extended_entries())
+        # A numbered list exists by its lines.
+        least = 1 if name.isdigit() else 0
+        content = draw(st.lists(lines, min_size=least, max_size=4, unique=True))
+        lists[name] = AccessList(name, "standard" if standard else "extended", tuple(content))
+    return lists
+
+
+def criteria(known: list[str]) -> SearchStrategy[Criterion]:
+    negate = st.booleans()
+    kinds: list[SearchStrategy[Criterion]] = [
+        st.builds(Criterion, st.just("any"), negate),
+        st.builds(Criterion, st.just("access_group"), negate, name=st.sampled_from(["7", "101", "P5001"])),
+        st.builds(Criterion, st.just("dscp"), negate, values=several(dscps, 8), ip_only=st.booleans()),
+        st.builds(Criterion, st.just("precedence"), negate, values=several(precedences, 4), ip_only=st.booleans()),
+        st.builds(Criterion, st.just("cos"), negate, values=several(precedences, 4)),
+        st.builds(Criterion, st.just("protocol"), negate, name=st.sampled_from(PROTOCOLS)),
+        st.builds(Criterion, st.just("packet_length"), negate, minimum=st.integers(1, 100)),
+        st.builds(
+            Criterion, st.just("packet_length"), negate, minimum=maybe(st.just(64)), maximum=st.integers(64, 2000)
+        ),
+        st.builds(Criterion, st.just("input_interface"), negate, name=st.sampled_from(PORTS)),
+        st.builds(Criterion, st.just("qos_group"), negate, values=several(st.integers(0, 99), 1)),
+    ]
+    if known:
+        kinds.append(st.builds(Criterion, st.just("class_map"), negate, name=st.sampled_from(known)))
+    return st.one_of(kinds)
+
+
+@st.composite
+def class_maps(draw: DrawFn) -> dict[str, ClassMap]:
+    maps: dict[str, ClassMap] = {}
+    for name in draw(st.lists(st.sampled_from(CLASSES), unique=True)):
+        matches = draw(st.lists(criteria(list(maps)), max_size=3, unique=True).map(tuple))
+        maps[name] = ClassMap(name, draw(st.sampled_from(("all", "any"))), matches, draw(maybe(texts)))
+    return maps
+
+
+_MARKED = {
+    "set-dscp-transmit": dscps,
+    "set-prec-transmit": precedences,
+    "set-qos-transmit": st.integers(0, 99),
+    "set-cos-transmit": precedences,
+}
+
+
+@st.composite
+def actions(draw: DrawFn) -> tuple[PoliceAction, ...]:
+    if draw(st.booleans()):
+        return (PoliceAction(draw(st.sampled_from(("transmit", "drop")))),)
+    chosen = draw(st.sets(st.sampled_from(list(_MARKED)), min_size=1))
+    return tuple(PoliceAction(name, draw(_MARKED[name])) for name in _MARKED if name in chosen)  # type: ignore[arg-type]
+
+
+@st.composite
+def polices(draw: DrawFn) -> Police:
+    form = draw(st.sampled_from(("bps", "cir", "rate")))
+    percent = form != "bps" and draw(st.booleans())
+    cir, more = (draw(st.integers(1, 50)), 50) if percent else (draw(st.integers(8000, 10**9)), 10**9)
+    unit, burst_unit = ("percent", "ms") if percent else ("bps", "bytes")
+    bursts = st.integers(1, 2000) if percent else st.integers(1000, 512_000_000)
+    bc = draw(maybe(bursts))
+    pir = None if form == "bps" else draw(maybe(st.integers(cir, cir + more)))
+    needs = {"bps": bc is not None, "cir": True, "rate": pir is not None}[form]
+    be = draw(maybe(bursts)) if needs else None
+    return Police(
+        form,  # type: ignore[arg-type]
+        Amount(cir, unit),  # type: ignore[arg-type]
+        None if bc is None else Amount(bc, burst_unit),  # type: ignore[arg-type]
+        None if pir is None else Amount(pir, unit),  # type: ignore[arg-type]
+        None if be is None else Amount(be, burst_unit),  # type: ignore[arg-type]
+        draw(maybe(actions())),
+        draw(maybe(actions())),
+        draw(maybe(actions())),
+    )
+
+
+@st.composite
+def shapes(draw: DrawFn) -> Shape:
+    percent = draw(st.booleans())
+    rate = draw(st.integers(1, 100) if percent else st.integers(8000, 154_400_000))
+    burst = st.integers(10, 2000) if percent else st.integers(256, 154_400_000)
+    bc, be = draw(maybe(burst)), draw(maybe(burst))
+    unit = "ms" if percent else "bits"
+    return Shape(
+        draw(st.sampled_from(("average", "peak"))),
+        Amount(rate, "percent" if percent else "bps"),
+        None if bc is None else Amount(bc, unit),  # type: ignore[arg-type]
+        None if bc is None or be is None else Amount(be, unit),  # type: ignore[arg-type]
+    )
+
+
+@st.composite
+def marks(draw: DrawFn) -> tuple[Mark, ...]:
+    found = []
+    field = draw(st.sampled_from((None, "dscp", "ip_dscp", "precedence", "ip_precedence")))
+    if field is not None:
+        found.append(Mark(field, draw(dscps if field.endswith("dscp") else precedences)))
+    if draw(st.booleans()):
+        found.append(Mark("cos", draw(precedences)))
+    if draw(st.booleans()):
+        found.append(Mark("qos_group", draw(st.integers(0, 99))))
+    return tuple(found)
+
+
+@st.composite
+def policy_classes(draw: DrawFn, name: str, generation: Generation, children: list[str]) -> PolicyClass:
+    fair = name == CLASS_DEFAULT or generation == "hqf"
+    return PolicyClass(
+        name,
+        shape=draw(maybe(shapes())),
+        police=draw(maybe(polices())),
+        fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096]))))) if fair else None,
+        queue_limit=draw(maybe(st.integers(1, 4096))),
+        marks=draw(marks()),
+        service_policy=draw(maybe(st.sampled_from(children))) if children else None,
+    )
+
+
+@st.composite
+def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dict[str, PolicyMap]:
+    maps: dict[str, PolicyMap] = {}
+    leaves: list[str] = []
+    for name in draw(st.lists(st.sampled_from(POLICIES), unique=True)):
+        chosen = draw(st.lists(st.sampled_from(classes), unique=True, max_size=3)) if classes else []
+        if draw(st.booleans()):
+            chosen.append(CLASS_DEFAULT)
+        content = tuple(draw(policy_classes(each, generation, leaves)) for each in chosen)
+        maps[name] = PolicyMap(name, content, draw(maybe(texts)))
+        if all(each.service_policy is None for each in content):
+            leaves.append(name)
+    return maps
+
+
+def _carried_inwards(policy: PolicyMap, maps: dict[str, PolicyMap]) -> bool:
+    return all(
+        not each.queueing and (each.service_policy is None or _carried_inwards(maps[each.service_policy], maps))
+        for each in policy.classes
+    )
+
+
+@st.composite
+def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap]) -> Interface:
+    serial = name.startswith("Serial")
+    inward = [each.name for each in maps.values() if _carried_inwards(each, maps)]
+    address = draw(maybe(st.integers(1, 254)))
+    second = draw(st.integers(0, 2)) if address is not None else 0
+    return Interface(
+        name,
+        description=draw(maybe(texts)),
+        bandwidth_kbps=draw(maybe(st.integers(1, 10_000_000))),
+        address=None if address is None else IPv4Interface(f"10.{number}.0.{address}/24"),
+        secondary_addresses=tuple(IPv4Interface(f"10.{number}.{each + 1}.1/24") for each in range(second)),
+        encapsulation=draw(maybe(st.just("ppp"))) if serial else None,
+        load_interval_s=draw(maybe(st.sampled_from([30, 60, 600]))),
+        shutdown=draw(st.booleans()),
+        duplex="auto" if serial else draw(st.sampled_from(("auto", "full"))),
+        speed="auto" if serial else draw(st.sampled_from(("auto", "100"))),
+        tx_ring_limit=draw(maybe(st.integers(1, 32767))),
+        fair_queue=draw(st.sampled_from((None, True, False) if serial else (None, True))),
+        clock_rate_bps=draw(maybe(st.integers(300, 8_000_000))) if serial else None,
+        hold_queue_in=draw(maybe(st.integers(0, 4096))),
+        hold_queue_out=draw(maybe(st.integers(0, 4096))),
+        keepalive=draw(st.booleans()),
+        service_policy_input=draw(maybe(st.sampled_from(inward))) if inward else None,
+        service_policy_output=draw(maybe(st.sampled_from(list(maps)))) if maps else None,
+    )
+
+
+@st.composite
+def routes(draw: DrawFn) -> list[StaticRoute]:
+    found: dict[tuple[object, ...], StaticRoute] = {}
+    for _ in range(draw(st.integers(0, 3))):
+        length = draw(st.integers(0, 32))
+        prefix = IPv4Network((draw(st.integers(0, 0xFFFFFFFF)), length), strict=False)
+        out = draw(maybe(st.sampled_from(PORTS)))
+        hop = draw(st.just(IPv4Address("172.16.0.9")) if out is None else maybe(st.just(IPv4Address("172.16.0.9"))))
+        found[prefix, out, hop] = StaticRoute(prefix, hop, out, draw(maybe(st.integers(2, 255))))
+    return sorted(found.values(), key=route_order)
+
+
+@st.composite
+def terminal_lines(draw: DrawFn) -> dict[str, Line]:
+    last = draw(st.integers(4, 7))
+    lines = [Line("con", 0), Line("aux", 0), *(Line("vty", number) for number in range(last + 1))]
+    for line in lines:
+        line.exec_timeout = draw(st.sampled_from((None, (0, 0), (5, 30))))
+        line.logging_synchronous = draw(st.booleans())
+        line.login = draw(st.sampled_from((None, "local", "none" if line.kind == "vty" else "password")))
+        line.password = draw(st.sampled_from((None, "lab")))
+        line.transport_input = draw(st.sampled_from((None, ("all",), ("none",), ("telnet", "ssh"))))
+        line.privilege = draw(st.sampled_from((None, 15)))
+    return {line.name: line for line in lines}
+
+
+@st.composite
+def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
+    chosen: Generation = generation or draw(st.sampled_from(("classic", "hqf")))
+    classes = draw(class_maps())
+    maps = draw(policy_maps(chosen, list(classes)))
+    users = draw(st.lists(st.sampled_from(["admin", "lab"]), unique=True))
+    return Device(
+        hardware(chosen),
+        hostname=draw(st.sampled_from(["Router", "R1", "edge-2.lab_x"])),
+        timestamps=draw(
+            st.dictionaries(st.sampled_from(["debug", "log"]), st.sampled_from(["uptime", "datetime msec localtime"]))
+        ),
+        logging_console=draw(st.booleans()),
+        logging_buffered=draw(maybe(st.integers(4096, 100_000))),
+        enable_secret=draw(maybe(st.sampled_from(SECRETS))),
+        users={
+            name: User(name, draw(maybe(st.integers(0, 15))), draw(maybe(st.sampled_from(SECRETS)))) for name in users
+        },
+        ip_cef=draw(st.booleans()),
+        ip_classless=draw(st.booleans()),
+        ip_subnet_zero=draw(st.booleans()),
+        domain_lookup=draw(st.booleans()),
+        domain_name=draw(maybe(st.just("lab.example"))),
+        class_maps=classes,
+        policy_maps=maps,
+        interfaces={name: draw(interfaces(name, number, maps)) for number, name in enumerate(PORTS)},
+        routes=draw(routes()),
+        access_lists=draw(access_lists()),
+        banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),
+        lines=draw(terminal_lines()),
+    )
