@@ -140,6 +140,21 @@ def test_alias_to_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    ["[" * 1200 + "]" * 1200, "{a: " * 400 + "}" * 400, "[" * 400 + "]" * 400, "1" * 5000, '"\\ud800"', "1e999"],
+    ids=["very deep", "mappings", "lists", "long number", "surrogate", "infinite"],
+)
+@pytest.mark.parametrize("key", ["name", "seed", "arms", "colour"])
+def test_hostile_values(tmp_path: Path, key: str, value: str) -> None:
+    file = tmp_path / "f.yml"
+    file.write_text(f"title: x\n{key}: {value}\n")
+    with pytest.raises(ExperimentError) as raised:
+        load_experiment(file)
+    assert raised.value.findings
+    raised.value.message.encode()
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [(b"a: \xff\n", r"f\.yml:1:4: found the byte 0xff"), (b"#" * (SIZE_LIMIT + 1), "at most")],
 )

@@ -17,10 +17,12 @@ Step: TypeAlias = str | int
 Steps: TypeAlias = tuple[Step, ...]
 """The way to a value: keys of mappings, indices of lists."""
 
-SIZE_LIMIT = 2**20
+SIZE_LIMIT = 2**18
 """Bytes of an experiment file; far above any real one."""
 NODE_LIMIT = 100_000
 """Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
+DEPTH_LIMIT = 32
+"""Keys and indices on the way to a value; real ones have at most eight."""
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -122,6 +124,9 @@ def parse_document(text: str, file: str) -> Document:
         raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}", hint)]) from error
     except YAMLError as error:
         raise ExperimentError(findings=[Place(file).finding("", f"not valid YAML: {error}")]) from error
+    except RecursionError as error:
+        message = f"found values nested too deeply, expected at most {DEPTH_LIMIT} levels"
+        raise ExperimentError(findings=[Place(file).finding("", message)]) from error
     if root is not None:
         document.data = _Reader(document, yaml).read(root, (), frozenset())
     return document
@@ -156,6 +161,9 @@ class _Reader:
             raise ExperimentError(
                 findings=[self.place(node).finding("", f"found more than {NODE_LIMIT} values, expected fewer")]
             )
+        if len(steps) > DEPTH_LIMIT:
+            message = f"found values nested too deeply, expected at most {DEPTH_LIMIT} levels"
+            raise ExperimentError(findings=[self.place(node).finding("", message)])
         # For an alias this is the anchor's place, which is what has to be mended.
         self.document.values[steps] = self.place(node)
         if id(node) in around:
@@ -198,13 +206,23 @@ class _Reader:
         text = str(node.value)
         kind = str(node.tag).removeprefix(_TAG)
         if kind in ("int", "float", "bool", "null"):
-            value = self.yaml.constructor.construct_object(node)
+            try:
+                value = self.yaml.constructor.construct_object(node)
+            except ValueError:  # Python refuses to read numbers of thousands of digits
+                self.note(self.place(node), steps, "found a number that cannot be read, expected a shorter one")
+                return None
             # A leading zero is octal to some readers and decimal to others.
             if kind == "int" and len(text.lstrip("+-")) > 1 and text.lstrip("+-").startswith("0"):
                 self.note(self.place(node), steps, f"found {text}, expected a decimal number without leading zeros")
             return value
         if kind not in ("str", "timestamp"):
             self.note(self.place(node), steps, f"found the tag {node.tag}, expected a plain value")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            character = ord(text[error.start])
+            self.note(self.place(node), steps, f"found \\u{character:04x}, which is no character, expected text")
+            return text.encode(errors="replace").decode()
         return text
 
     def note(self, place: Place, steps: Steps, message: str) -> None:
