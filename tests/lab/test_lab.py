@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -357,3 +358,14 @@ def test_where_the_kernel_forbids_labs_the_error_says_what_to_do(name: str) -> N
     assert done.stdout.startswith("this machine does not let this user make a lab: "), done.stderr
     # The shell is root in its own namespace, so only what confines root is left to blame.
     assert "A container has to allow namespaces" in done.stdout
+
+
+def test_labs_come_up_side_by_side_and_give_everything_back(name: str) -> None:
+    def one(number: int) -> int | None:
+        with Lab.up(TWO_HOSTS, name=f"{name}-{number}") as lab:
+            return ping(lab, "client", "10.1.0.2")
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(one, range(6))) == [64] * 6
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
