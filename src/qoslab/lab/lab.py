@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from qoslab.errors import MachineError, UserError
+from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import ios_routers, netlink, tcp
 from qoslab.lab.control import ControlClient
 from qoslab.lab.names import linux_interface
@@ -88,8 +88,10 @@ class LabNode:
 
     @property
     def address(self) -> str:
-        """The first of its addresses."""
-        return next(iter(self.addresses.values()))
+        """The first of its addresses; `ExperimentError` where the topology gives it none."""
+        for address in self.addresses.values():
+            return address
+        raise ExperimentError(f"node {self.name} has no address in the topology", hint="Give a link end an address.")
 
 
 class Lab:
