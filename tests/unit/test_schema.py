@@ -141,7 +141,7 @@ def test_alias_to_itself_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["[" * 1200 + "]" * 1200, "{a: " * 400 + "}" * 400, "[" * 400 + "]" * 400, "1" * 5000, '"\\ud800"', "1e999"],
+    ["[" * 500 + "]" * 500, "{a: " * 400 + "}" * 400, "[" * 400 + "]" * 400, "1" * 5000, '"\\ud800"', "1e999"],
     ids=["very deep", "mappings", "lists", "long number", "surrogate", "infinite"],
 )
 @pytest.mark.parametrize("key", ["name", "seed", "arms", "colour"])

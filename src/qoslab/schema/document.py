@@ -19,7 +19,7 @@ Steps: TypeAlias = tuple[Step, ...]
 
 SIZE_LIMIT = 2**18
 """Bytes of an experiment file; far above any real one."""
-NODE_LIMIT = 100_000
+NODE_LIMIT = 20_000
 """Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
 DEPTH_LIMIT = 32
 """Keys and indices on the way to a value; real ones have at most eight."""
