@@ -1,6 +1,8 @@
 //! Instructions per packet (divide by 20 000), which do not depend on how busy the machine is. Needs valgrind and
 //! `iai-callgrind-runner` of the version in `Cargo.toml`.
 #![allow(missing_docs)]
+// The harness prints.
+#![allow(clippy::disallowed_macros)]
 
 mod load;
 

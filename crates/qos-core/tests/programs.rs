@@ -5,7 +5,7 @@ mod common;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn everything_adds_up(program in prop::collection::vec(any::<u8>(), 0..600)) {

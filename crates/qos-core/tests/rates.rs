@@ -51,6 +51,8 @@ fn two_rates() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// What conforms between any two packets is at most the burst plus the rate times the time between them.
     #[test]
     fn a_bucket_bounds_every_interval(
