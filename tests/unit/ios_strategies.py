@@ -211,7 +211,8 @@ def marks(draw: DrawFn) -> tuple[Mark, ...]:
     found = []
     field = draw(st.sampled_from((None, "dscp", "ip_dscp", "precedence", "ip_precedence")))
     if field is not None:
-        found.append(Mark(field, draw(dscps if field.endswith("dscp") else precedences)))
+        value = draw(dscps if field.endswith("dscp") else precedences)
+        found.append(Mark(field, value))  # type: ignore[arg-type]
     if draw(st.booleans()):
         found.append(Mark("cos", draw(precedences)))
     if draw(st.booleans()):
@@ -311,7 +312,7 @@ def terminal_lines(draw: DrawFn) -> dict[str, Line]:
 
 @st.composite
 def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
-    chosen: Generation = generation or draw(st.sampled_from(("classic", "hqf")))
+    chosen: Generation = generation or draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     classes = draw(class_maps())
     maps = draw(policy_maps(chosen, list(classes)))
     users = draw(st.lists(st.sampled_from(["admin", "lab"]), unique=True))

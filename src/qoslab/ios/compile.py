@@ -15,17 +15,30 @@ DEFAULT_CONFORM = (PoliceAction("transmit"),)
 DEFAULT_EXCEED = (PoliceAction("drop"),)
 
 
+NO_ENTRIES: list[dict[str, Any]] = []
+"""An access list that a class-map names and nobody has configured: it matches nothing (assumed, not documented)."""
+
+
 def compile_device(device: Device) -> dict[str, Any]:
     """The configuration of the data plane that does what the device says; plain values, ready for JSON."""
     return {
         "format": FORMAT,
         "router": device.hostname,
         "generation": device.generation,
-        "access_lists": {name: _access_list(each) for name, each in device.access_lists.items()},
+        "access_lists": {
+            **dict.fromkeys(_named_lists(device), NO_ENTRIES),
+            **{name: _access_list(each) for name, each in device.access_lists.items()},
+        },
         "class_maps": {name: _class_map(each) for name, each in device.class_maps.items()},
         "policy_maps": {name: _policy_map(each) for name, each in device.policy_maps.items()},
         "interfaces": {name: _interface(each) for name, each in device.interfaces.items()},
     }
+
+
+def _named_lists(device: Device) -> set[str]:
+    """The names of access lists that class-maps refer to."""
+    criteria = [criterion for each in device.class_maps.values() for criterion in each.criteria]
+    return {each.name for each in criteria if each.type == "access_group" and each.name is not None}
 
 
 def _access_list(access_list: AccessList) -> list[dict[str, Any]]:

@@ -442,6 +442,9 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
             word = edge.symbol
             if not isinstance(word, str) or not word.startswith(typed):
                 continue
+            if word.isdigit() and word != typed:
+                # `speed 10` is no abbreviation of `speed 100`.
+                continue
             keywords = thread.keywords
             if not (word in _NO_HELP and not keywords and not thread.captures and thread.compiled.form == word):
                 keywords = (*keywords, Capture(word, word, token.column))

@@ -1,0 +1,131 @@
+"""The compiler to the data plane's configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+from hypothesis import HealthCheck, given, settings
+from ios_strategies import devices, hardware
+
+from qoslab.ios.compile import compile_device
+from qoslab.ios.device import Device, Hardware
+from qoslab.ios.parse import parse_config
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "qos-router-config.schema.json").read_text())
+
+
+def test_the_articles_policer() -> None:
+    text = (
+        "hostname R1\npolicy-map Police\n class class-default\n  police cir 1000000\n"
+        "interface FastEthernet0/1\n service-policy output Police\n"
+    )
+    assert compile_device(parse_config(text, Hardware("3725", ("FastEthernet0/1",)))) == {
+        "format": 1,
+        "router": "R1",
+        "generation": "classic",
+        "access_lists": {},
+        "class_maps": {},
+        "policy_maps": {
+            "Police": {
+                "classes": [
+                    {
+                        "name": "class-default",
+                        "set": [],
+                        "police": {
+                            "form": "cir",
+                            "cir": {"bps": 1000000},
+                            "bc": None,
+                            "pir": None,
+                            "be": None,
+                            "conform": [{"action": "transmit"}],
+                            "exceed": [{"action": "drop"}],
+                            "violate": None,
+                        },
+                        "shape": None,
+                        "queue_limit": None,
+                        "fair_queue": None,
+                        "bandwidth": None,
+                        "priority": None,
+                        "random_detect": None,
+                        "service_policy": None,
+                    }
+                ]
+            }
+        },
+        "interfaces": {
+            "FastEthernet0/1": {
+                "enabled": True,
+                "bandwidth_kbps": 100000,
+                "clock_rate_bps": None,
+                "encapsulation": "ethernet",
+                "load_interval_s": 300,
+                "tx_ring_limit": None,
+                "hold_queue_out": None,
+                "fair_queue": None,
+                "service_policy_input": None,
+                "service_policy_output": "Police",
+            }
+        },
+    }
+
+
+def test_serial_line_and_bursts() -> None:
+    text = (
+        "policy-map P\nclass class-default\nshape peak percent 20 10 ms\npolice rate percent 5 burst 30 ms\n"
+        "interface s0/0\nbandwidth 512\nencapsulation ppp\nclock rate 512000\ntx-ring-limit 3\nno fair-queue\n"
+        "hold-queue 20 out\nload-interval 30\nshutdown\n"
+    )
+    compiled = compile_device(parse_config(text, hardware()))
+    (each,) = compiled["policy_maps"]["P"]["classes"]
+    assert each["shape"] == {"mode": "peak", "rate": {"percent": 20}, "bc": {"ms": 10}, "be": None}
+    assert each["police"]["form"] == "rate"
+    assert (each["police"]["cir"], each["police"]["bc"]) == ({"percent": 5}, {"ms": 30})
+    assert compiled["interfaces"]["Serial0/0"] == {
+        "enabled": False,
+        "bandwidth_kbps": 512,
+        "clock_rate_bps": 512000,
+        "encapsulation": "ppp",
+        "load_interval_s": 30,
+        "tx_ring_limit": 3,
+        "hold_queue_out": 20,
+        "fair_queue": False,
+        "service_policy_input": None,
+        "service_policy_output": None,
+    }
+    assert compiled["interfaces"]["Serial0/1"]["encapsulation"] == "hdlc"
+
+
+def test_classification() -> None:
+    text = (
+        "access-list 101 remark web\naccess-list 101 permit tcp any eq 80 host 10.0.0.1 range 5001 5003 established\n"
+        "class-map match-any C\nmatch access-group 101\nmatch not ip dscp af11\nmatch packet length max 100\n"
+        "match qos-group 3\nmatch access-group name Later\n"
+    )
+    compiled = compile_device(parse_config(text, hardware()))
+    (entry,) = compiled["access_lists"]["101"]
+    assert entry["source_port"] == {"op": "eq", "ports": [80]}
+    assert entry["destination"] == {"address": "10.0.0.1", "wildcard": "0.0.0.0"}
+    assert entry["destination_port"] == {"op": "range", "ports": [5001, 5003]}
+    assert (entry["protocol"], entry["established"]) == (6, True)
+    assert compiled["access_lists"]["Later"] == []
+    assert compiled["class_maps"]["C"] == {
+        "match": "any",
+        "criteria": [
+            {"type": "access_group", "negate": False, "name": "101"},
+            {"type": "dscp", "negate": True, "values": [10], "ip_only": True},
+            {"type": "packet_length", "negate": False, "min": None, "max": 100},
+            {"type": "qos_group", "negate": False, "value": 3},
+            {"type": "access_group", "negate": False, "name": "Later"},
+        ],
+    }
+
+
+@given(devices())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_every_device_has_a_valid_configuration(device: Device) -> None:
+    compiled = json.loads(json.dumps(compile_device(device)))
+    jsonschema.validate(compiled, SCHEMA)
+    named = {c["name"] for m in compiled["class_maps"].values() for c in m["criteria"] if c["type"] == "access_group"}
+    assert named | set(device.access_lists) == set(compiled["access_lists"])

@@ -1,0 +1,195 @@
+"""The command grammar: matching, abbreviations, error columns, help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.ios.grammar import (
+    AmbiguousError,
+    Args,
+    CliError,
+    IncompleteError,
+    InvalidInputError,
+    RejectedError,
+    Table,
+)
+
+WORDS = """
+show interfaces ip interface brief route name port description text address mask secondary shape average peak rate
+values dscp short shutdown exit clock class class-map
+"""
+TEXTS = dict.fromkeys(WORDS.split(), "x")
+Handler = Callable[[Args], None]
+
+
+@pytest.fixture(scope="module")
+def table() -> Table[Handler]:
+    result: Table[Handler] = Table(texts=TEXTS, parents={"inner": "outer", "outer": None})
+
+    def handler(args: Args) -> None: ...
+
+    result.add("exec", "show interfaces [<port:interface>]")(handler)
+    result.add("exec", "show ip interface [brief]")(handler)
+    result.add("exec", "show ip route")(handler)
+    result.add("exec", "show clock", requires={"clock"})(handler)
+    result.add("outer", "class-map <name:word>")(handler)
+    result.add("outer", "class <name:word>")(handler)
+    result.add("outer", "ip route <address:address>")(handler)
+    result.add(("outer", "inner"), "exit")(handler)
+    result.add("inner", "ip address <address:address> <mask:mask> [secondary]", no=True)(handler)
+    result.add("inner", "description <text:line>", no=True)(handler)
+    result.add("inner", "shape (average|peak) <rate:8000-64000>", no="shape")(handler)
+    result.add("inner", "dscp <values:dscp>+", no=True)(handler)
+    result.add("inner", "shutdown", no=True)(handler)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("line", "keywords"),
+    [
+        ("show interfaces", ("show", "interfaces")),
+        ("sh int", ("show", "interfaces")),
+        ("  SH\t IP  Int  BR ", ("show", "ip", "interface", "brief")),
+        ("sh int f0/1", ("show", "interfaces")),
+    ],
+)
+def test_unique_prefixes_match(table: Table[Handler], line: str, keywords: tuple[str, ...]) -> None:
+    assert table.parse("exec", line).args.keywords == keywords
+
+
+@pytest.mark.parametrize(
+    "typed", ["FastEthernet0/1", "fa0/1", "F0/1", "fastethernet 0/1", "FAST 0/1", "fastEthernet  0/1"]
+)
+def test_interface_names_in_any_spelling(table: Table[Handler], typed: str) -> None:
+    assert table.parse("exec", f"show interfaces {typed}").args.value("port", str) == "FastEthernet0/1"
+
+
+@pytest.mark.parametrize(
+    ("mode", "line", "column"),
+    [
+        ("exec", "shoe ip route", 0),
+        ("exec", "show ip routes", 8),
+        ("exec", "show ip route x", 14),
+        ("exec", "  show nothing", 7),
+        ("exec", "show interfaces t0/1", 16),
+        ("exec", "show interfaces fast x", 21),
+        ("exec", "show clock", 5),
+        ("inner", "ip address 10.0.0.256", 11),
+        ("inner", "shape average 7999", 14),
+        ("inner", "shape average 64001", 14),
+        ("inner", "no shutdown now", 12),
+        ("inner", "dscp ef af44", 8),
+        ("inner", "ip nothing", 3),
+    ],
+)
+def test_invalid_input_marks_the_first_bad_token(table: Table[Handler], mode: str, line: str, column: int) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        table.parse(mode, line)
+    assert caught.value.column == column
+    assert caught.value.render(3) == [" " * (3 + column) + "^", "% Invalid input detected at '^' marker.", ""]
+
+
+@pytest.mark.parametrize("line", ["show", "show ip", "show interfaces fast"])
+def test_incomplete(table: Table[Handler], line: str) -> None:
+    with pytest.raises(IncompleteError) as caught:
+        table.parse("exec", line)
+    assert caught.value.render() == ["% Incomplete command.", ""]
+
+
+def test_ambiguous(table: Table[Handler]) -> None:
+    with pytest.raises(AmbiguousError) as caught:
+        table.parse("inner", " sh 1")
+    assert caught.value.render() == ['% Ambiguous command:  "sh 1"']
+    assert caught.value.column == 1
+
+
+def test_a_whole_keyword_is_not_ambiguous(table: Table[Handler]) -> None:
+    assert table.parse("outer", "class x").args.keywords == ("class",)
+    with pytest.raises(AmbiguousError):
+        table.parse("outer", "clas x")
+
+
+def test_a_command_of_an_outer_mode_is_found(table: Table[Handler]) -> None:
+    assert table.parse("inner", "ip route 10.0.0.1").mode == "outer"
+    assert table.parse("inner", "ip add 10.0.0.1 255.0.0.0 sec").mode == "inner"
+
+
+def test_values_and_columns(table: Table[Handler]) -> None:
+    args = table.parse("inner", "dscp EF 10 default").args
+    assert args.values("values", int) == [46, 10, 0]
+    assert args.invalid_repeat("values", 1).column == 8
+    assert args.column("dscp") == 0
+    assert args.column("nothing") == len("dscp EF 10 default")
+
+
+def test_the_rest_of_a_line_keeps_its_blanks(table: Table[Handler]) -> None:
+    assert table.parse("inner", "desc  to  R2 | x  ").args.value("text", str) == "to  R2 | x"
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("no ip address", "no"),
+        ("no ip address 10.0.0.1 255.0.0.0", "no"),
+        ("default ip addr", "default"),
+        ("no shape", "no"),
+        ("shutdown", "set"),
+    ],
+)
+def test_forms(table: Table[Handler], line: str, form: str) -> None:
+    args = table.parse("inner", line).args
+    assert args.form == form
+    assert "no" not in args.keywords and "default" not in args.keywords
+
+
+@pytest.mark.parametrize(
+    ("mode", "line", "words"),
+    [
+        ("exec", "", ["show"]),
+        ("exec", "show ", ["interfaces", "ip"]),
+        ("exec", "show i", ["interfaces", "ip"]),
+        ("exec", "show ip interface ", ["brief", "<cr>"]),
+        ("exec", "show interfaces ", ["Interface", "<cr>"]),
+        ("inner", "ip address ", ["A.B.C.D"]),
+        ("inner", "shape average ", ["<8000-64000>"]),
+        ("inner", "no s", ["shape", "shutdown"]),
+        ("inner", "dscp ef ", ["<0-63>", "<cr>"]),
+    ],
+)
+def test_help(table: Table[Handler], mode: str, line: str, words: list[str]) -> None:
+    assert [item.word for item in table.help(mode, line)] == words
+
+
+def test_capabilities_switch_commands_on(table: Table[Handler]) -> None:
+    assert table.parse("exec", "show clock", capabilities={"clock"}).args.keywords == ("show", "clock")
+    assert "clock" in [item.word for item in table.help("exec", "show ", capabilities={"clock"})]
+
+
+@pytest.mark.parametrize(
+    ("line", "word"), [("sho", "show"), ("show inter", "interfaces"), ("show i", None), ("show ", None), ("x", None)]
+)
+def test_tab_completes_one_keyword(table: Table[Handler], line: str, word: str | None) -> None:
+    assert table.complete("exec", line) == word
+
+
+def test_a_command_without_help_is_a_mistake_of_its_author() -> None:
+    with pytest.raises(ValueError, match="no help text for 'reload'"):
+        Table[Handler]().add("exec", "reload")(lambda args: None)
+
+
+def test_a_refusal_prints_its_message() -> None:
+    assert RejectedError("% one\n% two").render(9) == ["% one", "% two"]
+
+
+@given(st.text(max_size=40), st.sampled_from(["exec", "inner", "outer"]))
+def test_any_text_matches_or_is_refused(table: Table[Handler], line: str, mode: str) -> None:
+    for ask in (table.parse, table.help):
+        try:
+            ask(mode, line)
+        except CliError as error:
+            assert error.render(5)
+    table.complete(mode, line)
