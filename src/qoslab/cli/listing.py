@@ -24,7 +24,7 @@ def command(what: str | None, as_json: bool) -> None:
     if what in (None, "experiments"):
         found["experiments"] = [_experiment(file) for file in sorted(EXPERIMENTS.glob("*.yml"))]
     if what in (None, "runs"):
-        found["runs"] = [_run(folder) for folder in sorted(RUNS.glob("*/*Z")) if folder.is_dir()]
+        found["runs"] = [_run(folder) for folder in sorted(RUNS.glob("*/*Z*")) if folder.is_dir()]
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
