@@ -15,7 +15,7 @@ import asyncssh
 import pytest
 from labs import ROUTED, Traces, ping, topology
 
-from qoslab.errors import MachineError, UserError
+from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError
 
 pytestmark = pytest.mark.lab
@@ -95,6 +95,11 @@ def test_an_ios_router_routes_takes_logins_and_goes_with_the_lab(name: str) -> N
     traces.wait_until_gone()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((login.host, login.port), 1)
+
+
+def test_a_router_may_not_have_the_name_of_the_labs_own_files(name: str) -> None:
+    with pytest.raises(ExperimentError, match="cannot be called iosd"):
+        Lab.up(topology(iosd="linux")(), name=name)
 
 
 def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

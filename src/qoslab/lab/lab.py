@@ -42,6 +42,8 @@ RUNTIME = Path("/run/qoslab")
 STATE_FILE = "lab.json"
 IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
+RESERVED = frozenset({IOSD, STATE_FILE, "supervisor.sock"})
+"""Names in the runtime folder that are not routers'."""
 DAEMON_TIMEOUT = 60.0
 """Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
 LOG_TAIL = 4000
@@ -130,6 +132,9 @@ class Lab:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
         wiring = wire(topology)
         routers = [node for node, value in topology.nodes.items() if platform_of(value).is_router]
+        for router in routers:
+            if router in RESERVED:
+                raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
         program = qos_router() if routers else None
         supervisor = Supervisor.start(name, owned=owned)
         try:
