@@ -2,40 +2,90 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
 from qoslab.ios.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.running_config import render
+from qoslab.ios.policy import CLASS_DEFAULT
+from qoslab.ios.running_config import class_order, policy_order, render
 
-_SERVICE_POLICY = "service-policy "
+_SETTINGS = (
+    "bandwidth",
+    "clock rate",
+    "description",
+    "duplex",
+    "enable secret",
+    "encapsulation",
+    "exec-timeout",
+    "fair-queue",
+    "hostname",
+    "ip address",
+    "ip domain name",
+    "load-interval",
+    "logging buffered",
+    "login",
+    "max-reserved-bandwidth",
+    "password",
+    "police",
+    "priority",
+    "privilege level",
+    "queue-limit",
+    "random-detect",
+    "service timestamps debug",
+    "service timestamps log",
+    "service-policy input",
+    "service-policy output",
+    "service-policy",
+    "set cos",
+    "set dscp",
+    "set ip dscp",
+    "set ip precedence",
+    "set precedence",
+    "set qos-group",
+    "shape",
+    "speed",
+    "transport input",
+    "tx-ring-limit",
+)
+"""What has one value: the leading words by which two lines are known to be about the same thing."""
 
-_REMOVED_LAST = ("policy-map ", "class-map ", "ip access-list ", "access-list ")
+_REMOVED_FIRST = ("police", "random-detect", "username ", "ip access-list ", "access-list ")
+"""What keeps something of its old value, or the order of its lines, when it is only entered again."""
+
+_DEFAULTED = ("fair-queue", "exec-timeout", "login")
+"""Settings whose `no` form is a value of its own."""
+
+_REFERRED_TO = ("policy-map ", "class-map ", "ip access-list ", "access-list ")
 """What something else may refer to, in the order in which it can be removed."""
-
-_WHOLE = ("ip access-list ", "access-list ")
-"""Blocks in which the order of lines counts: changed ones are removed and written anew."""
 
 
 @dataclass
 class _Block:
+    """A line and those below it, by what they are about."""
+
     line: str
     children: dict[str, _Block] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
+        """Yield the text of the whole block."""
+        if self.line.startswith("access-list "):
+            # The entries of a numbered access list have no line above them.
+            yield from self.children
+            return
         yield " " * depth + self.line
         for child in self.children.values():
             yield from child.lines(depth + 1)
 
 
 def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
-    """The lines that, configured on a device which runs `after`, make it run `before`; none where they are alike.
+    """Return the lines that, configured on a device which runs `after`, make it run `before`; none if they are alike.
 
-    Both are running configurations as printed. What differs is changed in place where that leads there; otherwise
-    policies are detached, removed and written anew. The result is tried out on the device model before it is returned.
+    Both are running configurations as printed; IosError tells where one of them cannot be read. What differs is
+    changed in place where that leads there; otherwise policies and addresses are taken off and written anew. The
+    result is tried out on the device model before it is returned; QoslabError when it does not lead there.
     """
     wanted = parse_config(before, hardware, source="the configuration before")
     current = parse_config(after, hardware, source="the configuration after")
@@ -57,112 +107,200 @@ def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
 
 
 def _in_place(wanted: Device, current: Device) -> list[str]:
-    """Detach what is no longer attached, remove what is new, change what differs, add what is gone."""
-    target, present = _tree(wanted), _tree(current)
+    """Detach policies that are not to stay attached, then change what differs."""
+    bare = current.copy()
     lines: list[str] = []
-    for name, block in present.items():
-        detached = [
-            each for each in block.children
-            if each.startswith(_SERVICE_POLICY) and each not in target.get(name, _Block(name)).children
-        ]  # fmt: skip
-        if name.startswith("interface ") and detached:
-            lines += [name, *(f" no {each}" for each in detached)]
-            for each in detached:
-                del block.children[each]
-    return lines + list(_difference(target, present)) + _banner(wanted, current)
+    for interface in bare.interfaces.values():
+        target = wanted.interfaces[interface.name]
+        lines += _detached(
+            bare,
+            interface.name,
+            inwards=interface.service_policy_input != target.service_policy_input,
+            outwards=interface.service_policy_output != target.service_policy_output,
+        )
+    return lines + list(_difference(wanted, bare)) + _banner(wanted, current)
 
 
 def _anew(wanted: Device, current: Device) -> list[str]:
-    """Detach and remove all policies, class-maps and access lists that differ, and write them anew."""
-    lines: list[str] = []
+    """Take off all policies and the addresses that differ, remove policies and class-maps, and write them anew."""
     bare = current.copy()
+    lines: list[str] = []
     for interface in bare.interfaces.values():
-        attached = {"input": interface.service_policy_input, "output": interface.service_policy_output}
-        detached = [f" no {_SERVICE_POLICY}{way} {name}" for way, name in attached.items() if name is not None]
-        if detached:
-            lines += [f"interface {interface.name}", *detached]
-            interface.service_policy_input = interface.service_policy_output = None
-    # A policy may be the child of another that comes later.
-    children = {
-        each.service_policy
-        for policy in bare.policy_maps.values()
-        for each in policy.classes
-        if each.service_policy is not None
-    }
-    for name in sorted(bare.policy_maps, key=lambda each: each in children):
-        lines.append(f"no policy-map {name}")
-    bare.policy_maps = {}
-    for name, class_map in reversed(bare.class_maps.items()):
-        lines.append(f"no class-map match-{class_map.match} {name}")
-    bare.class_maps = {}
-    return lines + list(_difference(_tree(wanted), _tree(bare))) + _banner(wanted, current)
+        target = wanted.interfaces[interface.name]
+        lines += _detached(bare, interface.name, inwards=True, outwards=True)
+        have = (interface.address, interface.secondary_addresses)
+        if have not in ((None, ()), (target.address, target.secondary_addresses)):
+            lines += [f"interface {interface.name}", " no ip address"]
+            interface.address, interface.secondary_addresses = None, ()
+    # A name is removed before those that it refers to.
+    lines += [f"no policy-map {name}" for name in reversed(policy_order(bare))]
+    lines += [f"no class-map match-{bare.class_maps[name].match} {name}" for name in reversed(class_order(bare))]
+    bare.policy_maps, bare.class_maps = {}, {}
+    return lines + list(_difference(wanted, bare)) + _banner(wanted, current)
 
 
-def _tree(device: Device) -> dict[str, _Block]:
-    """The running configuration by indentation; a banner is no line of configuration and left out."""
+def _detached(device: Device, name: str, *, inwards: bool, outwards: bool) -> list[str]:
+    """Detach the policies of an interface of `device`, and return the lines that do so."""
+    interface = device.interfaces[name]
+    lines: list[str] = []
+    if inwards and interface.service_policy_input is not None:
+        lines.append(f" no service-policy input {interface.service_policy_input}")
+        interface.service_policy_input = None
+    if outwards and interface.service_policy_output is not None:
+        lines.append(f" no service-policy output {interface.service_policy_output}")
+        interface.service_policy_output = None
+    return [f"interface {name}", *lines] if lines else []
+
+
+# The running configuration as a tree.
+
+
+def _tree(device: Device) -> _Block:
+    """Return the running configuration; a banner is no line of configuration and left out."""
     device = device.copy()
     device.banner_motd = None
-    blocks: dict[str, _Block] = {}
-    path: list[tuple[int, dict[str, _Block]]] = [(-1, blocks)]
+    root = _Block("")
+    path = [root]
     for text in render(device).splitlines():
         line = text.strip()
-        if not line or line == "end" or line.startswith(("!", "version ", "Building ", "Current configuration")):
+        if line in ("!", "end") or line.startswith("version "):
             continue
-        depth = len(text) - len(text.lstrip())
-        while path[-1][0] >= depth:
-            path.pop()
-        # The lines of a numbered access list are one block, since their order counts.
-        numbered = re.match(r"access-list (\d+) ", line)
-        key = line if numbered is None else f"access-list {numbered[1]}"
-        block = path[-1][1].setdefault(key, _Block(key))
-        if numbered is not None:
-            block.children[line] = _Block(line)
-        path.append((depth, block.children))
-    return blocks
+        depth = _depth(text, path)
+        del path[depth + 1 :]
+        if line.startswith("access-list "):
+            path.append(path[0].children.setdefault(_key(line), _Block(_key(line))))
+            path[1].children[line] = _Block(line)
+            continue
+        blocks = [_Block(each) for each in _single_lines(line)]
+        path[depth].children.update({_key(block.line): block for block in blocks})
+        # What follows a range of terminal lines holds for each of them.
+        for block in blocks[1:]:
+            block.children = blocks[0].children
+        path.append(blocks[0])
+    return root
 
 
-def _difference(target: dict[str, _Block], present: dict[str, _Block], depth: int = 0) -> Iterator[str]:
-    """The lines from `present` to `target`: removals, changes inside blocks, additions."""
-    indent = " " * depth
-    gone = [name for name in present if name not in target]
-    changed = [name for name in present if name in target and not _alike(present[name], target[name])]
-    whole = [name for name in changed if name.startswith(_WHOLE) or _is_value(present[name])]
-    for name in sorted([*gone, *whole], key=_removal_order):
-        removal = _negated(name, target)
-        if removal is not None:
-            yield indent + removal
+def _depth(text: str, path: list[_Block]) -> int:
+    """Return how deep a line is; below a policy-map the number of blanks doesn't tell."""
+    if not text.startswith(" "):
+        return 0
+    if len(path) < 2 or not path[1].line.startswith("policy-map "):
+        return 1
+    word = text.split()[0]
+    if word.endswith("-action"):
+        return 3
+    return 1 if text.startswith(" ") and not text.startswith("  ") else 2
+
+
+def _single_lines(line: str) -> list[str]:
+    """Return `line vty 0 4` as one line for each terminal line; any other as it is."""
+    words = line.split()
+    if words[:2] != ["line", "vty"]:
+        return [line]
+    return [f"line vty {number}" for number in range(int(words[2]), int(words[-1]) + 1)]
+
+
+def _key(line: str) -> str:
+    """Return what a line is about."""
+    text = line.removeprefix("no ")
+    words = text.split()
+    if words[0] in ("class-map", "access-list", "username"):
+        return f"{words[0]} {words[-1] if words[0] == 'class-map' else words[1]}"
+    if words[:2] == ["ip", "access-list"]:
+        return f"access-list {words[3]}" if words[3].isdigit() else f"ip access-list {words[3]}"
+    if words[0] == "hold-queue":
+        return f"hold-queue {words[-1]}"
+    if text.startswith("ip address ") and words[-1] == "secondary":
+        return text
+    return next((head for head in _SETTINGS if f"{text} ".startswith(f"{head} ")), text)
+
+
+# The difference of two trees.
+
+
+def _difference(wanted: Device, current: Device) -> Iterator[str]:
+    """Yield the lines from one device to the other, except for banners."""
+    target, present = _tree(wanted), _tree(current)
+    gone = [key for key in present.children if key not in target.children and not key.startswith("line ")]
+    for key in gone:
+        if not key.startswith(_REFERRED_TO):
+            yield _negated(key, present.children[key].line)
     # In the order of the running configuration, in which what is referred to comes first.
-    for name, block in target.items():
-        if name in changed and name not in whole:
-            yield indent + name
-            yield from _difference(block.children, present[name].children, depth + 1)
-        elif name not in present or name in whole:
-            lines = list(block.lines(depth))
-            # The block of a numbered access list has no line of its own.
-            yield from (line.strip() for line in lines[1:]) if name.startswith("access-list ") else lines
+    for key, block in target.children.items():
+        if not key.startswith("line "):
+            yield from _changed(key, block, present.children.get(key), 0)
+    for kind in _REFERRED_TO:
+        # A name goes before those that it refers to.
+        for key in reversed([each for each in gone if each.startswith(kind)]):
+            yield _negated(key, present.children[key].line)
+    yield from _terminal_lines(target, present)
 
 
-def _alike(one: _Block, other: _Block) -> bool:
-    return list(one.lines()) == list(other.lines())
+def _changed(key: str, target: _Block, present: _Block | None, depth: int) -> Iterator[str]:
+    """Yield the lines that make a block of `present` that of `target`."""
+    indent = " " * depth
+    if present is None:
+        yield from target.lines(depth)
+    elif list(target.lines()) == list(present.lines()):
+        return
+    elif f"{key} ".startswith(_REMOVED_FIRST):
+        yield indent + _negated(key, present.line)
+        yield from target.lines(depth)
+    else:
+        yield indent + target.line
+        yield from _below(target, present, depth + 1)
 
 
-def _is_value(block: _Block) -> bool:
-    """A line whose children only spell it out, such as a policer with its actions."""
-    return block.line.startswith("police ")
+def _below(target: _Block, present: _Block, depth: int) -> Iterator[str]:
+    """Yield the changes below a line: removals, the last first, then additions."""
+    misplaced = _misplaced(target, present)
+    for key, block in reversed(present.children.items()):
+        if key not in target.children or key in misplaced:
+            yield " " * depth + _negated(key, block.line)
+    for key, block in target.children.items():
+        yield from _changed(key, block, None if key in misplaced else present.children.get(key), depth)
 
 
-def _removal_order(name: str) -> int:
-    return next((place for place, start in enumerate(_REMOVED_LAST, 1) if name.startswith(start)), 0)
+def _misplaced(target: _Block, present: _Block) -> set[str]:
+    """Return the match lines and classes that must be entered again, since new ones are appended."""
+    wanted = [key for key in target.children if _is_ordered(key)]
+    have = [key for key in present.children if _is_ordered(key) and key in target.children]
+    kept = 0
+    while kept < len(have) and wanted[kept] == have[kept]:
+        kept += 1
+    return set(have[kept:])
 
 
-def _negated(line: str, target: dict[str, _Block]) -> str | None:
-    """The line that takes `line` back; None where a line of the target does so by itself."""
-    if not line.startswith("no "):
-        return f"no {line}"
-    positive = line.removeprefix("no ")
-    if any(name == positive or name.startswith(positive + " ") for name in target):
-        return None
-    return positive
+def _is_ordered(key: str) -> bool:
+    return key.startswith(("match ", "class ")) and key != f"class {CLASS_DEFAULT}"
+
+
+def _terminal_lines(target: _Block, present: _Block) -> Iterator[str]:
+    """Yield the changes of terminal lines; neighbours with the same changes go together."""
+    superfluous = [key for key in present.children if key.startswith("line vty ") and key not in target.children]
+    if superfluous:
+        # IOS removes those behind it too.
+        yield f"no {superfluous[0]}"
+    changes: list[tuple[str, int, list[str]]] = []
+    for key, block in target.children.items():
+        if key.startswith("line "):
+            _, kind, number = key.split()
+            changes.append((kind, int(number), list(_below(block, present.children.get(key, _Block(key)), 1))))
+    for (kind, below), group in groupby(changes, key=lambda each: (each[0], each[2])):
+        numbers = [number for _, number, _ in group]
+        if below:
+            last = "" if len(numbers) == 1 else f" {numbers[-1]}"
+            yield f"line {kind} {numbers[0]}{last}"
+            yield from below
+
+
+def _negated(key: str, line: str) -> str:
+    """Return the line that takes `line` back."""
+    if line.startswith("no "):
+        return f"default {line.removeprefix('no ')}"
+    if key in _DEFAULTED:
+        return f"default {key}"
+    return f"no {key if key in _SETTINGS or key.startswith(('username ', 'access-list ')) else line}"
 
 
 def _banner(wanted: Device, current: Device) -> list[str]:
@@ -173,4 +311,4 @@ def _banner(wanted: Device, current: Device) -> list[str]:
     # Not the control character that IOS prints: on a terminal it would interrupt.
     text = wanted.banner_motd
     delimiter = next(each for each in map(chr, range(0x23, 0x7F)) if each not in text)
-    return f"banner motd {delimiter}{text}{delimiter}".splitlines()
+    return f"banner motd {delimiter}{text}{delimiter}".split("\n")
