@@ -430,3 +430,32 @@ def test_any_text_is_a_configuration_or_an_error(text: str) -> None:
         parse_config(text, hardware())
     except IosError as error:
         assert error.message.startswith("configuration:")
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken_back"),
+    [
+        ("username lab privilege 15 secret 5 $1$abcd$2hDGYdE0UrwK2pqoiF6BB1", "no username lab privilege 15"),
+        ("enable secret cisco", "no enable secret 5 $1$abcd$2hDGYdE0UrwK2pqoiF6BB1"),
+        ("line con 0\npassword x y", "line con 0\nno password x y"),
+        ("line con 0\ntransport input ssh", "line con 0\nno transport input ssh"),
+        ("line con 0\nexec-timeout 5 30", "line con 0\ndefault exec-timeout"),
+        ("interface s0/0\nfair-queue", "interface s0/0\ndefault fair-queue"),
+        ("access-list 7 permit any", "no access-list 7"),
+        ("access-list 107 permit ip any any", "no access-list 107 permit ip any any"),
+        ("service timestamps log datetime msec", "no service timestamps log datetime msec"),
+        ("ip domain name lab.example", "no ip domain name lab.example"),
+        ("banner motd #x#", "no banner motd"),
+    ],
+)
+def test_what_is_printed_can_be_taken_back(typed: str, taken_back: str) -> None:
+    device = configured(typed)
+    assert device != configured("")
+    apply(device, taken_back)
+    assert device == configured("")
+
+
+@pytest.mark.parametrize("line", ["no access-list", "no username", "no ip route", "no line vty", "no class-map"])
+def test_no_of_nothing_is_incomplete(line: str) -> None:
+    with pytest.raises(IosError, match="% Incomplete command"):
+        configured(line)

@@ -199,15 +199,23 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
     lists[name] = _add(lists.get(name, AccessList(name, kind)), line)
 
 
-@CONFIG.add("config", f"access-list <list:standard-list> ({STANDARD}|remark <text:line>)", no=True, help=_HELP)
+@CONFIG.add(
+    "config",
+    f"access-list <list:standard-list> ({STANDARD}|remark <text:line>)",
+    no=f"access-list <list:standard-list> [{STANDARD}|remark <text:line>]",
+    help=_HELP,
+)
 def _numbered_standard(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "standard")
 
 
+_EXTENDED_BODY = "|".join(EXTENDED)
+
+
 @CONFIG.add(
     "config",
-    f"access-list <list:extended-list> ({'|'.join(EXTENDED)}|remark <text:line>)",
-    no=True,
+    f"access-list <list:extended-list> ({_EXTENDED_BODY}|remark <text:line>)",
+    no=f"access-list <list:extended-list> [{_EXTENDED_BODY}|remark <text:line>]",
     help=_HELP,
 )
 def _numbered_extended(session: ConfigSession, args: Args) -> None:

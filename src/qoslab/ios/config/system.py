@@ -112,7 +112,7 @@ def _secret(args: Args, present: Secret | None) -> Secret:
 @CONFIG.add(
     "config",
     "enable secret (0 <text:line>|5 <hash:word>|<text:line>)",
-    no="enable secret",
+    no=True,
     help={
         "enable": "Modify enable password parameters",
         "secret": "Assign the privileged level secret",
@@ -127,7 +127,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "config",
     "username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
-    no="username <name:word>",
+    no="username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
     help={
         "username": "Establish User Name Authentication",
         "name": "User name",
@@ -358,7 +358,7 @@ def _login(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "line",
     "password [0] <text:line>",
-    no="password",
+    no=True,
     help={
         "password": "Set a password",
         "0": "Specifies an UNENCRYPTED password will follow",
@@ -373,7 +373,7 @@ def _password(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "line",
     "transport input (all|none|(ssh|telnet)+)",
-    no="transport input",
+    no=True,
     help={
         "transport": "Define transport protocols for line",
         "input": "Define which protocols to use when connecting to the terminal server",
