@@ -61,6 +61,7 @@ class Collector:
         self._lock = threading.Lock()
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._last = 0
+        self._over = False
         self._reader = threading.Thread(target=self._read, name="collector", daemon=True)
         self._reader.start()
 
@@ -112,17 +113,16 @@ class Collector:
     def _send(self, op: str, **keys: Any) -> Future[dict[str, Any]]:
         future: Future[dict[str, Any]] = Future()
         with self._lock:
+            if self._over:
+                future.set_exception(self._ended())
+                return future
             self._last += 1
             self._pending[self._last] = future
             assert self._process.stdin is not None
-            try:
+            # where the process has ended, the reader notices and fails what is pending
+            with contextlib.suppress(OSError, ValueError):
                 self._process.stdin.write(json.dumps({"id": self._last, "op": op, **keys}) + "\n")
                 self._process.stdin.flush()
-            except (OSError, ValueError):
-                # the reader tells why
-                if not self._reader.is_alive():
-                    self._pending.pop(self._last, None)
-                    future.set_exception(self._ended())
         return future
 
     def _read(self) -> None:
@@ -135,6 +135,7 @@ class Collector:
                 future.set_result(reply)
         self._process.wait()
         with self._lock:
+            self._over = True
             pending, self._pending = self._pending, {}
         for future in pending.values():
             future.set_exception(self._ended())
@@ -161,5 +162,7 @@ class Collector:
                 raise DeviceError(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
             case "unreachable":
                 raise DeviceError(f"{device} cannot be reached: {text}", hint="Check its address and port.")
+            case "unknown":
+                raise DeviceError(f"{device} is not a router that was connected to", hint="Only IOS routers are.")
             case _:
                 raise MachineError(f"observing {device} failed: {text}")

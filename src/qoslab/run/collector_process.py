@@ -8,7 +8,7 @@ reply repeats; replies come in the order in which they are ready. It ends when i
     {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
 
 `connection` is a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where
-`kind` is `login`, `unreachable` or `internal`.
+`kind` is `login`, `unreachable`, `unknown` or `internal`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,9 @@ class Server:
                 self._sessions[request["device"]].connect()
                 return {}
             case "observe":
-                session = self._sessions[request["device"]]
+                session = self._sessions.get(request["device"])
+                if session is None:
+                    raise ConnectError("unknown", "it is not a router that was connected to")
                 command = request["command"]
                 raw = session.execute(command)
                 if refused := REFUSED.search(raw):

@@ -1,0 +1,59 @@
+"""The process that observes routers, without a router."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.run.collector import Collector
+from qoslab.run.inventory import IosAccess, LinuxAccess
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    with Collector() as collector:
+        yield collector
+
+
+def test_parsing_in_the_other_process(collector: Collector) -> None:
+    observed = collector.parse("show policy-map interface", (RECORDED / "shape.classic.txt").read_text())
+    assert observed.reason == ""
+    assert observed.data["FastEthernet0/1"]["service_policy"]["output"]["policy_name"].keys() == {"Shape"}
+
+
+def test_a_reason_stands_where_nothing_is_parsed(collector: Collector) -> None:
+    assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
+
+
+def test_a_router_that_is_not_there(collector: Collector) -> None:
+    routers = {"R1": IosAccess("127.0.0.1", "lab", "secret", 1)}
+    with pytest.raises(DeviceError, match=r"R1 cannot be reached: .*refused"):
+        collector.connect(routers)
+    # without waiting, the first command says it
+    collector.connect(routers, wait=False)
+    with pytest.raises(DeviceError, match="R1 cannot be reached"):
+        collector.observe("R1", "show clock")
+
+
+def test_a_router_that_was_never_named(collector: Collector) -> None:
+    with pytest.raises(DeviceError, match="R7 is not a router that was connected to"):
+        collector.observe("R7", "show clock")
+
+
+def test_linux_routers_have_no_command_line(collector: Collector) -> None:
+    collector.connect({"R2": LinuxAccess("/run/none.sock")})
+
+
+def test_the_process_is_killed() -> None:
+    with Collector() as collector:
+        os.kill(collector._process.pid, signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(MachineError, match="ended with status -9"):
+                collector.parse("show clock", "")
