@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
+import os
 import platform
 import re
 import statistics
@@ -126,7 +127,9 @@ def machine() -> str:
     text = Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*:\s*(.*)", text)
     count = len(re.findall(r"^processor\b", text, re.MULTILINE))
-    return f"{model[1] if model else platform.machine()}, {count} cores, Linux {platform.release()}"
+    name = model[1] if model else platform.machine()
+    load = os.getloadavg()[0]
+    return f"{name}, {count} cores, Linux {platform.release()}; load average before the start {load:.1f}"
 
 
 def kernel_lab() -> Lab:

@@ -6,6 +6,7 @@
 //! that have been sent.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -235,27 +236,28 @@ impl Ring {
     /// Sends frames in order, at most [`BATCH`]; returns how many the kernel took. Those behind the first that it
     /// refused have not been tried.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> usize {
-        // SAFETY: all zeros is a valid empty mmsghdr and iovec.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        // Left uninitialised beyond what is used: most calls send one frame.
+        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
         let mut count = 0;
         for bytes in frames.take(BATCH) {
-            vectors[count].iov_base = bytes.as_ptr().cast_mut().cast();
-            vectors[count].iov_len = bytes.len();
-            messages[count].msg_hdr.msg_iov = &mut vectors[count];
-            messages[count].msg_hdr.msg_iovlen = 1;
+            let vector =
+                vectors[count].write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+            // SAFETY: all zeros is a valid empty mmsghdr.
+            let message = messages[count].write(unsafe { std::mem::zeroed() });
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
             count += 1;
         }
         if count == 0 {
             return 0;
         }
         loop {
-            // SAFETY: the first `count` messages refer to live vectors, and these to frames that live for 'a.
+            // SAFETY: the first `count` messages are initialised and refer to live vectors, and these to frames that live for 'a.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.socket.as_raw_fd(),
-                    messages.as_mut_ptr(),
+                    messages.as_mut_ptr().cast(),
                     count as libc::c_uint,
                     libc::MSG_DONTWAIT,
                 )
