@@ -246,6 +246,21 @@ class TestCompare:
         assert table["tolerance"][0] == "960 kb/s to 970 kb/s"
         assert table.iloc[4][["arm", "verdict", "tolerance"]].tolist() == ["policed", "informative", ""]
 
+    def test_figures_to_show_are_informative_unless_expected_or_published(self) -> None:
+        table = comparing.compare(
+            "The article",
+            self.measured,
+            self.published[:1],
+            [expectation(arm="shaped", metric="goodput.sum", at_least="1 b/s")],
+            show={"shaped": ["goodput.sum"], "policed": ["goodput.sum", "police.bc"]},
+        )
+        rows = table[["arm", "metric", "unit", "verdict"]].values.tolist()
+        assert rows == [
+            ["shaped", "goodput.sum", "b/s", "within"],
+            ["policed", "goodput.sum", "b/s", "informative"],
+            ["policed", "police.bc", "B", "informative"],
+        ]
+
     def test_files_have_the_columns_and_no_nan(self) -> None:
         table = comparing.compare(
             "A, b", self.measured, self.published, [expectation(arm="policed", metric="police.bc", equals="31250 B")]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.model.metrics import METRICS
 
 WITHIN, OUTSIDE, INFORMATIVE = "within", "outside", "informative"
 COLUMNS = ["article", "arm", "metric", "unit", "published", "measured", "tolerance", "verdict"]
@@ -31,8 +32,11 @@ def compare(
     *,
     arms: Sequence[str] = (),
     untrusted: Collection[str] = (),
+    show: Mapping[str, Sequence[str]] | None = None,
 ) -> pd.DataFrame:
-    """One row for each expectation, then one for each published figure without expectation (`informative`), arm by arm.
+    """One row for each expectation, then one for each other published figure and each of `show`, arm by arm.
+
+    Rows without an expectation are `informative`.
 
     `published` and `measured` are nan where there is none. An expectation whose figure was not measured is not met.
     `arms` is the order of the rows, ratios of arms last. Figures of `untrusted` arms, of which no cell is valid, are
@@ -59,20 +63,27 @@ def compare(
                 "verdict": INFORMATIVE if set(untrusted).intersection(expectation.arms) else verdict,
             }
         )
-    rows += [
-        {
-            "article": article,
-            "arm": figure.arm,
-            "metric": figure.metric,
-            "unit": figure.unit,
-            "published": figure.value,
-            "measured": measured_figure(metrics, figure.arm, figure.metric),
-            "tolerance": "",
-            "verdict": INFORMATIVE,
-        }
-        for key, figure in figures.items()
-        if key not in expected
+    informative = [key for key in figures if key not in expected]
+    informative += [
+        (arm, metric)
+        for arm, names in (show or {}).items()
+        for metric in names
+        if (arm, metric) not in expected and (arm, metric) not in figures
     ]
+    for arm, metric in informative:
+        figure = figures.get((arm, metric))
+        rows.append(
+            {
+                "article": article,
+                "arm": arm,
+                "metric": metric,
+                "unit": METRICS[metric].unit if figure is None else figure.unit,
+                "published": math.nan if figure is None else figure.value,
+                "measured": measured_figure(metrics, arm, metric),
+                "tolerance": "",
+                "verdict": INFORMATIVE,
+            }
+        )
     place = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -108,6 +108,7 @@ def analyse(folder: RunFolder) -> Outcome:
         [figure for figure in manifest.published if arms.issuperset(figure.arm.split("/"))],
         [expectation for expectation in wanted.expectations if arms.issuperset(expectation.arms)] if wanted else (),
         arms=[arm.name for arm in experiment.arms],
+        show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
         untrusted=untrusted,
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))

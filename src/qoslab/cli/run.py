@@ -45,12 +45,12 @@ def command(
     )
 
     from qoslab.run.progress import RunProgress
-    from qoslab.run.runner import Request, carry_out, chosen_figures
+    from qoslab.run.runner import Request, carry_out
 
     overrides = [f"--set {each}" for each in sets] + ([f"--duration {duration}"] if duration is not None else [])
     overrides += [f"--arm {arm}" for arm in arms]
     overrides += [f"--repetitions {repetitions}"] if repetitions is not None else []
-    request = Request(file, plan, chosen_figures(published, plan), tuple(overrides), RUNS, jobs)
+    request = Request(file, plan, published, tuple(overrides), RUNS, jobs)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

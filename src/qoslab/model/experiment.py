@@ -329,6 +329,8 @@ class Comparison(Frozen):
     """A CSV file, relative to the experiment file, with the columns arm, metric, unit, value, source."""
     expectations: tuple[Expectation, ...] = ()
     """Which figures decide the verdict; a published figure without an expectation is informative."""
+    show: dict[Name, tuple[str, ...]] = {}
+    """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -268,9 +268,14 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
     lab = dict(shared.lab)
     sysctls = lab.pop("sysctls", {})
     offloads = lab.pop("offloads_on", {})
-    order = {(cell.arm, cell.repetition): number for number, cell in enumerate(shared.request.plan.cells)}
+    done = {(cell.arm, cell.repetition): cell for cell in shared.done}
+    cells = tuple(
+        done.get((cell.arm, cell.repetition))
+        or CellSummary(arm=cell.arm, repetition=cell.repetition, valid=False, reasons=("it was not run to the end",))
+        for cell in shared.request.plan.cells
+    )
     return Manifest(
-        experiment=_as_run(shared.request.plan),
+        experiment=shared.request.plan.experiment,
         published=shared.request.published,
         overrides=shared.request.overrides,
         started=started,
@@ -282,23 +287,5 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
         offloads={interface: dict.fromkeys(features, True) for interface, features in offloads.items()},
         seeds={"experiment": shared.request.plan.experiment.seed},
         configurations=dict(sorted(shared.configurations.items())),
-        cells=tuple(sorted(shared.done, key=lambda cell: order[cell.arm, cell.repetition])),
+        cells=cells,
     )
-
-
-def _as_run(plan: Plan) -> Experiment:
-    """The experiment with only the arms that were chosen, and the expectations that they can meet."""
-    chosen = {cell.arm for cell in plan.cells}
-    experiment = plan.experiment
-    compare = experiment.compare
-    if compare is not None:
-        kept = tuple(each for each in compare.expectations if set(each.arms) <= chosen)
-        compare = compare.model_copy(update={"expectations": kept})
-    arms = tuple(arm for arm in experiment.arms if arm.name in chosen)
-    return experiment.model_copy(update={"arms": arms, "compare": compare})
-
-
-def chosen_figures(published: Sequence[PublishedFigure], plan: Plan) -> tuple[PublishedFigure, ...]:
-    """The published figures of the arms that are run."""
-    chosen = {cell.arm for cell in plan.cells}
-    return tuple(figure for figure in published if set(figure.arm.split("/")) <= chosen)

@@ -280,6 +280,17 @@ class _Checker:
             yield self.document.finding(("compare", "published"), message, hint)
         for index, expectation in enumerate(compare.expectations):
             yield from self.expectation(("compare", "expectations", index), expectation, arms)
+        for arm, metrics in compare.show.items():
+            steps: Steps = ("compare", "show", arm)
+            if arm not in arms:
+                yield self.unknown(steps, arm, arms)
+            for index, metric in enumerate(metrics):
+                if metric not in METRICS:
+                    yield self.metric((*steps, index), metric)
+
+    def metric(self, steps: Steps, found: str) -> Finding:
+        message = f'found "{found}", expected a metric (`qoslab schema --metrics` lists them)'
+        return self.document.finding(steps, message, did_you_mean(found, METRICS))
 
     def expectation(self, steps: Steps, expectation: Expectation, arms: list[str]) -> Iterator[Finding]:
         for arm in dict.fromkeys(expectation.arms):
@@ -292,9 +303,7 @@ class _Checker:
             found = f"found {' and '.join(forms)}" if forms else "found no bound"
             yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
         if expectation.metric not in METRICS:
-            hint = did_you_mean(expectation.metric, METRICS)
-            message = f'found "{expectation.metric}", expected a metric (`qoslab schema --metrics` lists them)'
-            yield self.document.finding((*steps, "metric"), message, hint)
+            yield self.metric((*steps, "metric"), expectation.metric)
             return
         figures: list[float] = []
         for form in forms:
