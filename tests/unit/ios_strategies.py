@@ -244,7 +244,8 @@ def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dic
             chosen.append(CLASS_DEFAULT)
         content = tuple(draw(policy_classes(each, generation, leaves)) for each in chosen)
         maps[name] = PolicyMap(name, content, draw(maybe(texts)))
-        if all(each.service_policy is None for each in content):
+        # The data plane does not queue in a child.
+        if all(each.service_policy is None and not each.queueing for each in content):
             leaves.append(name)
     return maps
 

@@ -17,7 +17,7 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.secrets import md5_crypt, secret_of, verify
 
-FULL = DATA_PLANE | {"bandwidth", "priority", "random-detect"}
+FULL = DATA_PLANE | {"bandwidth", "priority", "random-detect", "hierarchical-queueing"}
 CARET = "% Invalid input detected at '^' marker."
 
 BASE = """\
@@ -160,6 +160,22 @@ def test_refusals(text: str, said: str) -> None:
         assert printed[0].startswith(said)
     assert device == unchanged
     assert session.position == position
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("policy-map Child\nclass Voice\n shape average 9000", 1),
+        ("policy-map Top\nclass class-default\nservice-policy Queue", 15),
+    ],
+)
+def test_queueing_in_a_child_needs_a_data_plane_that_can(text: str, column: int) -> None:
+    base = f"{BASE}policy-map Queue\nclass Data\nshape average 9000\n"
+    parse_config(base + text, hardware(), capabilities=FULL)
+    simple = base.replace("service-policy Edge", "set cos 1", 1)
+    parse_config(simple, hardware())
+    with pytest.raises(IosError, match=re.escape("\n    " + " " * column + "^\n    " + CARET)):
+        parse_config(simple + text, hardware())
 
 
 def test_hqf_keeps_one_percent_for_class_default() -> None:

@@ -50,9 +50,26 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
     policy = session.policy_map
     classes = tuple(changed if each.name == changed.name else each for each in policy.classes)
     result = replace(policy, classes=classes)
-    if result != policy:
-        check_change(session.device, result)
-        session.device.policy_maps[policy.name] = result
+    if result == policy:
+        return
+    if "hierarchical-queueing" not in session.capabilities and _queues_in_a_child(session.device, result):
+        # A device without it does not know the word that would lead there.
+        raise session.refuse_word()
+    check_change(session.device, result)
+    session.device.policy_maps[policy.name] = result
+
+
+def _queues_in_a_child(device: Device, policy: PolicyMap) -> bool:
+    """Whether `policy` queues and is a child, or has a child that queues."""
+    below = [
+        part
+        for each in policy.classes
+        if each.service_policy is not None
+        for part in descendants(device, device.policy_maps[each.service_policy])
+    ]
+    if any(other.service_policy == policy.name for parent in device.policy_maps.values() for other in parent.classes):
+        below.append(policy)
+    return any(each.queueing for part in below for each in part.classes)
 
 
 @CONFIG.add(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from qoslab.ios.device import Device, Interface, Line
-from qoslab.ios.grammar import Args, HelpItem, Match, RejectedError, Table
+from qoslab.ios.grammar import Args, HelpItem, InvalidInputError, Match, RejectedError, Table
 from qoslab.ios.policy import ClassMap, PolicyClass, PolicyMap
 
 
@@ -37,7 +37,8 @@ MODES: dict[str, Mode] = {
 DATA_PLANE: frozenset[str] = frozenset({"police", "shape", "set", "queue-limit", "fair-queue"})
 """What the data plane carries out today; a command that needs more does not exist on the device.
 
-Further capabilities, each of which switches commands on: `bandwidth`, `priority`, `random-detect`.
+Further capabilities, each of which switches commands on: `bandwidth`, `priority`, `random-detect`;
+`hierarchical-queueing` allows queueing actions in a policy-map that is the child of another.
 """
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class ConfigSession:
         self.position = Position("config")
         self.finished = False
         self.notices: list[str] = []
+        self._args: Args | None = None
         self._banner: _Banner | None = None
 
     @property
@@ -98,6 +100,7 @@ class ConfigSession:
         match = self.parse(line)
         before = self.position
         self._climb(match.mode)
+        self._args = match.args
         try:
             match.command.handler(self, match.args)
         except Exception:
@@ -135,6 +138,13 @@ class ConfigSession:
         self.position = Position("config")
         self.finished = True
 
+    def refuse_word(self) -> InvalidInputError:
+        """Return the error that marks the policy that the line being carried out names, or its first word."""
+        assert self._args is not None
+        words = self._args.ordered()
+        policy = [word for word in words if word.name == "policy"]
+        return InvalidInputError((policy or words)[0].column)
+
     def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:
         """Take the following lines as text up to `delimiter`, then call `keep` with it."""
         self._banner = _Banner(delimiter, keep, [])
@@ -148,7 +158,7 @@ class ConfigSession:
     @property
     def terminal_lines(self) -> list[Line]:
         """The terminal lines being configured."""
-        return [self.device.lines[name] for name in self.position.names[0].split(",")]
+        return [self._still_there(self.device.lines.get(name)) for name in self.position.names[0].split(",")]
 
     @property
     def class_map(self) -> ClassMap:
