@@ -224,14 +224,25 @@ def _udp(size: int, count: int, rate_bps: float) -> list[str]:
     return [sys.executable, str(script), SERVER, str(SINK), str(size), str(count), str(rate_bps)]
 
 
-def send_udp(lab: Lab, size: int, count: int, rate_bps: float) -> float:
-    """Sends datagrams from the client to the sink; seconds from first to last."""
-    return float(lab.run("client", _udp(size, count, rate_bps)))
+def send_udp(lab: Lab, size: int, count: int, rate_bps: float) -> list[float]:
+    """Sends datagrams from the client to the sink; the times of their departures in seconds."""
+    return [float(word) for word in lab.run("client", _udp(size, count, rate_bps)).split()]
 
 
 def spawn_udp(lab: Lab, size: int, count: int, rate_bps: float) -> subprocess.Popen[bytes]:
-    """Like `send_udp`, in the background: prints the seconds when it ends."""
+    """Like `send_udp`, in the background: prints the times when it ends."""
     return lab.spawn("client", _udp(size, count, rate_bps))
+
+
+def conforming(times: Sequence[float], size: int, cir_bps: float, bc: int) -> int:
+    """Bytes of packets of one size at these times that a single-rate policer lets pass."""
+    tokens, last, passed = float(bc), times[0], 0
+    for moment in times:
+        tokens, last = min(bc, tokens + (moment - last) * cir_bps / 8), moment
+        if tokens >= size:
+            tokens -= size
+            passed += size
+    return passed
 
 
 def spawn_sink(lab: Lab) -> None:

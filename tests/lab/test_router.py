@@ -22,6 +22,7 @@ from dataplane import (
     SERVER,
     Lab,
     configuration,
+    conforming,
     missing_tools,
     ping,
     policy,
@@ -99,10 +100,12 @@ def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     name = {"input": "Fa0_0", "output": "Fa0_1"}[direction]
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
     lab.ask("configure", config=configuration(maps, **{name: {f"service_policy_{direction}": "P"}}))
-    seconds = send_udp(lab, SIZE, 3000, 10e6)
+    times = send_udp(lab, SIZE, 3000, 10e6)
     attached = interfaces(lab)[IN if direction == "input" else OUT][f"policy_{direction}"]
     passed = attached["classes"][0]["police"]["conformed"]["bytes"]
-    assert passed * 8 == pytest.approx(1e6 * seconds + bc * 8, rel=0.01)
+    assert passed == pytest.approx(conforming(times, COUNTED, 1e6, bc), rel=0.01)
+    # The bound of a token bucket, whatever the sender did; it is reached unless the sender was held up itself.
+    assert passed <= 1e6 / 8 * (times[-1] - times[0]) + bc + COUNTED
 
 
 def test_a_stopped_daemon_decides_as_if_it_had_not_been_stopped(lab: Lab) -> None:
@@ -117,26 +120,25 @@ def test_a_stopped_daemon_decides_as_if_it_had_not_been_stopped(lab: Lab) -> Non
             time.sleep(0.1)
             with stopped(lab):
                 time.sleep(0.05)
-        seconds = float(sending.communicate(timeout=60)[0])
+        times = [float(word) for word in sending.communicate(timeout=60)[0].split()]
         passed = interfaces(lab)[port][f"policy_{direction}"]["classes"][0]["police"]["conformed"]["bytes"]
-        assert passed * 8 == pytest.approx(1e6 * seconds + bc * 8, rel=0.01), direction
+        assert passed == pytest.approx(conforming(times, COUNTED, 1e6, bc), rel=0.01), direction
         health = lab.ask("health")
         assert health["lost_input"] == 0
         assert health["late_over_budget"] > 0
         assert health["lateness_ns"]["max"] > 30_000_000
-        assert health["late_arrivals"] < 15
+        assert health["late_arrivals"] < 75
 
 
 def test_a_line_keeps_its_rate(lab: Lab) -> None:
     maps = {"S": policy(shape={"mode": "average", "rate": {"bps": 2_000_000}}, queue_limit={"packets": 1000})}
     lab.ask("configure", config=configuration(maps, Fa0_1={"service_policy_output": "S"}))
-    before = time.monotonic()
-    send_udp(lab, SIZE, 500, 20e6)
+    start = send_udp(lab, SIZE, 500, 20e6)[0]
     while interfaces(lab)[OUT]["output"]["packets"] < 500:
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - start < 10
         time.sleep(0.001)
     # The first burst leaves at once: one committed and one excess burst of 25 ms each.
-    assert time.monotonic() - before == pytest.approx(500 * COUNTED * 8 / 2e6 - 0.05, rel=0.05)
+    assert time.monotonic() - start == pytest.approx(500 * COUNTED * 8 / 2e6 - 0.05, rel=0.05)
 
 
 def test_hostile_frames_are_survived(lab: Lab) -> None:

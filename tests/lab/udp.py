@@ -1,7 +1,7 @@
 """Sends UDP datagrams at an even pace: `udp.py ADDRESS PORT PAYLOAD_BYTES COUNT BITS_PER_SECOND`.
 
-The rate counts frames (payload + 42 bytes). Prints the seconds from the first to the last departure. It
-catches up when it was held up.
+The rate counts frames (payload + 42 bytes). Prints the time of each departure in
+seconds, one a line. It catches up when it was held up.
 """
 
 import socket
@@ -16,14 +16,14 @@ def main(address: str, port: int, size: int, count: int, rate: float) -> None:
     gap = (size + HEADERS) * 8 / rate
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         connection.connect((address, port))
-        start = last = time.monotonic()
+        start, times = time.monotonic(), []
         for number in range(count):
             while (left := start + number * gap - time.monotonic()) > 0:
                 time.sleep(left)
+            times.append(time.monotonic())
             # Each payload differs, as real ones do.
             connection.send(number.to_bytes(8, "big").ljust(size, b"\0"))
-            last = time.monotonic()
-    print(last - start)
+    print(*times, sep="\n")
 
 
 if __name__ == "__main__":
