@@ -1,8 +1,8 @@
 """Time to bring virtual labs up and down: `python benches/lab_up_down.py [--runs N]`.
 
-Two sizes: three nodes (two hosts and a Linux router with its data plane) and ninety (a chain of Linux routers would
-measure the data planes; these are hosts, each on a link with its neighbour). Up is until every node can be used, down
-until every process of the lab has ended. Prints the median and the range as a row of docs/performance.md.
+Three labs: three hosts and ninety hosts, each in a ring, so with as many links as nodes; and two hosts with a Linux
+router, whose data plane is started and ended too. Up is until every node can be used, down until every process of the lab has
+ended. Prints medians and the range of the sum, for docs/performance.md.
 """
 
 from __future__ import annotations
