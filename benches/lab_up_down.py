@@ -1,8 +1,8 @@
 """Time to bring virtual labs up and down: `python benches/lab_up_down.py [--runs N]`.
 
 Three labs: three hosts and ninety hosts, each in a ring, so with as many links as nodes; and two hosts with a Linux
-router, whose data plane is started and ended too. Up is until every node can be used, down until every process of the lab has
-ended. Prints medians and the range of the sum, for docs/performance.md.
+router, whose data plane is started and ended too. Up is until every node can be used, down until every process of the
+lab has ended. Prints medians and the range of the sum, for docs/performance.md.
 """
 
 from __future__ import annotations
