@@ -86,19 +86,20 @@ def port_matches(draw: DrawFn) -> PortMatch:
 def extended_entries(draw: DrawFn) -> AccessEntry:
     protocol = draw(st.sampled_from([None, 6, 17, 1, 47, 89, 200]))
     has_ports, icmp = protocol in (6, 17), draw(st.sampled_from([(None, None), (8, None), (3, 1), (3, None), (200, 7)]))
+    source, destination = (draw(maybe(port_matches())) if has_ports else None for _ in range(2))
     return AccessEntry(
         action=draw(st.sampled_from(("permit", "deny"))),
         protocol=protocol,
         source=draw(address_matches()),
         destination=draw(address_matches()),
-        source_port=draw(maybe(port_matches())) if has_ports else None,
-        destination_port=draw(maybe(port_matches())) if has_ports else None,
+        source_port=source,
+        destination_port=destination,
         icmp_type=icmp[0] if protocol == 1 else None,
         icmp_code=icmp[1] if protocol == 1 else None,
         established=protocol == 6 and draw(st.booleans()),
         dscp=draw(maybe(dscps)),
         precedence=draw(maybe(precedences)),
-        fragments=draw(st.booleans()),
+        fragments=not (source or destination) and draw(st.booleans()),
         log=draw(st.booleans()),
     )
 
@@ -278,7 +279,7 @@ def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap])
         fair_queue=draw(st.sampled_from((None, True, False) if serial else (None, True))),
         clock_rate_bps=draw(maybe(st.integers(300, 8_000_000))) if serial else None,
         hold_queue_in=draw(maybe(st.integers(0, 4096))),
-        hold_queue_out=draw(maybe(st.integers(0, 4096))),
+        hold_queue_out=draw(maybe(st.integers(1, 4096))),
         keepalive=draw(st.booleans()),
         service_policy_input=draw(maybe(st.sampled_from(inward))) if inward else None,
         service_policy_output=draw(maybe(st.sampled_from(list(maps)))) if maps else None,

@@ -136,6 +136,10 @@ REFUSALS: list[tuple[str, str]] = [
     ("ip access-list extended List\n10 deny ip any any", "% Duplicate sequence number"),
     ("access-list 100 permit tcp any eq http any", "@34"),
     ("access-list 200 permit ip any any", "@12"),
+    ("access-list 101 permit udp any any eq 53 fragments", "@41"),
+    ("interface fa0/0\nhold-queue 0 out", "@11"),
+    ("policy-map Edge\nclass Data\nshape average 1000000 8000 255", "@27"),
+    ("banner motd #a ^C b#", "% Error: a banner can not contain ^C"),
     ("enable secret 5 cisco", "ERROR: The secret you entered is not a valid encrypted secret."),
     ("line vty 3 2", "@11"),
     ("frobnicate", "@0"),
@@ -199,6 +203,23 @@ def test_bandwidth_of_an_interface_is_not_taken_below_what_is_reserved() -> None
     with pytest.raises(IosError, match="available only 375"):
         apply(device, "interface s0/0\nbandwidth 500", capabilities=FULL)
     assert device.interfaces["Serial0/0"].bandwidth_kbps == 1000
+
+
+def test_the_reservable_share_is_not_taken_below_what_is_reserved() -> None:
+    device = configured(
+        "policy-map P\nclass Data\nbandwidth 900\ninterface s0/0\nbandwidth 1000\nmax-reserved-bandwidth 90\n"
+        "service-policy output P"
+    )
+    for line in ("max-reserved-bandwidth 89", "no max-reserved-bandwidth"):
+        with pytest.raises(IosError, match=re.escape("requested bandwidth 900 (kbps), available only")):
+            apply(device, f"interface s0/0\n{line}", capabilities=FULL)
+    assert device.interfaces["Serial0/0"].max_reserved_bandwidth == 90
+
+
+def test_a_numbered_list_without_entries_is_kept() -> None:
+    device = configured("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
+    assert "ip access-list extended 101" in lines_of(device)
+    assert parse_config(render(device), device.hardware, capabilities=FULL) == device
 
 
 @pytest.mark.parametrize("action", ["bandwidth 100", "priority 100", "random-detect"])
@@ -279,8 +300,8 @@ def test_actions_as_printed(typed: str, printed: list[str]) -> None:
         ("access-list 101 permit udp any any eq 514", "access-list 101 permit udp any any eq syslog"),
         ("access-list 101 permit icmp any any 3 3", "access-list 101 permit icmp any any port-unreachable"),
         (
-            "access-list 101 permit tcp host 1.1.1.1 neq telnet www any estab log dscp 46 fragments",
-            "access-list 101 permit tcp host 1.1.1.1 neq telnet www any established dscp ef fragments log",
+            "access-list 101 permit tcp host 1.1.1.1 neq telnet www any estab log dscp 46",
+            "access-list 101 permit tcp host 1.1.1.1 neq telnet www any established dscp ef log",
         ),
         ("access-list 2000 deny ip any any prec flash", "access-list 2000 deny ip any any precedence flash"),
         ("access-list 101 remark two  blanks", "access-list 101 remark two  blanks"),

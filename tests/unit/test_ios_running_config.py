@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.config import NetworkConfig
 from hypothesis import HealthCheck, given, settings
 from ios_strategies import devices, hardware
 
@@ -12,7 +14,7 @@ from qoslab.errors import IosError
 from qoslab.ios.config import DATA_PLANE
 from qoslab.ios.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.running_config import render, render_interface
+from qoslab.ios.running_config import class_lines, render, render_interface
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 FULL = DATA_PLANE | {"bandwidth", "priority", "random-detect"}
@@ -93,6 +95,19 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
     blanks = {"classic": "  ", "hqf": "    "}[generation]
     assert f"{blanks}shape average 1000000" in lines
     assert "  set dscp ef" in lines
+
+
+@given(devices())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device) -> None:
+    items = NetworkConfig(indent=1, contents=render(replace(device, banner_motd=None))).items
+    below = [item for item in items if len(item.parents) > 1]
+    assert len(below) == sum(len(class_lines(device, each)) for p in device.policy_maps.values() for each in p.classes)
+    for item in below:
+        policy, each, *rest = item.parents
+        assert policy.startswith("policy-map ")
+        assert each.startswith("class ")
+        assert [word.split()[0] for word in rest] == (["police"] if "-action " in item.text else [])
 
 
 def test_what_show_running_config_prints_is_read() -> None:

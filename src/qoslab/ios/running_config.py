@@ -183,11 +183,15 @@ def policy_map_block(device: Device, policy: PolicyMap) -> list[str]:
 def class_lines(device: Device, each: PolicyClass) -> list[str]:
     """Return the lines of a policy-map's class below `class NAME`.
 
-    Later software indents queueing actions and `police` by four blanks, and `random-detect` by five.
+    Later software indents queueing actions and `police` by four blanks, and `random-detect` by five. A policer whose
+    actions are on lines of their own has three in both: it stands where no line before or behind it seems to be
+    below the other, since clients take a configuration apart by indentation.
     """
     hqf = device.generation == "hqf"
     deep = "    " if hqf else "  "
-    lines: list[str] = []
+    police = [] if each.police is None else police_lines(each.police, deep)
+    alone = len(police) > 1
+    lines: list[str] = police if alone and not hqf else []
     if each.priority is not None:
         lines.append(deep + _priority(each))
     if each.bandwidth is not None:
@@ -195,14 +199,16 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
     if each.shape is not None:
         amounts = "".join(f" {_burst(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
         lines.append(f"{deep}shape {each.shape.mode} {_rate(each.shape.rate)}{amounts}")
-    if each.police is not None:
-        lines += police_lines(each.police, deep)
+    if not alone:
+        lines += police
     if each.queue_limit is not None:
         lines.append(f"{deep}queue-limit {each.queue_limit}{' packets' if hqf else ''}")
     if each.fair_queue is not None:
         lines.append(f"{deep}fair-queue{'' if each.fair_queue.queues is None else f' {each.fair_queue.queues}'}")
     if each.random_detect is not None:
         lines += _random_detect(each, deep + " " if hqf else deep)
+    if alone and hqf:
+        lines += police
     lines += [f"  set {_mark(mark)}" for mark in each.marks]
     if each.service_policy is not None:
         lines.append(f"  service-policy {each.service_policy}")
@@ -351,7 +357,7 @@ def access_list_order(device: Device) -> list[AccessList]:
 def access_list_block(access_list: AccessList) -> list[str]:
     """Return the lines of one access list."""
     texts = [access_line(access_list, line) for line in access_list.lines]
-    if access_list.numbered:
+    if access_list.numbered and texts:
         return [f"access-list {access_list.name} {text}" for text in texts]
     return [f"ip access-list {access_list.kind} {access_list.name}", *(f" {text}" for text in texts)]
 

@@ -141,6 +141,9 @@ def _entry(args: Args) -> AccessEntry:
             if word in ICMP_MESSAGES:
                 icmp_type, icmp_code = ICMP_MESSAGES[word]
     ports = _port_matches(args) if protocol in (TCP, UDP) else {}
+    if ports and "fragments" in args:
+        # Fragments other than the first have no ports.
+        raise args.invalid("fragments")
     return AccessEntry(
         action=action,
         protocol=protocol,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 
 from qoslab.ios.admission import check_attached
@@ -120,17 +121,17 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
 )
 def _bandwidth(session: ConfigSession, args: Args) -> None:
-    interface = session.interface
-    old = interface.bandwidth_kbps
-    interface.bandwidth_kbps = None if args.unset else args.value("kbps", int)
-    name = interface.service_policy_output
+    changed = replace(session.interface, bandwidth_kbps=None if args.unset else args.value("kbps", int))
+    _check_reserved(session, changed)
+    session.interface.bandwidth_kbps = changed.bandwidth_kbps
+
+
+def _check_reserved(session: ConfigSession, changed: Interface) -> None:
+    """Refuse a change of the interface that leaves less than its output policy reserves."""
+    name = changed.service_policy_output
     policy = None if name is None else session.device.policy_maps.get(name)
     if policy is not None:
-        try:
-            check_attached(session.device, policy, interface, "output")
-        except RejectedError:
-            interface.bandwidth_kbps = old
-            raise
+        check_attached(session.device, policy, changed, "output")
 
 
 @CONFIG.add(
@@ -141,7 +142,9 @@ def _bandwidth(session: ConfigSession, args: Args) -> None:
     help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
 )
 def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
-    session.interface.max_reserved_bandwidth = None if args.unset else args.value("percent", int)
+    percent = None if args.unset else args.value("percent", int)
+    _check_reserved(session, replace(session.interface, max_reserved_bandwidth=percent))
+    session.interface.max_reserved_bandwidth = percent
 
 
 @CONFIG.add(
@@ -229,6 +232,9 @@ def _hold_queue(session: ConfigSession, args: Args) -> None:
     packets = None if args.unset else args.value("packets", int)
     if "in" in args:
         session.interface.hold_queue_in = packets
+    elif packets == 0:
+        # The data plane has no interface without a queue.
+        raise args.invalid("packets")
     else:
         session.interface.hold_queue_out = packets
 

@@ -24,6 +24,8 @@ from qoslab.ios.policy import (
     Shape,
 )
 
+LEAST_EXCESS_BURST = 256
+"""Bits; none at all (0) is possible too."""
 MAX_CLASSES = {"classic": 64, "hqf": 256}
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -210,6 +212,8 @@ def _shape(session: ConfigSession, args: Args) -> None:
     rate, share = args.optional("rate", int), args.optional("share", int)
     amounts = [Amount(number, "bits") for name in ("bc", "be") for number in args.values(name, int)]
     amounts += [Amount(number, "ms") for name in ("bc-ms", "be-ms") for number in args.values(name, int)]
+    if any(0 < number < LEAST_EXCESS_BURST for number in args.values("be", int)):
+        raise args.invalid("be")
     shape = Shape(
         mode="average" if "average" in args else "peak",
         rate=Amount(rate, "bps") if rate is not None else Amount(share or 0, "percent"),

@@ -12,10 +12,12 @@ from qoslab.ios.grammar import Args, RejectedError
 from qoslab.ios.secrets import secret_of, verify
 
 MAX_VTY = 15
+PRINTED_DELIMITER = "^C"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 BAD_HOSTNAME = "% Hostname contains one or more illegal characters."
 INCONSISTENT_MASK = "%Inconsistent address and mask"
 OWN_ADDRESS = "%Invalid next hop address (it's this router)"
+BAD_BANNER = "% Error: a banner can not contain ^C, which delimits it in the running configuration"
 BAD_SECRET = "ERROR: The secret you entered is not a valid encrypted secret."
 
 _IP = {"ip": "Global IP configuration subcommands"}
@@ -256,9 +258,11 @@ def _banner(session: ConfigSession, args: Args) -> None:
         return
     text = args.value("text", str)
     # A running configuration shows the control character that delimits a banner as these two characters.
-    delimiter = "^C" if text.startswith("^C") else text[0]
+    delimiter = PRINTED_DELIMITER if text.startswith(PRINTED_DELIMITER) else text[0]
 
     def keep(banner: str) -> None:
+        if PRINTED_DELIMITER in banner:
+            raise RejectedError(BAD_BANNER)
         # The session may have been given another device since: the line that began the banner changed nothing.
         session.device.banner_motd = banner
 
