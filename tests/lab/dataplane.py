@@ -88,6 +88,10 @@ class Lab:
         self._nodes["owner"] = owner
         for node in ("client", "server", "R1", "R1.dp"):
             self._nodes[node] = self._hold([*self._enter("owner"), "unshare", "--net"])
+        for node in ("client", "server", "R1"):
+            # Addresses once resolved stay so: no ARP among the packets that tests count.
+            self.run(node, "sysctl -qw net.ipv4.neigh.default.base_reachable_time_ms=3600000")
+            self.run(node, "sysctl -qw net.ipv4.neigh.default.delay_first_probe_time=3600")
         wiring: dict[str, Any] = {}
         hosts = ("client", "server")
         for (name, short), host, rate_bps in zip(PORTS.items(), hosts, rates_bps, strict=True):
