@@ -88,10 +88,6 @@ class Lab:
         self._nodes["owner"] = owner
         for node in ("client", "server", "R1", "R1.dp"):
             self._nodes[node] = self._hold([*self._enter("owner"), "unshare", "--net"])
-        for node in ("client", "server", "R1"):
-            # Addresses once resolved stay so: no ARP among the packets that tests count.
-            self.run(node, "sysctl -qw net.ipv4.neigh.default.base_reachable_time_ms=3600000")
-            self.run(node, "sysctl -qw net.ipv4.neigh.default.delay_first_probe_time=3600")
         wiring: dict[str, Any] = {}
         hosts = ("client", "server")
         for (name, short), host, rate_bps in zip(PORTS.items(), hosts, rates_bps, strict=True):
@@ -115,6 +111,9 @@ class Lab:
         for node, interface in (one, other):
             self.run(node, f"sysctl -qw net.ipv6.conf.{interface.replace('.', '/')}.disable_ipv6=1")
             self.run(node, f"ethtool -K {interface} tso off gso off gro off tx off rx off sg off")
+            # Addresses once resolved stay so: no ARP among the packets that tests count.
+            keep = "base_reachable 3600000 delay_probe 3600000"
+            self.run(node, f"ip ntable change name arp_cache dev {interface} {keep}")
             self.run(node, f"ip link set {interface} up")
 
     # Running things
