@@ -95,6 +95,7 @@ HEALTH = {
     "lost_input": 0,
     "lateness_ns": {"max": 812_000, "p50": 21_000, "p99": 103_000, "p999": 402_000, "count": 4300},
     "late_over_budget": 0,
+    "behind_ns": 0,
     "budget_ns": 5_000_000,
 }
 

@@ -38,6 +38,7 @@ HEALTH = {
     "unsent": 0,
     "lateness_ns": {"max": 900_000, "p50": 1, "p99": 2, "p999": 3, "count": 10},
     "late_over_budget": 0,
+    "behind_ns": 0,
     "budget_ns": 5_000_000,
 }
 
@@ -217,18 +218,21 @@ def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
 
 
 def test_health_says_why_figures_do_not_hold() -> None:
-    assert Health.model_validate(HEALTH).reasons("R1") == ()
-    lateness = {"max": 9_000_000, "p50": 1, "p99": 6_000_000, "p999": 7_000_000, "count": 10}
-    bad = Health.model_validate(HEALTH | {"lost_input": 3, "late_over_budget": 2, "lateness_ns": lateness})
-    assert len(bad.reasons("R1")) == 2
-    assert bad.warnings("R1") == ()
-    assert all("R1" in reason for reason in bad.reasons("R1"))
+    assert Health.model_validate(HEALTH).reasons("R1", 30) == ()
+    assert Health.model_validate(HEALTH).warnings("R1", 30) == ()
+    bad = Health.model_validate(HEALTH | {"lost_input": 3, "behind_ns": 310_000_000})
+    assert len(bad.reasons("R1", 30)) == 2
+    assert all("R1" in reason for reason in bad.reasons("R1", 30))
+    assert bad.warnings("R1", 30) == ()
 
 
-def test_a_single_late_packet_is_a_warning() -> None:
-    once = Health.model_validate(HEALTH | {"late_over_budget": 1})
-    assert once.reasons("R1") == ()
-    assert once.warnings("R1") == ("R1: 1 packets of 10 left more than 5 ms late (at most 0.9 ms)",)
+def test_a_single_stall_is_a_warning() -> None:
+    once = Health.model_validate(HEALTH | {"late_over_budget": 1, "behind_ns": 30_000_000})
+    assert once.reasons("R1", 30) == ()
+    assert once.warnings("R1", 30) == (
+        "R1: the machine kept its data plane from working for 0.10% of the traffic time: "
+        "1 packets of 10 left more than 5 ms late, at most 0.9 ms",
+    )
 
 
 class TestTables:

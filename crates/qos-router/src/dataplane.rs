@@ -421,7 +421,7 @@ impl Dataplane {
             let each = after.since(before).0 / batch.len().max(1) as u64;
             for (number, sending) in (1..).zip(batch) {
                 let left = Time(before.0 + each * number);
-                lateness.record(left.since(sending.time).0);
+                lateness.record(sending.time.0, left.0);
             }
             counts.transmitted += batch.len() as u64;
             before = after;
@@ -478,6 +478,7 @@ impl Dataplane {
             late_arrivals: self.late_arrivals() - self.counts.late_before,
             lateness_ns: self.lateness.quantiles(),
             late_over_budget: self.lateness.over_budget(),
+            behind_ns: self.lateness.behind_ns(),
             budget_ns: self.lateness.budget_ns(),
         }
     }

@@ -27,6 +27,8 @@ pub struct Health {
     pub lateness_ns: LatenessNs,
     /// Departures that were later than the budget.
     pub late_over_budget: u64,
+    /// Time in nanoseconds during which a departure was overdue that left later than the budget.
+    pub behind_ns: u64,
     /// The budget in nanoseconds.
     pub budget_ns: u64,
 }
@@ -52,25 +54,34 @@ pub struct Lateness {
     histogram: Histogram<u64>,
     budget_ns: u64,
     over_budget: u64,
+    behind_ns: u64,
+    /// Up to when `behind_ns` is counted: departures of one stall overlap.
+    behind_until: u64,
 }
 
 impl Lateness {
     /// An empty histogram; departures later than `budget_ns` are counted apart.
     pub fn new(budget_ns: u64) -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants that fit");
-        Self { histogram, budget_ns, over_budget: 0 }
+        Self { histogram, budget_ns, over_budget: 0, behind_ns: 0, behind_until: 0 }
     }
 
-    /// Records one departure that was `ns` late.
-    pub fn record(&mut self, ns: u64) {
-        self.histogram.saturating_record(ns);
-        self.over_budget += u64::from(ns > self.budget_ns);
+    /// Records one departure that was due at `due` and left at `left`, in nanoseconds of one clock.
+    pub fn record(&mut self, due: u64, left: u64) {
+        let late = left.saturating_sub(due);
+        self.histogram.saturating_record(late);
+        if late > self.budget_ns {
+            self.over_budget += 1;
+            self.behind_ns += left.saturating_sub(due.max(self.behind_until));
+            self.behind_until = self.behind_until.max(left);
+        }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.histogram.reset();
         self.over_budget = 0;
+        self.behind_ns = 0;
     }
 
     /// The quantiles.
@@ -90,6 +101,11 @@ impl Lateness {
         self.over_budget
     }
 
+    /// Time in nanoseconds during which a departure was overdue that left later than the budget.
+    pub fn behind_ns(&self) -> u64 {
+        self.behind_ns
+    }
+
     /// The budget in nanoseconds.
     pub fn budget_ns(&self) -> u64 {
         self.budget_ns
@@ -103,7 +119,7 @@ mod tests {
     #[test]
     fn quantiles_of_one_to_a_thousand() {
         let mut lateness = Lateness::new(990);
-        (1..=1000).for_each(|ns| lateness.record(ns));
+        (1..=1000).for_each(|ns| lateness.record(5000, 5000 + ns));
         let LatenessNs { max, p50, p99, p999, count } = lateness.quantiles();
         assert_eq!((max, p50, p99, p999, count), (1000, 500, 990, 999, 1000));
         assert_eq!(lateness.over_budget(), 10);
@@ -112,9 +128,21 @@ mod tests {
     }
 
     #[test]
+    fn time_behind_counts_overlapping_departures_once() {
+        let mut lateness = Lateness::new(10);
+        // One stall from 100 to 150, in which three departures were due; a punctual one; another stall.
+        for (due, left) in [(100, 150), (120, 150), (149, 160), (162, 165), (200, 230)] {
+            lateness.record(due, left);
+        }
+        assert_eq!(lateness.behind_ns(), 60 + 30);
+        lateness.clear();
+        assert_eq!(lateness.behind_ns(), 0);
+    }
+
+    #[test]
     fn an_hour_and_more_is_survived() {
         let mut lateness = Lateness::new(0);
-        lateness.record(u64::MAX);
+        lateness.record(0, u64::MAX);
         assert_eq!(lateness.quantiles().count, 1);
     }
 }

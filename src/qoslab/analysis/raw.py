@@ -89,5 +89,6 @@ def health_row(device: str, health: Health) -> Row:
         "lateness_p999_ns": health.lateness_ns.p999,
         "lateness_max_ns": health.lateness_ns.max,
         "late_over_budget": health.late_over_budget,
+        "behind_ns": health.behind_ns,
         "budget_ns": health.budget_ns,
     }

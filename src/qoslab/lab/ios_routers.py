@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import ExperimentError
+from qoslab.ios.admission import interface_bandwidth_kbps
+from qoslab.ios.device import Interface
 from qoslab.model.experiment import Topology
-from qoslab.platforms import MODELS
+from qoslab.platforms import platform_of
 
 USER = "lab"
 PASSWORD_BYTES = 12
@@ -28,24 +30,25 @@ def credentials() -> dict[str, str]:
 
 
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
-    """The configuration that a router boots with, in IOS order."""
+    """The configuration that a router boots with, in IOS order; a Linux router's base before the experiment's own."""
     node = topology.nodes[router]
-    model = MODELS[node.model or ""]
     lines = [
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
         f"username {login['user']} privilege 1 secret 0 {login['password']}",
     ]
     for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
-        hardware = model.interface(near.interface)
-        if hardware is None:
-            raise ExperimentError(f"link {link.name} ends at {near.interface} of {router}, which a {model.name} lacks")
+        problem = platform_of(node).interface_problem(node, near.interface, link.framing)
+        if problem is not None:
+            raise ExperimentError(
+                f"link {link.name} ends at {near.interface} of {router}: found {near.interface}, expected {problem}"
+            )
         lines += ["!", f"interface {near.interface}"]
-        if link.rate.bps // 1000 != hardware.bandwidth_kbps:
+        if link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):
             lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
         if near.address is not None:
             lines.append(f" ip address {near.address.ip} {near.address.netmask}")
-        if hardware.kind == "serial":
+        if link.framing != "ethernet":
             lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
         lines.append(" no shutdown")
     if node.routes:

@@ -156,6 +156,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("lateness_p999_ns", pa.float64()),
             ("lateness_max_ns", pa.float64()),
             ("late_over_budget", pa.int64()),
+            ("behind_ns", pa.int64()),
             ("budget_ns", pa.int64()),
         ]
     ),

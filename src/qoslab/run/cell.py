@@ -60,6 +60,7 @@ class CellRun:
         self._captures: dict[str, CaptureRecord] = {}
         self._flows: tuple[FlowRecord, ...] = ()
         self._health: dict[str, Health] = {}
+        self._traffic_s = plan.traffic_time(experiment, arm).seconds
 
     @contextmanager
     def step(self, name: str, seconds: float | None = None) -> Iterator[None]:
@@ -130,8 +131,7 @@ class CellRun:
                 for flow in experiment.flows_of(self._arm)
             ]  # fmt: skip
             sampler.start()
-            length = plan.traffic_time(experiment, self._arm).seconds
-            with self.step("traffic", length), self._ending(sampler.stop):
+            with self.step("traffic", self._traffic_s), self._ending(sampler.stop):
                 run_flows(flows, self.check, lambda: self._observe("during"))
             with self.step("observe after"):
                 self._observe("after")
@@ -158,9 +158,9 @@ class CellRun:
         with contextlib.suppress(ControlError, LabError):
             self._health = read_health(self._lab, routers)
         for router, health in self._health.items():
-            for reason in health.reasons(router):
+            for reason in health.reasons(router, self._traffic_s):
                 self.invalid(reason)
-            self._warnings += health.warnings(router)
+            self._warnings += health.warnings(router, self._traffic_s)
 
     @contextmanager
     def _ending(self, stop: Callable[[], None]) -> Iterator[None]:

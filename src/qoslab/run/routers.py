@@ -74,7 +74,8 @@ class Routers:
             intents.append("prepare")
         elif self._touched:
             restore = self._write_undo(cell.path / "restore")
-            intents.append("restore")
+            if any(restore.iterdir()) or self._linux:
+                intents.append("restore")
         intents += ["apply", "verify"]
         self._touched, self._running = True, None
         outcome = self._session.carry_out(
