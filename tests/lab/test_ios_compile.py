@@ -1,0 +1,118 @@
+"""What the configuration model accepts, the real `qos-router` accepts too, line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from dataplane import BINARY, Lab, missing_tools
+from hypothesis import HealthCheck, given, reject, settings
+
+from ios_strategies import PORTS, devices, hardware
+from qoslab.ios.compile import compile_device
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.device import Device, Generation
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.running_config import render
+
+pytestmark = pytest.mark.lab
+
+#: What only the data plane refuses: a share of this interface's bandwidth that is too little or too much to be kept.
+FIGURES = re.compile("per cent of .* cannot be kept|ms of .* gives a burst of|gives an interval of")
+
+
+class Bench(Lab):
+    """The daemon with two Ethernet and two serial ports that lead nowhere."""
+
+    def _build(self, rates_bps: tuple[int, int], daemon: bool) -> None:
+        owner = self._hold(["unshare", "--user", "--map-root-user", "--net", "--mount"])
+        self._nodes |= {"owner": owner, "R1.dp": owner}
+        wiring: dict[str, Any] = {}
+        for number, name in enumerate(PORTS):
+            for side in ("in", "wire"):
+                self._pair(("owner", f"{side}{number}"), ("owner", f"{side}{number}x"))
+            framing = "hdlc" if name.startswith("Serial") else "ethernet"
+            link = {"rate_bps": 100_000_000, "framing": framing, "delay_ns": 0}
+            wiring[name] = {"inside": f"in{number}", "wire": f"wire{number}", "link": link, "paced_by_peer": False}
+        (self.folder / "ports.json").write_text(json.dumps({"ports": wiring}))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
+    assert not missing_tools(), f"install {missing_tools()}"
+    with Bench() as bench:
+        yield bench
+
+
+def put_in_force(bench: Bench, device: Device) -> None:
+    """Configure the daemon with what the device says; a refusal fails the test."""
+    request = {"op": "configure", "config": {**compile_device(device), "router": "R1"}}
+    reply = json.loads(bench.talk(json.dumps(request).encode() + b"\n"))
+    if not reply["ok"] and FIGURES.search(reply["error"]["message"]):
+        reject()
+    assert reply == {"ok": True}, f"{reply}\n{render(device)}"
+
+
+def enter(bench: Bench, device: Device, lines: list[str]) -> None:
+    """Carry out lines of configuration, each of which takes effect at once as it does on the command line."""
+    session = ConfigSession(device)
+    for line in lines:
+        before = device.copy()
+        session.execute(line)
+        if device != before:
+            put_in_force(bench, device)
+
+
+ENGINE = settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@given(device=devices())
+@ENGINE
+def test_every_device_is_accepted(bench: Bench, device: Device) -> None:
+    put_in_force(bench, device)
+
+
+@given(before=devices("hqf"), after=devices("hqf"))
+@ENGINE
+def test_every_step_back_is_accepted(bench: Bench, before: Device, after: Device) -> None:
+    device = after.copy()
+    enter(bench, device, undo_lines(render(before), render(after), before.hardware))
+    assert device == before
+
+
+POLICIES = {
+    "police": "police cir 1000000",
+    "bursts": "police 8000 2000 3000 conform-action set-dscp-transmit ef exceed-action set-prec-transmit 1",
+    "two rates": "police cir 1000000 bc 20000 pir 2000000 be 40000\n violate-action drop",
+    "percent": "police cir percent 10 bc 100 ms pir percent 20 be 200 ms",
+    "rate": "police rate 1000000 burst 20000 peak-rate 2000000 peak-burst 40000",
+    "rate percent": "police rate percent 50\n violate-action drop",
+    "shape": "shape average 1000000",
+    "shape with bursts": "shape average 1000000 8000 0",
+    "shape peak": "shape peak 512000 12800 12800",
+    "shape percent": "shape average percent 10 125 ms 250 ms",
+    "fair-queue": "fair-queue 256",
+    "queue-limit": "queue-limit 20",
+    "mark": "set dscp af31\nset cos 3\nset qos-group 7",
+}
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+@pytest.mark.parametrize("actions", POLICIES.values(), ids=POLICIES)
+def test_actions_typed_under_an_attached_policy(bench: Bench, actions: str, generation: Generation) -> None:
+    typed = (
+        "class-map Web\n match access-group name Web\n"
+        "policy-map P\n class Web\n  police cir 64000\n class class-default\n"
+        f"interface FastEthernet0/1\n service-policy output P\npolicy-map P\nclass class-default\n{actions}\n"
+        "ip access-list extended Web\n permit tcp any any eq www\nno ip access-list extended Web\n"
+    )
+    device = Device(hardware(generation))
+    enter(bench, device, typed.splitlines())
+    (policy,) = bench.ask("config")["config"]["policy_maps"].values()
+    assert any(policy["classes"][1][kind] for kind in ("police", "shape", "fair_queue", "queue_limit", "set"))
