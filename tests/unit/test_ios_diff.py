@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.config import NetworkConfig, dumps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-from ios_strategies import devices
 
+from ios_strategies import devices, hardware
+from qoslab.errors import IosError
 from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 
 
@@ -28,3 +33,128 @@ def test_the_lines_lead_back(pair: tuple[Device, Device]) -> None:
     apply(device, "\n".join(lines))
     assert device == before
     assert bool(lines) == (before != after)
+
+
+@given(pairs())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_ansible_sends_every_line(pair: tuple[Device, Device]) -> None:
+    before, after = (replace(device, banner_motd=None) for device in pair)
+    lines = undo_lines(render(before), render(after), before.hardware)
+    sent = dumps(NetworkConfig(indent=1, contents="\n".join(lines)).items, "commands")
+    assert sent.split("\n") == [line.strip() for line in lines] or (sent, lines) == ("", [])
+
+
+def undone(before: str, after: str, base: str = "", generation: Generation = "classic") -> list[str]:
+    """The lines from the configuration `base` + `after` to `base` + `before`."""
+    chassis = hardware(generation)
+    one, other = (render(parse_config(base + text, chassis)) for text in (before, after))
+    lines = undo_lines(one, other, chassis)
+    device = parse_config(other, chassis)
+    apply(device, "\n".join(lines))
+    assert render(device) == one
+    return lines
+
+
+BASE = (
+    "class-map Web\n match dscp ef\nclass-map Bulk\n match cos 1\ninterface Fa0/1\n ip address 10.0.1.1 255.255.255.0\n"
+)
+POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface Fa0/1\n service-policy output P\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("", "", []),
+        # What a run pushes is detached and removed.
+        ("", POLICED, ["interface FastEthernet0/1", " no service-policy output P", "no policy-map P"]),
+        # A policy stays attached while its policer is replaced.
+        (
+            POLICED,
+            POLICED.replace("1000000", "2000000\n   exceed-action transmit"),
+            ["policy-map P", " class class-default", "  no police", "  police cir 1000000"],
+        ),
+        ("hostname A\n", "hostname B\n", ["hostname A"]),
+        (
+            "interface Fa0/0\n description old\n load-interval 30\n",
+            "interface Fa0/0\n description new\n shutdown\n",
+            ["interface FastEthernet0/0", " no shutdown", " description old", " load-interval 30"],
+        ),
+        ("interface s0/0\n no fair-queue\n", "", ["interface Serial0/0", " no fair-queue"]),
+        ("", "interface s0/0\n no fair-queue\n", ["interface Serial0/0", " default fair-queue"]),
+        ("", "interface s0/0\n fair-queue\n", ["interface Serial0/0", " default fair-queue"]),
+        ("", "no ip cef\nno logging console\n", ["default logging console", "ip cef"]),
+        ("", "username u privilege 15\n", ["no username u"]),
+        # Terminal lines are put together again, and those behind the first to go go with it.
+        (
+            "line vty 0 4\n login local\n",
+            "line vty 0 7\n no login\n",
+            ["no line vty 5", "line vty 0 4", " login local"],
+        ),
+        ("", "line vty 2\n exec-timeout 5 0\n", ["line vty 2", " default exec-timeout"]),
+        # The type of a class-map is overwritten, its criteria keep their order.
+        ("", "class-map match-any Web\n", ["class-map match-all Web"]),
+        (
+            "",
+            "class-map Web\n no match dscp ef\n match cos 2\n match dscp ef\n",
+            ["class-map match-all Web", " no match cos 2"],
+        ),
+        # A class that belongs further up is entered again.
+        (
+            "policy-map P\n class Web\n  set cos 1\n class Bulk\n  set cos 2\n",
+            "policy-map P\n class Bulk\n  set cos 2\n class Web\n  set cos 1\n",
+            [
+                "policy-map P",
+                " no class Web",
+                " no class Bulk",
+                " class Web",
+                "  set cos 1",
+                " class Bulk",
+                "  set cos 2",
+            ],
+        ),
+        # The order of entries counts.
+        (
+            "access-list 101 permit tcp any any\naccess-list 101 deny ip any any\n",
+            "access-list 101 deny ip any any\naccess-list 101 permit tcp any any\n",
+            ["no access-list 101", "access-list 101 permit tcp any any", "access-list 101 deny ip any any"],
+        ),
+        (
+            "ip access-list standard L\n permit any\n",
+            "ip access-list extended L\n permit ip any any\n",
+            ["no ip access-list extended L", "ip access-list standard L", " permit any"],
+        ),
+        ("banner motd @\nhello\n@\n", "", ["banner motd ^C", "hello", "^C"]),
+        ("", "banner motd @\nhello\n@\n", ["no banner motd"]),
+    ],
+)
+def test_the_lines(before: str, after: str, lines: list[str]) -> None:
+    assert undone(before, after, BASE) == lines
+
+
+def test_addresses_that_changed_places() -> None:
+    text = (
+        "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\ninterface Fa0/1\n ip address 10.0.{}.1 255.255.255.0\n"
+    )
+    lines = undone(text.format(0, 1), text.replace("ip address", "no ip address\n ip address").format(1, 0))
+    assert lines[:4] == ["interface FastEthernet0/0", " no ip address", "interface FastEthernet0/1", " no ip address"]
+
+
+def test_a_child_becomes_the_parent() -> None:
+    text = (
+        "policy-map {}\n class class-default\n  set cos 1\npolicy-map {}\n class class-default\n  service-policy {}\n"
+    )
+    undone(text.format("A", "B", "A"), text.format("B", "A", "B"))
+
+
+def test_configurations_as_a_router_prints_them_are_read() -> None:
+    text = f"Building configuration...\n\nCurrent configuration : 17 bytes\n{render(Device(hardware()))}"
+    assert undo_lines(text, text, hardware()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("hostname R1\nrouter ospf 1\n", ""), ("", "hostname R1\nrouter ospf 1\n")]
+)
+def test_what_cannot_be_read_is_named(before: str, after: str) -> None:
+    which = "before" if before else "after"
+    with pytest.raises(IosError, match=f"the configuration {which}:2: the device refuses this line\n *router ospf 1"):
+        undo_lines(before, after, hardware())

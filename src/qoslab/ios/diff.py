@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
+from qoslab.ios.config.system import PRINTED_DELIMITER
 from qoslab.ios.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.policy import CLASS_DEFAULT
@@ -308,7 +309,5 @@ def _banner(wanted: Device, current: Device) -> list[str]:
         return []
     if wanted.banner_motd is None:
         return ["no banner motd"]
-    # Not the control character that IOS prints: on a terminal it would interrupt.
-    text = wanted.banner_motd
-    delimiter = next(each for each in map(chr, range(0x23, 0x7F)) if each not in text)
-    return f"banner motd {delimiter}{text}{delimiter}".split("\n")
+    # As the running configuration prints it: the one form that Ansible takes for a banner, not for commands.
+    return f"banner motd {PRINTED_DELIMITER}{wanted.banner_motd}{PRINTED_DELIMITER}".split("\n")
