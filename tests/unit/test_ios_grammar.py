@@ -118,6 +118,15 @@ def test_a_command_of_an_outer_mode_is_found(table: Table[Handler]) -> None:
     assert table.parse("inner", "ip add 10.0.0.1 255.0.0.0 sec").mode == "inner"
 
 
+def test_an_endless_list_is_refused(table: Table[Handler]) -> None:
+    line = "dscp" + 127 * " 1"
+    assert len(table.parse("inner", line).args.values("values", int)) == 127
+    with pytest.raises(InvalidInputError) as caught:
+        table.parse("inner", line + 5000 * " 1")
+    assert caught.value.column == len(line) + 1
+    assert table.parse("inner", "description" + 5000 * " x").args.value("text", str) == (5000 * " x").strip()
+
+
 def test_values_and_columns(table: Table[Handler]) -> None:
     args = table.parse("inner", "dscp EF 10 default").args
     assert args.values("values", int) == [46, 10, 0]

@@ -201,7 +201,6 @@ class Device:
     hostname: str = "Router"
     timestamps: dict[str, str] = field(default_factory=dict)
     """`service timestamps`: what follows `debug` and `log`."""
-    password_encryption: bool = False
     logging_console: bool = True
     logging_buffered: int | None = None
     enable_secret: Secret | None = None

@@ -32,6 +32,9 @@ Form = Literal["set", "no", "default"]
 Column = int
 """Counted from 0 at the first character of the line as typed, without the prompt."""
 
+MAX_TOKENS = 128
+"""Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
+
 
 class CliError(IosError):
     """A line that the command line refuses."""
@@ -398,6 +401,9 @@ class Table(Generic[Handler]):
             yield threads
             return
         token = tokens[index]
+        if index == MAX_TOKENS:
+            yield InvalidInputError(token.column)
+            return
         matched = False
         by_word = _keyword_steps(threads, token)
         if len(by_word) == 1:
