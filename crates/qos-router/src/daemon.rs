@@ -105,6 +105,7 @@ impl Daemon {
             self.wait(timeout);
             self.attend();
         }
+        self.service.plane.close();
     }
 
     /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near.

@@ -6,8 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::thread;
 
-use qos_core::config::Framing;
+use qos_core::config::{Framing, PortConfig};
 use qos_core::counters::Resolved;
 use qos_core::packet::{parse, rewrite_cos, rewrite_dscp};
 use qos_core::{
@@ -177,24 +178,18 @@ impl Interface {
 }
 
 impl Port {
-    fn open(
-        engine: &Engine<Held>,
-        id: PortId,
-        name: &str,
-        wiring: &PortsConfig,
-        ring_ns: u64,
-    ) -> Result<Self, StartError> {
-        let config = &wiring.ports[name];
+    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds.
+    fn open(id: PortId, framing: Framing, name: &str, config: &PortConfig, ring_ns: u64) -> Result<Self, StartError> {
         let frames =
             u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
         let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
-        Ok(Self {
-            id,
-            framing: engine.framing(id),
-            inside: Interface::open(&config.inside, &format!("ports.{name}.inside"), INSIDE_SLOTS)?,
-            wire: Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize)?,
-            arrivals: Vec::new(),
-        })
+        let (inside, wire) = thread::scope(|scope| {
+            let open = || Interface::open(&config.inside, &format!("ports.{name}.inside"), INSIDE_SLOTS);
+            let inside = scope.spawn(open);
+            let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
+            (inside.join().expect("opening does not panic"), wire)
+        });
+        Ok(Self { id, framing, inside: inside?, wire: wire?, arrivals: Vec::new() })
     }
 
     fn interfaces(&self) -> [&Interface; 2] {
@@ -211,10 +206,14 @@ impl Dataplane {
         let clock = Clock::new();
         let now = clock.now();
         let engine = Engine::new(wiring, now)?;
-        let ports = engine
-            .ports()
-            .map(|(id, name)| Port::open(&engine, id, name, wiring, ring_ns))
-            .collect::<Result<_, _>>()?;
+        let ports = thread::scope(|scope| {
+            let open = |(id, name)| {
+                let framing = engine.framing(id);
+                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], ring_ns))
+            };
+            let opening: Vec<_> = engine.ports().map(open).collect();
+            opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<_, _>>()
+        })?;
         let mut plane = Self {
             clock,
             engine,
@@ -230,6 +229,15 @@ impl Dataplane {
         };
         plane.mark_undelivered();
         Ok(plane)
+    }
+
+    /// Closes all ports at the same time: the kernel keeps each socket waiting for some tens of milliseconds.
+    pub fn close(self) {
+        thread::scope(|scope| {
+            for interface in self.ports.into_iter().flat_map(|p| [p.inside, p.wire]) {
+                scope.spawn(move || drop(interface));
+            }
+        });
     }
 
     /// Descriptors of the sockets: each can be read while frames wait.
