@@ -57,7 +57,7 @@ def test_every_metric_is_listed() -> None:
 
 def test_tcp_profiles_are_those_of_the_model() -> None:
     section = TEXT.split("### `tcp`")[1].split("\n### ")[0]
-    for key in ("congestion_control", "sack", "timestamps", "recovery", "early_retrans", "initcwnd", "rto_min"):
+    for key in ("congestion_control", "sack", "timestamps", "recovery", "early_retrans", "frto", "initcwnd", "rto_min"):
         row = re.search(rf"^\| `{key}` \| `?([^|`]+)`? \| `?([^|`]+)`? \|", section, re.MULTILINE)
         assert row is not None, key
         values = [str(getattr(TCP_PROFILES[name], key)).lower() for name in ("modern", "legacy-2008")]

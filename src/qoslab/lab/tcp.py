@@ -16,6 +16,7 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
         "net.ipv4.tcp_timestamps": int(profile.timestamps),
         "net.ipv4.tcp_recovery": profile.recovery,
         "net.ipv4.tcp_early_retrans": profile.early_retrans,
+        "net.ipv4.tcp_frto": profile.frto,
     }
 
 
