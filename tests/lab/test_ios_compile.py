@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 import pytest
 from dataplane import BINARY, Lab, missing_tools
 from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
 
+from ios_commands import typed_line
 from ios_strategies import PORTS, devices, hardware
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
+from qoslab.ios.grammar import CliError
 from qoslab.ios.running_config import render
 
 pytestmark = pytest.mark.lab
@@ -84,6 +89,23 @@ def test_every_step_back_is_accepted(bench: Bench, before: Device, after: Device
     device = after.copy()
     enter(bench, device, undo_lines(render(before), render(after), before.hardware))
     assert device == before
+
+
+@given(random=st.randoms(use_true_random=False), generation=st.sampled_from(["classic", "hqf"]))
+@ENGINE
+def test_whatever_is_typed_is_accepted(bench: Bench, random: Random, generation: Generation) -> None:
+    device = Device(hardware(generation))
+    session = ConfigSession(device)
+    for line in ("class-map Voice", "policy-map Edge", "class Voice"):
+        session.execute(line)
+    for _ in range(40):
+        before = device.copy()
+        with suppress(CliError):
+            session.execute(typed_line(random, session))
+        if device != before:
+            put_in_force(bench, device)
+        if session.finished:
+            session = ConfigSession(device)
 
 
 POLICIES = {

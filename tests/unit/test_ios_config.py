@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ios_strategies import hardware
 
+from ios_commands import typed_line
+from ios_strategies import hardware
 from qoslab.errors import IosError
 from qoslab.ios.config import CONFIG, DATA_PLANE, ConfigSession
 from qoslab.ios.device import Device, Generation
+from qoslab.ios.diff import undo_lines
 from qoslab.ios.grammar import CliError
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
@@ -43,6 +46,9 @@ interface FastEthernet0/0
 ip access-list extended List
  10 permit ip any any
 """
+
+FLAT = BASE.replace("  shape average 1000000\n", "")
+"""Without queueing above a child policy-map's class."""
 
 
 def configured(text: str, generation: Generation = "classic", base: str = BASE) -> Device:
@@ -458,6 +464,30 @@ def test_whatever_is_typed_is_carried_out_or_refused(lines: list[str]) -> None:
             break
     if not session.collecting:
         assert parse_config(render(device), hardware(), capabilities=FULL) == device
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(["classic", "hqf"]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Generation, full: bool) -> None:
+    capabilities = FULL | {"hierarchical-queueing"} if full else DATA_PLANE
+    device = parse_config(BASE if full else FLAT, hardware(generation), capabilities=capabilities)
+    start = render(device)
+    session = ConfigSession(device, capabilities)
+    for _ in range(50):
+        before = device.copy()
+        try:
+            session.execute(typed_line(random, session))
+        except CliError:
+            assert device == before
+        if session.finished:
+            session = ConfigSession(device, capabilities)
+    printed = render(device)
+    again = parse_config(printed, device.hardware, capabilities=capabilities)
+    assert again == device
+    assert render(again) == printed
+    if not full:
+        undo_lines(start, printed, device.hardware)
+        undo_lines(printed, start, device.hardware)
 
 
 @given(st.text())
