@@ -50,15 +50,17 @@ def command(
     overrides = [f"--set {each}" for each in sets] + ([f"--duration {duration}"] if duration is not None else [])
     overrides += [f"--arm {arm}" for arm in arms]
     overrides += [f"--repetitions {repetitions}"] if repetitions is not None else []
-    request = Request(file, plan, published, tuple(overrides), RUNS, jobs)
+    request = Request(file, plan, published, tuple(overrides), RUNS, jobs, _load_analysis)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-    with RunProgress(checked.title, [cell.name for cell in plan.cells], plan.seconds) as progress:
-        folder = carry_out(request, progress)
-        progress("all", "analysis and report")
+    with (
+        RunProgress(checked.title, [cell.name for cell in plan.cells], plan.seconds) as progress,
+        carry_out(request, progress) as folder,
+    ):
+        progress("run", "analysis and report")
         from qoslab.analysis import analyse
         from qoslab.report import render
 
@@ -70,3 +72,9 @@ def command(
 
     print_outcome(outcome, folder, as_json=as_json)
     return outcome.exit_status
+
+
+def _load_analysis() -> None:
+    """Import what comes after the traffic: it takes a second."""
+    import qoslab.analysis
+    import qoslab.report  # noqa: F401

@@ -7,8 +7,8 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +45,8 @@ class Request:
     """The folder of run folders."""
     jobs: int = 1
     """Labs that are up at the same time."""
+    meanwhile: Callable[[], None] | None = None
+    """Called once, in a thread of least priority, when the first traffic starts."""
 
 
 @dataclass
@@ -61,70 +63,101 @@ class _Shared:
     lab: dict[str, Any] = field(default_factory=dict)
     """How the virtual lab described itself."""
     configurations: dict[str, str] = field(default_factory=dict)
+    meanwhile: threading.Thread | None = None
+
+    def traffic_starts(self) -> None:
+        """Do what the request wants to be done meanwhile."""
+        call = self.request.meanwhile
+        with self.lock:
+            if call is not None and self.meanwhile is None:
+                self.meanwhile = threading.Thread(target=_with_least_priority, args=(call,), daemon=True)
+                self.meanwhile.start()
 
 
-def carry_out(request: Request, progress: RunProgress) -> RunFolder:
-    """Run all cells of the plan and return the run folder with its manifest; analysis and report come after.
+@contextmanager
+def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
+    """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
-    What makes the figures of a cell worthless is recorded there. Raises what the user has to mend (`UserError`), or
-    `KeyboardInterrupt`; routers are restored and labs are gone before that, and the folder keeps what there was.
+    Meanwhile the routers are restored; leaving the block waits for that. What makes the figures of a cell worthless is
+    recorded there. Raises what the user has to mend (`UserError`), or `KeyboardInterrupt`; routers are restored and
+    labs are gone before that, and the folder keeps what there was.
     """
-    experiment = request.plan.experiment
-    folder = RunFolder.create(request.runs, experiment.name)
+    folder = RunFolder.create(request.runs, request.plan.experiment.name)
     folder.write_experiment(request.file.read_text())
     shared = _Shared(request, folder, progress)
     for cell in request.plan.cells:
         shared.cells.put((cell.arm, cell.repetition))
     started = datetime.now(UTC)
     facts = _Background(_facts)
+    crew = _Crew(shared)
     try:
-        errors = _work(shared)
+        crew.wait_measured()
     finally:
         # Also of a run that was interrupted: what there is stays readable.
         folder.write_manifest(_manifest(shared, started, facts.result()))
-    if errors:
-        raise errors[0]
-    return folder
+    try:
+        yield folder
+    finally:
+        crew.wait_ended()
 
 
-def _work(shared: _Shared) -> list[BaseException]:
-    """Let the workers empty the queue of cells; what ended one early is returned."""
-    errors: list[BaseException] = []
-    count = min(shared.request.jobs, len(shared.request.plan.cells))
-    # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
-    ended = [threading.Event() for _ in range(count)]
+class _Crew:
+    """The workers of a run, each a thread with a lab of its own."""
 
-    def work(number: int) -> None:
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
+        self._errors: list[BaseException] = []
+        count = min(shared.request.jobs, len(shared.request.plan.cells))
+        # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
+        self._measured = [threading.Event() for _ in range(count)]
+        self._ended = [threading.Event() for _ in range(count)]
+        for number in range(count):
+            threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
+
+    def _work(self, number: int) -> None:
         try:
-            with _Worker(shared, number) as worker:
+            with _Worker(self._shared, number) as worker:
                 worker.run()
+                self._measured[number].set()
         except Interrupted:
             pass
         except BaseException as error:
-            errors.append(error)
+            self._errors.append(error)
             # What the user has to mend would meet the other cells too.
-            shared.interrupted.set()
+            self._shared.interrupted.set()
         finally:
-            ended[number].set()
+            self._measured[number].set()
+            self._ended[number].set()
 
-    def wait() -> None:
-        for event in ended:
-            while not event.wait(0.2):
-                pass
+    def wait_measured(self) -> None:
+        """Wait for the last cell. Raises what ended a worker early, once all have ended."""
+        self._wait(self._measured)
+        if self._errors:
+            self.wait_ended()
 
-    for number in range(count):
-        threading.Thread(target=work, args=(number,), name=f"lab-{number}", daemon=True).start()
-    try:
-        wait()
-    except KeyboardInterrupt:
-        shared.interrupted.set()
-        shared.progress.note("interrupted: restoring the routers (Ctrl-C again leaves them as they are)")
-        # A second interrupt leaves from here; the labs end with this process.
-        wait()
-        for error in errors:
-            shared.progress.note(f"while it ended: {error}")
-        raise
-    return errors
+    def wait_ended(self) -> None:
+        """Wait until routers are restored and labs are gone; raises what went wrong."""
+        self._wait(self._ended)
+        if self._errors:
+            raise self._errors[0]
+
+    def _wait(self, events: list[threading.Event]) -> None:
+        try:
+            _wait(events)
+        except KeyboardInterrupt:
+            self._shared.interrupted.set()
+            self._shared.progress.note("interrupted: restoring the routers (Ctrl-C again leaves them as they are)")
+            # A second interrupt leaves from here; the labs end with this process.
+            _wait(self._ended)
+            for error in self._errors:
+                self._shared.progress.note(f"while it ended: {error}")
+            raise
+
+
+def _wait(events: list[threading.Event]) -> None:
+    for event in events:
+        while not event.wait(0.2):
+            pass
 
 
 class _Worker:
@@ -217,6 +250,7 @@ class _Worker:
                 shown = self._collector.parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
                 for difference in policy_differences(shown.parsed or {}, config):
                     raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
+            shared.traffic_starts()
             run.measure()
         finally:
             # Also of a cell that broke off: what there is stays readable.
@@ -237,8 +271,16 @@ class _Worker:
             self._routers.restore(self._scratch / "restore")
 
 
+LEAST_PRIORITY = 19
+"""The nice value of work that must not disturb the traffic."""
+
 VERIFY_COMMANDS = ("show policy-map interface",)
 """What `verify` reads of an IOS router beside its configuration."""
+
+
+def _with_least_priority(call: Callable[[], None]) -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
+    call()
 
 
 class _Background:
