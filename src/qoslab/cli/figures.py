@@ -70,7 +70,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         for reason in outcome.reasons:
             click.echo(f"  {reason}")
     elif outcome.outside:
-        click.echo(f"The run is valid; {outcome.outside} of its figures are outside their tolerance.")
+        figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
+        click.echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
     else:
         click.echo("The run is valid; all figures are within their tolerance.")
     click.echo(f"Report: {report}")
