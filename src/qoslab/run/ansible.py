@@ -26,6 +26,7 @@ from typing import Any, Literal, Self
 
 import qoslab
 from qoslab.errors import DeviceError, MachineError, QoslabError
+from qoslab.results.folder import writing
 from qoslab.run import ansible_connection, ansible_watch
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -329,7 +330,8 @@ class AnsibleSession:
             raise
         outcome = Outcome(tuple(intents), tuple(tasks), tuple(commands), time.monotonic() - began, output)
         if keep is not None:
-            _keep(keep, outcome)
+            with writing(keep):
+                _keep(keep, outcome)
         if outcome.failures:
             raise _explain(outcome, keep)
         return outcome

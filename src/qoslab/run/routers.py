@@ -15,6 +15,7 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms import MODELS, platform_of
 from qoslab.results import Cell
+from qoslab.results.folder import writing
 from qoslab.run.ansible import AnsibleSession, Intent, Outcome, RouterError
 
 
@@ -99,15 +100,16 @@ class Routers:
         apply(device, text, source=source)
         return compile_device(device)
 
-    def restore(self, keep: Path) -> None:
+    def restore(self, lines: Path, keep: Path) -> None:
         """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
 
-        Ansible's output goes to `keep`. Raises `RouterError` when a router is not back.
+        The lines for that are written to the folder `lines`, which is not on the run folder's disk, since that may be
+        full; Ansible's output goes to `keep`. Raises `RouterError` when a router is not back.
         """
         if not self._touched or not all((self._before / f"{name}.before.ios").exists() for name in self._ios):
             # Nothing was pushed: `prepare` comes before `apply`.
             return
-        folder = self._write_undo(keep / "lines")
+        folder = self._write_undo(lines)
         self._session.carry_out(["restore"], restore=folder, keep=keep)
         self._touched, self._running = False, {}
 
@@ -115,11 +117,12 @@ class Routers:
         """Write the lines that undo what was pushed, and return their folder."""
         if self._running is None:
             self._running = self._read_back()
-        folder.mkdir(parents=True, exist_ok=True)
-        for router in self._ios:
-            lines = undo_lines(self.before(router), self._running[router], hardware(self._topology, router))
-            if lines:
-                (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n")
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            for router in self._ios:
+                lines = undo_lines(self.before(router), self._running[router], hardware(self._topology, router))
+                if lines:
+                    (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n")
         return folder
 
     def _read_back(self) -> dict[str, str]:

@@ -268,7 +268,7 @@ class _Worker:
     def _restore(self) -> None:
         if self._lab.alive():
             self._shared.progress(self._label, "restore the routers")
-            self._routers.restore(self._scratch / "restore")
+            self._routers.restore(self._scratch / "restore", self._shared.folder.path / "restore" / str(self._number))
 
 
 LEAST_PRIORITY = 19
