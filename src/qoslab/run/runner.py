@@ -91,14 +91,16 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     facts = _Background(_facts)
     crew = _Crew(shared)
     try:
-        crew.wait_measured()
-    finally:
-        # Also of a run that was interrupted: what there is stays readable.
-        folder.write_manifest(_manifest(shared, started, facts.result()))
-    try:
+        try:
+            crew.wait_measured()
+        finally:
+            # Also of a run that was interrupted: what there is stays readable.
+            folder.write_manifest(_manifest(shared, started, facts.result()))
         yield folder
     finally:
+        # However it ends, no lab and no temporary file stays.
         crew.wait_ended()
+    crew.check()
 
 
 class _Crew:
@@ -134,10 +136,14 @@ class _Crew:
         self._wait(self._measured)
         if self._errors:
             self.wait_ended()
+            self.check()
 
     def wait_ended(self) -> None:
-        """Wait until routers are restored and labs are gone; raises what went wrong."""
+        """Wait until routers are restored and labs are gone."""
         self._wait(self._ended)
+
+    def check(self) -> None:
+        """Raise what went wrong."""
         if self._errors:
             raise self._errors[0]
 
