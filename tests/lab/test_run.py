@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
 QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
 RUN_S = 180.0
 """Longer than any run here takes on a busy machine."""
+ATTEMPTS = 3
+"""Runs of which one must be valid."""
 
 
 class Command:
@@ -119,7 +122,12 @@ def comparison(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 @pytest.mark.slow
 def test_the_three_arms_from_policy_push_to_report(clean: Path) -> None:
     arms = [f"--arm={arm}" for arm in ("unrestricted", "policed", "shaped")]
-    status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "10s", *arms)
+    for _ in range(ATTEMPTS):
+        status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "10s", *arms)
+        if status != 3:
+            break
+        # The machine is shared; what it stalled says nothing about the product, but is said.
+        warnings.warn(f"a run was invalid and is made again:\n{output}", stacklevel=1)
     assert status in (0, 1), errors + output
     # What does not depend on TCP's luck in ten seconds has to hold exactly.
     rows = comparison(clean)
