@@ -205,6 +205,13 @@ class _Worker:
             tcp_profile=experiment.tcp_of(first),
         )  # fmt: skip
         self._exit.callback(self._lab.down)
+        for name, node in experiment.topology.nodes.items():
+            if node.platform == "ios":
+                login = self._lab.ssh(name)
+                shared.progress.note(
+                    f"look around in {name}: ssh -p {login.port} {login.user}@{login.host}, "
+                    f"password {login.password}, enable secret {login.enable}"
+                )
         with shared.lock:
             shared.lab = shared.lab or self._lab.describe()
         access = lab_routers(self._lab)
