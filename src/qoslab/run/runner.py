@@ -207,10 +207,10 @@ class _Worker:
         self._exit.callback(self._lab.down)
         for name, node in experiment.topology.nodes.items():
             if node.platform == "ios":
-                login = self._lab.ssh(name)
+                way = self._lab.ssh(name)
                 shared.progress.note(
-                    f"look around in {name}: ssh -p {login.port} {login.user}@{login.host}, "
-                    f"password {login.password}, enable secret {login.enable}"
+                    f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
+                    f"password {way.password}, enable secret {way.enable}"
                 )
         with shared.lock:
             shared.lab = shared.lab or self._lab.describe()
