@@ -7,8 +7,8 @@ from pathlib import Path
 
 import jsonschema
 from hypothesis import HealthCheck, given, settings
-from ios_strategies import devices, hardware
 
+from ios_strategies import devices, hardware
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device import Device, Hardware
 from qoslab.ios.parse import parse_config

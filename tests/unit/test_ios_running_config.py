@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.config import NetworkConfig
 from hypothesis import HealthCheck, given, settings
-from ios_strategies import devices, hardware
 
+from ios_strategies import devices, hardware
 from qoslab.errors import IosError
 from qoslab.ios.config import DATA_PLANE
 from qoslab.ios.device import Device, Generation, Hardware
