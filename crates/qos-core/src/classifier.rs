@@ -148,9 +148,9 @@ impl Statement {
         let matches = match &self.test {
             Test::Any => true,
             Test::AccessGroup(list) => lists[*list].permits(descriptor),
-            Test::Dscp { values, ip_only } => ip(*ip_only) && values >> descriptor.dscp & 1 == 1,
-            Test::Precedence { values, ip_only } => ip(*ip_only) && values >> descriptor.precedence() & 1 == 1,
-            Test::Cos { values } => values >> (descriptor.cos & 7) & 1 == 1,
+            Test::Dscp { values, ip_only } => ip(*ip_only) && (values >> descriptor.dscp) & 1 == 1,
+            Test::Precedence { values, ip_only } => ip(*ip_only) && (values >> descriptor.precedence()) & 1 == 1,
+            Test::Cos { values } => (values >> (descriptor.cos & 7)) & 1 == 1,
             Test::Protocol(name) => protocol_matches(*name, descriptor),
             Test::PacketLength { min, max } => descriptor.is_ip() && (*min..=*max).contains(&descriptor.network_len),
             Test::InputInterface(port) => descriptor.input_port == Some(*port),

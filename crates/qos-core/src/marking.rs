@@ -16,7 +16,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
             SetField::Dscp | SetField::IpDscp => descriptor.dscp = value as u8 & 0x3f,
             // The three low bits of the code point are not part of the precedence and stay.
             SetField::Precedence | SetField::IpPrecedence => {
-                descriptor.dscp = (value as u8 & 0x07) << 3 | descriptor.dscp & 0x07;
+                descriptor.dscp = ((value as u8 & 0x07) << 3) | descriptor.dscp & 0x07;
             }
             SetField::Cos => descriptor.cos = value as u8 & 0x07,
             SetField::QosGroup => descriptor.qos_group = value,

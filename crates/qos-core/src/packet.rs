@@ -162,7 +162,7 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
             _ => {}
         }
         if descriptor.network == Network::Other {
-            descriptor.flow = mix(u64::from(found.ethertype) | 1 << 32);
+            descriptor.flow = mix(u64::from(found.ethertype) | (1 << 32));
         } else {
             descriptor.flow = flow_key(&descriptor);
         }
@@ -222,7 +222,7 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     let packet = if (41..=packet.len()).contains(&total) { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv6;
     descriptor.network_len = length(packet.len());
-    descriptor.dscp = (header[0] << 4 | header[1] >> 4) >> 2;
+    descriptor.dscp = ((header[0] << 4) | (header[1] >> 4)) >> 2;
     descriptor.source = ipv6_address(header, 8);
     descriptor.destination = ipv6_address(header, 24);
     let mut next = header[6];
@@ -290,9 +290,9 @@ fn transport(segment: &[u8], descriptor: &mut Descriptor) {
 
 /// A bijection that spreads every bit (the finaliser of SplitMix64).
 pub(crate) fn mix(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 /// Key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who makes descriptors otherwise calls this.
@@ -307,8 +307,8 @@ pub fn flow_key(descriptor: &Descriptor) -> u64 {
     let (source_high, source_low) = words(descriptor.source);
     let (destination_high, destination_low) = words(descriptor.destination);
     let ports =
-        u64::from(descriptor.source_port.unwrap_or(0)) << 16 | u64::from(descriptor.destination_port.unwrap_or(0));
-    [source_high, source_low, destination_high, destination_low, ports | u64::from(descriptor.protocol) << 32]
+        (u64::from(descriptor.source_port.unwrap_or(0)) << 16) | u64::from(descriptor.destination_port.unwrap_or(0));
+    [source_high, source_low, destination_high, destination_low, ports | (u64::from(descriptor.protocol) << 32)]
         .into_iter()
         .fold(0x9e37_79b9_7f4a_7c15, |key, word| mix(key ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
@@ -323,7 +323,7 @@ pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
     match found.ethertype {
         ETHERTYPE_IPV4 if packet.len() >= 20 && packet[0] >> 4 == 4 && packet[0] & 0x0f >= 5 => {
             let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let tos = dscp << 2 | packet[1] & 0x03;
+            let tos = (dscp << 2) | packet[1] & 0x03;
             if tos == packet[1] {
                 return false;
             }
@@ -338,7 +338,7 @@ pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
         }
         ETHERTYPE_IPV6 if packet.len() >= 40 && packet[0] >> 4 == 6 => {
             let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let new = old & 0xf03f | u16::from(dscp) << 6;
+            let new = old & 0xf03f | (u16::from(dscp) << 6);
             packet[..2].copy_from_slice(&new.to_be_bytes());
             new != old
         }
@@ -350,7 +350,7 @@ pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
 pub fn rewrite_cos(frame: &mut [u8], cos: u8) -> bool {
     match layout(frame) {
         Some(found) if found.tags > 0 => {
-            let byte = frame[14] & 0x1f | (cos & 0x07) << 5;
+            let byte = frame[14] & 0x1f | ((cos & 0x07) << 5);
             let changed = byte != frame[14];
             frame[14] = byte;
             changed

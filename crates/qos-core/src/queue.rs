@@ -93,7 +93,7 @@ impl QueuePlan {
             QueuePlan::WeightedFair { flows, per_flow, total } => {
                 Queue::WeightedFair(WeightedFair::new(flows, per_flow, total, seed))
             }
-            QueuePlan::FairQueue { flows, per_flow, .. } => Queue::FairQueue(FairQueue::new(flows, per_flow, seed)),
+            QueuePlan::FairQueue { flows, per_flow, .. } => Queue::Fair(FairQueue::new(flows, per_flow, seed)),
         }
     }
 }
@@ -103,7 +103,7 @@ impl QueuePlan {
 pub(crate) enum Queue<P> {
     Fifo(Fifo<P>),
     WeightedFair(WeightedFair<P>),
-    FairQueue(FairQueue<P>),
+    Fair(FairQueue<P>),
 }
 
 macro_rules! each {
@@ -111,7 +111,7 @@ macro_rules! each {
         match $queue {
             Queue::Fifo($inner) => $call,
             Queue::WeightedFair($inner) => $call,
-            Queue::FairQueue($inner) => $call,
+            Queue::Fair($inner) => $call,
         }
     };
 }

@@ -92,7 +92,7 @@ proptest! {
         let mut frame = frames::udp(ip_len, old, ports.0, ports.1);
         rewrite_dscp(&mut frame, new);
         prop_assert_eq!(checksum(&frame[14..34]), 0);
-        prop_assert_eq!(frame[15], new << 2 | 1, "ECN bits stay");
+        prop_assert_eq!(frame[15], (new << 2) | 1, "ECN bits stay");
         prop_assert_eq!(parse(&frame, Framing::Ethernet).dscp, new);
     }
 

@@ -210,7 +210,7 @@ mod tests {
         // A receiver adds everything up, checksum included, and must get all ones (RFC 1071).
         let mut total = sum;
         for pair in frame[34..].chunks(2) {
-            total += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+            total += (u32::from(pair[0]) << 8) | u32::from(pair.get(1).copied().unwrap_or(0));
         }
         while total > 0xffff {
             total = (total & 0xffff) + (total >> 16);

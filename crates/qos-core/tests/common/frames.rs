@@ -19,7 +19,7 @@ pub fn ipv4(ip_len: usize, dscp: u8, protocol: u8, rest: &[u8]) -> Vec<u8> {
     frame[12..14].copy_from_slice(&[0x08, 0x00]);
     let packet = &mut frame[14..];
     packet[0] = 0x45;
-    packet[1] = dscp << 2 | 1;
+    packet[1] = (dscp << 2) | 1;
     packet[2..4].copy_from_slice(&(ip_len as u16).to_be_bytes());
     packet[8] = 64;
     packet[9] = protocol;
@@ -44,8 +44,8 @@ pub fn ipv6(dscp: u8, next: u8, rest: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; 14 + 40];
     frame[12..14].copy_from_slice(&[0x86, 0xdd]);
     let packet = &mut frame[14..];
-    packet[0] = 0x60 | dscp >> 2;
-    packet[1] = dscp << 6 | 0x10 | 0x05;
+    packet[0] = 0x60 | (dscp >> 2);
+    packet[1] = (dscp << 6) | 0x10 | 0x05;
     packet[4..6].copy_from_slice(&(rest.len() as u16).to_be_bytes());
     packet[6] = next;
     packet[8..24].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -58,7 +58,7 @@ pub fn ipv6(dscp: u8, next: u8, rest: &[u8]) -> Vec<u8> {
 pub fn tagged(frame: &[u8], cos: u8, vlan: u16) -> Vec<u8> {
     let mut tagged = frame[..12].to_vec();
     tagged.extend_from_slice(&[0x81, 0x00]);
-    tagged.extend_from_slice(&(u16::from(cos) << 13 | vlan).to_be_bytes());
+    tagged.extend_from_slice(&((u16::from(cos) << 13) | vlan).to_be_bytes());
     tagged.extend_from_slice(&frame[12..]);
     tagged
 }
