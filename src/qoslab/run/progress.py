@@ -79,7 +79,7 @@ class RunProgress:
             self._steps[cell] = step
             length = f" ({seconds:.0f} s)" if seconds is not None and seconds >= 1 else ""
             if self._live is not None:
-                running = ", ".join(f"{name}: {what}" for name, what in self._steps.items() if name not in self._done)
+                running = ", ".join(f"{name}: {what}" for name, what in self._steps.items())
                 counted = f"{len(self._done)}/{len(self._cells)} arms" if self._cells else ""
                 self._live.update(self._task, description=f"{self._title} [{counted}] {running}{length}")
             else:
@@ -89,6 +89,12 @@ class RunProgress:
         """Count `cell` as finished."""
         with self._lock:
             self._done.add(cell)
+            self._steps.pop(cell, None)
+
+    def step_done(self, name: str) -> None:
+        """What `name` did is over; nothing is counted."""
+        with self._lock:
+            self._steps.pop(name, None)
 
     def note(self, text: str) -> None:
         """Print a line above the progress."""

@@ -224,6 +224,7 @@ class _Worker:
             experiment.topology, session, before, lambda router: startup_config(experiment.topology, router, login)
         )
         self._exit.callback(self._restore)
+        shared.progress.step_done(self._label)
 
     @property
     def _label(self) -> str:
