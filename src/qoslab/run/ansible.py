@@ -526,6 +526,8 @@ _TROUBLES = (
     (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
     (r"authenticity of host", "has an SSH host key that is not known", "Log in once with ssh, and accept its key."),
     (r"[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied", "refused the login", "Check user and password."),
+    # Ansible may take the second `Password:` after a wrong secret for an answer that is still to come.
+    (r"timeout triggered", "did not answer in time", "Check the enable secret, and whether the router is busy."),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
 )
 """Words of Ansible's connections: pattern, what it means, what to do."""
