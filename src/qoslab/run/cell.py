@@ -121,7 +121,6 @@ class CellRun:
                     capture.wait_running()
             with self.step("observe before"):
                 self._observe("before")
-            self.cell.traffic("", "", "").parent.mkdir(parents=True, exist_ok=True)
             ports = flow_ports(experiment.flows_of(self._arm))
             flows = [
                 RunningFlow(

@@ -78,6 +78,8 @@ class RunningFlow:
     def _start(self, node: str, argv: Sequence[str], side: str) -> _Side:
         stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
         stderr = self._cell.traffic(self.flow.name, side, "err")
+        with writing(stdout):
+            stdout.parent.mkdir(parents=True, exist_ok=True)
         with writing(stdout), stdout.open("xb") as out, stderr.open("xb") as err:
             process = self._lab.popen(node, argv, stdout=out, stderr=err)
         return _Side(process, stdout, stderr)
