@@ -1,0 +1,208 @@
+"""Statistics over repetitions and over time: medians with intervals, effect sizes, warm-up, repetitions. Pure.
+
+Measurements of this kind are few, skewed and bounded (a goodput cannot pass its line), so nothing here assumes a normal
+distribution except the advice on repetitions, which says so.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.power import TTestIndPower
+from statsmodels.tsa.stattools import kpss
+
+CONFIDENCE = 0.95
+"""Of every interval, where nothing else is asked for."""
+
+RESAMPLES = 4_999
+"""Of a bootstrap: the interval's ends then move by about 1 % of its width from seed to seed."""
+
+STATIONARY_P = 0.1
+"""A series is taken for steady when the KPSS test does not reject a constant level at this probability: the strictest
+that its table knows, as a ramp that is left in does more harm than a few good samples that are given up."""
+
+POWER = 0.8
+"""With which a difference should be found by the advised number of repetitions; Cohen's convention."""
+
+LEAST_STEADY = 8
+"""A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
+
+Values = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A median with its interval. `low` and `high` are nan for a single value, which tells nothing of its spread."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+    confidence: float = CONFIDENCE
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width over the median's size; nan without an interval, inf for a median of 0."""
+        if math.isnan(self.low):
+            return math.nan
+        half = (self.high - self.low) / 2
+        if self.median == 0:
+            return math.inf if half else 0.0
+        return half / abs(self.median)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much arm A differs from arm B."""
+
+    median: float
+    """Of A minus of B."""
+    low: float
+    high: float
+    """Interval of that difference; nan where an arm has fewer than two values."""
+    cliff_delta: float
+    """-1 (every value of A below every one of B) to 1 (all above); 0 where neither is larger."""
+    p_value: float
+    """Of the Mann-Whitney test that neither tends to be larger; nan where an arm has fewer than two values."""
+
+    @property
+    def size(self) -> str:
+        """The effect in a word, by the bounds of Romano et al. (2006): 0.147, 0.33, 0.474."""
+        if math.isnan(self.cliff_delta):
+            return "unknown"
+        words = ("negligible", "small", "medium", "large")
+        return words[sum(abs(self.cliff_delta) >= bound for bound in (0.147, 0.33, 0.474))]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """How many samples at the start of a series belong to its warm-up."""
+
+    samples: int
+    steady: bool
+    """False where not even the second half is steady: then nothing is trimmed, and the figure deserves doubt."""
+    p_value: float
+    """Of the KPSS test on what is left; nan where the series is too short to test. It is cut off at 0.01 and 0.1."""
+
+
+def estimate(values: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
+    """The median with a bootstrap interval (percentile method; B. Efron, 1979), the same for the same seed.
+
+    `ValueError` for no values, or for any that is not finite.
+    """
+    data = _finite(values)
+    median = float(np.median(data))
+    if len(data) < 2:
+        return Estimate(median, math.nan, math.nan, len(data), confidence)
+    low, high = _interval((data,), _median, confidence, seed)
+    return Estimate(median, low, high, len(data), confidence)
+
+
+def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Difference:
+    """The difference of two arms' medians, with its interval, Cliff's delta and the Mann-Whitney test.
+
+    N. Cliff, "Dominance statistics", Psychological Bulletin 114, 1993: delta = 2U/(nm) - 1. `ValueError` as `estimate`.
+    """
+    a, b = _finite(above), _finite(below)
+    median = float(np.median(a) - np.median(b))
+    if len(a) < 2 or len(b) < 2:
+        return Difference(median, math.nan, math.nan, _delta(a, b), math.nan)
+    low, high = _interval((a, b), _median_difference, confidence, seed)
+    return Difference(median, low, high, _delta(a, b), float(stats.mannwhitneyu(a, b).pvalue))
+
+
+def warm_up(series: Values) -> WarmUp:
+    """The shortest start of a series without which the rest is steady by the KPSS test for a constant level.
+
+    D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
+    of Econometrics 54, 1992. At most half of the series is given up. A series of fewer than `LEAST_STEADY` samples is
+    left as it is.
+    """
+    data = _finite(series)
+    if len(data) < LEAST_STEADY:
+        return WarmUp(0, steady=True, p_value=math.nan)
+    for start in range(len(data) // 2 + 1):
+        rest = data[start:]
+        p_value = _stationarity(rest)
+        if p_value >= STATIONARY_P:
+            return WarmUp(start, steady=True, p_value=p_value)
+    return WarmUp(0, steady=False, p_value=_stationarity(data))
+
+
+def repetitions_for(
+    pilot: Values, least_difference: float, *, power: float = POWER, confidence: float = CONFIDENCE
+) -> int:
+    """How many repetitions of each of two arms would show a difference between them.
+
+    `pilot` are repetitions of one arm (at least two) and `least_difference` the difference that matters, in the same
+    unit. The number is that of a two-sided t test with the pilot's standard deviation, at least 2; it takes the values
+    for normally distributed, so treat it as advice. `ValueError` for a difference that is not above zero.
+    """
+    data = _finite(pilot)
+    if len(data) < 2:
+        raise ValueError("one repetition says nothing of the spread between repetitions: run at least two first")
+    if not least_difference > 0:
+        raise ValueError(f"a difference of {least_difference:g} cannot be looked for: give one above 0")
+    deviation = float(np.std(data, ddof=1))
+    if deviation == 0:
+        return 2
+    effect = least_difference / deviation
+    if effect > _SURE_EFFECT:
+        return 2
+    needed = TTestIndPower().solve_power(effect_size=effect, alpha=1 - confidence, power=power)
+    return max(2, math.ceil(float(np.squeeze(needed))))
+
+
+_SURE_EFFECT = 8.0
+"""Standard deviations: two repetitions find such a difference, and the solver for the number fails to converge."""
+
+
+def _finite(values: Values) -> np.ndarray:
+    data = np.asarray(values, dtype=float)
+    if data.ndim != 1 or len(data) == 0:
+        raise ValueError("no values: a statistic needs at least one")
+    if not np.isfinite(data).all():
+        raise ValueError("a value is not a finite number: leave out what was not measured")
+    return data
+
+
+def _median(sample: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.asarray(np.median(sample, axis=axis))
+
+
+def _median_difference(above: np.ndarray, below: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.asarray(np.median(above, axis=axis) - np.median(below, axis=axis))
+
+
+def _interval(samples: tuple[np.ndarray, ...], statistic: object, confidence: float, seed: int) -> tuple[float, float]:
+    # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method never is.
+    found = stats.bootstrap(
+        samples,
+        statistic,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def _delta(above: np.ndarray, below: np.ndarray) -> float:
+    u = float(stats.mannwhitneyu(above, below).statistic)
+    return 2 * u / (len(above) * len(below)) - 1
+
+
+def _stationarity(data: np.ndarray) -> float:
+    if np.ptp(data) == 0:
+        return 1.0
+    with warnings.catch_warnings():
+        # Its table of probabilities ends at 0.01 and 0.1, of which it warns each time.
+        warnings.simplefilter("ignore")
+        result = kpss(data, regression="c", nlags="auto", result_object=True)
+    return float(result.pvalue)

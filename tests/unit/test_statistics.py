@@ -1,0 +1,126 @@
+"""Statistics over repetitions and over time."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.analysis.statistics import LEAST_STEADY, Estimate, difference, estimate, repetitions_for, warm_up
+
+SAMPLES = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12)
+
+
+@given(SAMPLES)
+def test_interval_holds_the_median_and_stays_within_the_values(values: list[float]) -> None:
+    found = estimate(values)
+    rounding = 1e-12 * max(abs(value) for value in values)
+    points = [min(values), found.low, found.median, found.high, max(values)]
+    assert all(lower <= upper + rounding for lower, upper in pairwise(points))
+    assert found.n == len(values)
+
+
+def test_same_seed_gives_the_same_interval() -> None:
+    values = [94.1, 95.0, 91.2, 96.6, 93.9]
+    assert estimate(values, seed=7) == estimate(values, seed=7)
+
+
+def test_one_value_has_no_interval() -> None:
+    found = estimate([5.0])
+    assert found.median == 5.0
+    assert math.isnan(found.low) and math.isnan(found.high) and math.isnan(found.half_width)
+
+
+def test_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(3)
+    hits = 0
+    for number in range(100):
+        found = estimate(generator.exponential(1.0, size=25), seed=number)
+        hits += found.low <= math.log(2) <= found.high
+    assert hits >= 88  # of 95 expected; fewer would come by chance once in a thousand times
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf, 1.0]])
+def test_values_that_are_none_are_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"no values|not a finite"):
+        estimate(values)
+
+
+def test_half_width_is_relative_to_the_median() -> None:
+    assert Estimate(100.0, 95.0, 105.0, 5).half_width == pytest.approx(0.05)
+    assert Estimate(0.0, -1.0, 1.0, 5).half_width == math.inf
+    assert Estimate(0.0, 0.0, 0.0, 5).half_width == 0.0
+
+
+def test_arms_that_do_not_overlap_differ_wholly() -> None:
+    found = difference([10.0, 11.0, 12.0, 13.0, 14.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.median == 9.0
+    assert found.cliff_delta == 1.0
+    assert found.size == "large"
+    assert found.low > 0
+    assert found.p_value < 0.05
+
+
+@given(SAMPLES, SAMPLES)
+def test_difference_turns_its_sign_with_the_arms(a: list[float], b: list[float]) -> None:
+    assert difference(a, b).cliff_delta == pytest.approx(-difference(b, a).cliff_delta)
+    assert -1 <= difference(a, b).cliff_delta <= 1
+
+
+def test_equal_arms_do_not_differ() -> None:
+    found = difference([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert found.median == 0.0
+    assert found.size == "negligible"
+    assert found.p_value == pytest.approx(1.0)
+
+
+def test_ramp_before_a_steady_series_is_trimmed() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.02, size=40)
+    series = np.concatenate([np.linspace(0.0, 0.9, 8), np.ones(32)]) + noise
+    found = warm_up(series)
+    assert found.steady
+    assert 4 <= found.samples <= 10
+
+
+def test_steady_series_loses_nothing() -> None:
+    found = warm_up(np.random.default_rng(9).normal(10, 0.1, size=60))
+    assert found.samples == 0
+    assert found.steady
+
+
+def test_series_that_keeps_growing_is_not_called_steady() -> None:
+    found = warm_up(np.arange(60.0))
+    assert not found.steady
+    assert found.samples == 0
+
+
+def test_series_of_one_value_is_steady() -> None:
+    assert warm_up([3.0] * 20).samples == 0
+
+
+def test_series_too_short_to_test_is_left_alone() -> None:
+    found = warm_up(list(range(LEAST_STEADY - 1)))
+    assert found.samples == 0
+    assert math.isnan(found.p_value)
+
+
+def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference() -> None:
+    narrow, wide = [10.0, 10.1, 9.9], [10.0, 12.0, 8.0]
+    assert repetitions_for(narrow, 1.0) < repetitions_for(wide, 1.0)
+    assert repetitions_for(wide, 4.0) < repetitions_for(wide, 1.0)
+    # The textbook case: a difference of one standard deviation takes 17 in each arm.
+    assert repetitions_for([-1.0, 0.0, 1.0], 1.0) == 17
+
+
+def test_advice_for_a_sure_difference_is_two() -> None:
+    assert repetitions_for([10.0, 10.0, 10.0], 1.0) == 2
+    assert repetitions_for([10.0, 10.001], 5.0) == 2
+
+
+def test_advice_needs_a_pilot_and_a_difference() -> None:
+    with pytest.raises(ValueError, match="at least two"):
+        repetitions_for([1.0], 1.0)
+    with pytest.raises(ValueError, match="above 0"):
+        repetitions_for([1.0, 2.0], 0.0)
