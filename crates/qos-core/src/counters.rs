@@ -68,12 +68,32 @@ pub struct InterfaceCounters {
     pub queue: InterfaceQueueCounters,
     /// The transmit ring.
     pub tx_ring: RingCounters,
+    /// The link itself.
+    pub link: LinkCounters,
     /// Always null: hits are counted by access list.
     pub access_list_hits: Option<u64>,
     /// The policy applied to what comes in.
     pub policy_input: Option<PolicyCounters>,
     /// The policy applied to what goes out.
     pub policy_output: Option<PolicyCounters>,
+}
+
+/// The link of an interface: what happens beyond the router's knowledge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCounters {
+    /// Towards the router. Zero where the other end is an engine too, which has it as its output.
+    pub input: PropagationCounters,
+    /// Away from the router.
+    pub output: PropagationCounters,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PropagationCounters {
+    /// Frames that were lost; outgoing ones count as output packets, as the router has sent them.
+    pub lost: Count,
+    /// Frames on their way now (on the way in also those of which the last bit has yet to arrive).
+    pub in_flight: u64,
 }
 
 /// One direction of an interface.

@@ -1,44 +1,45 @@
-//! Propagation delay: frames on their way, in order.
+//! Frames on their way, by when they arrive.
 
 use std::collections::VecDeque;
 
 use crate::packet::Descriptor;
-use crate::time::{Duration, Time};
+use crate::time::Time;
 
 /// A frame on its way.
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     pub arrives: Time,
+    /// It will not arrive: at that time it is given back instead.
+    pub lost: bool,
     pub descriptor: Descriptor,
     pub payload: P,
 }
 
-/// A length of cable.
+/// A length of cable. It holds whatever is on its way: as many frames as its rate and delay make.
 #[derive(Debug)]
 pub(crate) struct DelayLine<P> {
-    delay: Duration,
+    /// In the order of arrival; of equal ones the first that entered comes first.
     frames: VecDeque<InFlight<P>>,
+    /// When the last frame left; nothing arrives before that any more.
+    left: Time,
 }
 
 impl<P> DelayLine<P> {
-    pub fn new(delay: Duration) -> DelayLine<P> {
-        DelayLine { delay, frames: VecDeque::new() }
+    pub fn new(start: Time) -> DelayLine<P> {
+        DelayLine { frames: VecDeque::new(), left: start }
     }
 
-    pub fn delay(&self) -> Duration {
-        self.delay
-    }
-
-    /// A frame enters at `now`; frames enter in order.
-    pub fn push(&mut self, now: Time, descriptor: Descriptor, payload: P) {
-        self.frames.push_back(InFlight { arrives: now + self.delay, descriptor, payload });
+    /// A frame enters. Mostly it is the last to arrive, so the search begins at the end.
+    pub fn push(&mut self, mut frame: InFlight<P>) {
+        frame.arrives = frame.arrives.max(self.left);
+        let later = self.frames.iter().rev().take_while(|other| other.arrives > frame.arrives).count();
+        self.frames.insert(self.frames.len() - later, frame);
     }
 
     /// The next frame, if it has arrived by `now`.
     pub fn pop(&mut self, now: Time) -> Option<InFlight<P>> {
-        if self.next()? > now {
-            return None;
-        }
+        let arrives = self.next().filter(|arrives| *arrives <= now)?;
+        self.left = arrives;
         self.frames.pop_front()
     }
 

@@ -1,12 +1,16 @@
-//! A port's way out: output policy, queues, transmit ring, serialiser, propagation delay.
+//! A port's way out: output policy, queues, transmit ring, serialiser, propagation.
 //!
 //! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a shaper lets a packet go.
 //! They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on time.
 
 use crate::classifier::AccessList;
-use crate::counters::{Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, RingCounters, Strategy};
-use crate::delay::DelayLine;
-use crate::engine::{DropReason, PortId, PortTotals};
+use crate::config::LinkConfig;
+use crate::counters::{
+    Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, RingCounters, Strategy,
+};
+use crate::delay::{DelayLine, InFlight};
+use crate::engine::{DropReason, PortId, PortTotals, Side};
+use crate::impairment::{Fate, Impairment};
 use crate::packet::Descriptor;
 use crate::plan::PortPlan;
 use crate::policy::Policy;
@@ -14,7 +18,7 @@ use crate::port::{Outputs, Traffic};
 use crate::queue::{Discipline, Enqueued, Item};
 use crate::scheduler::Scheduler;
 use crate::serialiser::Serialiser;
-use crate::time::{Duration, Time};
+use crate::time::Time;
 use crate::tx_ring::TxRing;
 
 /// A port's way out.
@@ -26,6 +30,7 @@ pub(crate) struct Egress<P> {
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
     link: Serialiser,
+    impairment: Impairment,
     wire: DelayLine<P>,
     /// Everything up to here is settled.
     settled: Time,
@@ -36,7 +41,7 @@ pub(crate) struct Egress<P> {
 }
 
 impl<P> Egress<P> {
-    pub fn new(port: PortId, plan: &PortPlan, delay: Duration, seed: u64, now: Time) -> Egress<P> {
+    pub fn new(port: PortId, plan: &PortPlan, link: &LinkConfig, seed: u64, now: Time) -> Egress<P> {
         Egress {
             port,
             seed,
@@ -44,7 +49,8 @@ impl<P> Egress<P> {
             scheduler: Scheduler::new(&plan.slots, seed, now),
             ring: TxRing::new(plan.ring_limit),
             link: Serialiser::new(plan.rate, now),
-            wire: DelayLine::new(delay),
+            impairment: Impairment::of(link, Side::Wire),
+            wire: DelayLine::new(now),
             settled: now,
             last: now,
             enabled: plan.enabled,
@@ -190,10 +196,10 @@ impl<P> Egress<P> {
         }
     }
 
-    /// When the next frame starts on the wire, and when it will have reached the other end.
+    /// When the next frame starts on the wire, and when it will have reached the other end at the earliest.
     fn next_start(&self) -> Option<(Time, Time)> {
         let (entered, item) = self.ring.head()?;
-        let arrives = self.link.end(entered, item.descriptor.line_len) + self.wire.delay();
+        let arrives = self.link.end(entered, item.descriptor.line_len) + self.impairment.least();
         Some((self.link.start(entered), arrives))
     }
 
@@ -203,7 +209,7 @@ impl<P> Egress<P> {
             return None;
         }
         let (time, descriptor) = self.scheduler.next_release()?;
-        Some((time, self.link.end(time, descriptor.line_len) + self.wire.delay()))
+        Some((time, self.link.end(time, descriptor.line_len) + self.impairment.least()))
     }
 
     /// Settles everything up to `until`.
@@ -227,21 +233,31 @@ impl<P> Egress<P> {
         let bytes = item.bytes();
         let end = self.link.take(entered, item.descriptor.line_len);
         self.traffic.count(now, bytes);
-        self.traffic.totals.sent.add(bytes);
-        self.wire.push(end, item.descriptor, item.payload);
+        let Fate { arrives, lost } = self.impairment.pass(end);
+        if lost {
+            self.traffic.lost(bytes);
+        } else {
+            self.traffic.totals.sent.add(bytes);
+        }
+        self.wire.push(InFlight { arrives, lost, descriptor: item.descriptor, payload: item.payload });
         self.fill(now);
     }
 
     /// Passes on what has reached the other end by `now`.
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
-        loop {
-            while let Some(frame) = self.wire.pop(now) {
-                outputs.depart_wire(frame.arrives, self.port, frame.descriptor, frame.payload);
+        // What is due is the frame at the head of the ring, or else the packet that a shaper lets go next.
+        while let Some((time, arrives)) = self.next_start().or_else(|| self.next_release()) {
+            if arrives > now {
+                break;
             }
-            // What is due is the frame at the head of the ring, or else the packet that a shaper lets go next.
-            match self.next_start().or_else(|| self.next_release()) {
-                Some((time, arrives)) if arrives <= now => self.run(time),
-                _ => break,
+            self.run(time);
+        }
+        // Only now: with jitter what starts later may arrive earlier.
+        while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
+            if lost {
+                outputs.drop_wire(arrives, self.port, DropReason::Lost, payload);
+            } else {
+                outputs.depart_wire(arrives, self.port, descriptor, payload);
             }
         }
     }
@@ -265,6 +281,7 @@ impl<P> Egress<P> {
             },
             tx_ring: RingCounters { limit: plan.ring_limit, depth: self.ring.len() as u32 },
             policy: self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler))),
+            link: PropagationCounters { lost: self.traffic.lost, in_flight: self.wire.len() as u64 },
         }
     }
 
@@ -316,4 +333,5 @@ pub(crate) struct EgressCounters {
     pub queue: InterfaceQueueCounters,
     pub tx_ring: RingCounters,
     pub policy: Option<PolicyCounters>,
+    pub link: PropagationCounters,
 }

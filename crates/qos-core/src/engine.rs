@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::classifier::AccessList;
 use crate::compile::Compiler;
 use crate::config::{ConfigError, Framing, PortConfig, PortsConfig, RouterConfig};
-use crate::counters::{AccessEntryCounters, Count, Counters, InterfaceCounters, Resolved};
+use crate::counters::{AccessEntryCounters, Count, Counters, InterfaceCounters, LinkCounters, Resolved};
 use crate::egress::Egress;
+use crate::impairment;
 use crate::ingress::Ingress;
 use crate::packet::Descriptor;
 use crate::plan::{self, PortPlan};
 use crate::port::Outputs;
-use crate::time::{Duration, Time};
+use crate::time::Time;
 
 /// A port, numbered in the order of the ports' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +30,7 @@ pub enum Side {
 /// A frame that leaves the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure<P> {
-    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last bit arrived.
+    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last bit has arrived here.
     pub time: Time,
     /// By which port.
     pub port: PortId,
@@ -69,12 +70,20 @@ pub enum DropReason {
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::defaults::LINK_BACKLOG_FRAMES`]).
     Overrun,
+    /// Lost on the link. No router knows: only [`PortTotals`] and the link's own counters have it.
+    Lost,
 }
 
 impl DropReason {
     /// Every reason, in the order of [`PortTotals`].
-    pub const ALL: [DropReason; 5] =
-        [DropReason::Police, DropReason::Tail, DropReason::Flow, DropReason::Disabled, DropReason::Overrun];
+    pub const ALL: [DropReason; 6] = [
+        DropReason::Police,
+        DropReason::Tail,
+        DropReason::Flow,
+        DropReason::Disabled,
+        DropReason::Overrun,
+        DropReason::Lost,
+    ];
 }
 
 /// What comes out of [`Engine::poll`].
@@ -91,7 +100,7 @@ pub enum Output<P> {
 pub struct PortTotals {
     /// Given to `receive` or `transmit`.
     pub offered: Count,
-    /// Gone to the other side: passed inside, or taken up by the serialiser.
+    /// Gone to the other side: passed inside, or taken up by the serialiser (less what the link loses).
     pub sent: Count,
     /// Dropped, in the order of [`DropReason::ALL`].
     pub dropped: [Count; DropReason::ALL.len()],
@@ -173,15 +182,15 @@ impl<P> Engine<P> {
                 let message = "0 b/s: give the rate of the link, framing included";
                 return Err(ConfigError::new(format!("ports.{name}.link.rate_bps"), message));
             }
+            impairment::check(&config.link, &format!("ports.{name}.link"))?;
             let id = PortId(number);
             let plan = plan::unconfigured(config);
-            let delay = Duration(config.link.delay_ns);
             engine.names.insert(name.clone(), id);
             engine.ports.push(Port {
                 name: name.clone(),
                 config: config.clone(),
-                ingress: Ingress::new(id, &plan, config.paced_by_peer, start),
-                egress: Egress::new(id, &plan, delay, ports.seed, start),
+                ingress: Ingress::new(id, &plan, config, start),
+                egress: Egress::new(id, &plan, &config.link, ports.seed, start),
                 plan,
             });
         }
@@ -341,6 +350,7 @@ impl<P> Engine<P> {
                 output: egress.output,
                 queue: egress.queue,
                 tx_ring: egress.tx_ring,
+                link: LinkCounters { input: port.ingress.link_counters(), output: egress.link },
                 access_list_hits: None,
                 policy_input,
                 policy_output: egress.policy,

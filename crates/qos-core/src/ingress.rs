@@ -1,16 +1,20 @@
-//! A port's way in: link arrival, then the input policy.
+//! A port's way in: link arrival and propagation, then the input policy.
+
+use std::collections::VecDeque;
 
 use crate::classifier::AccessList;
-use crate::counters::{DirectionCounters, PolicyCounters};
+use crate::config::PortConfig;
+use crate::counters::{DirectionCounters, PolicyCounters, PropagationCounters};
 use crate::defaults::LINK_BACKLOG_FRAMES;
-use crate::delay::DelayLine;
-use crate::engine::{DropReason, PortId, PortTotals};
+use crate::delay::{DelayLine, InFlight};
+use crate::engine::{DropReason, PortId, PortTotals, Side};
+use crate::impairment::{Fate, Impairment};
 use crate::packet::Descriptor;
 use crate::plan::PortPlan;
 use crate::policy::Policy;
 use crate::port::{Outputs, Traffic};
 use crate::serialiser::Serialiser;
-use crate::time::{Duration, Time};
+use crate::time::Time;
 
 /// A port's way in.
 #[derive(Debug)]
@@ -18,6 +22,9 @@ pub(crate) struct Ingress<P> {
     port: PortId,
     /// The link's clock; none where the sender keeps it.
     link: Option<Serialiser>,
+    /// When the last bit of each frame leaves the sender that has not done so yet.
+    backlog: VecDeque<Time>,
+    impairment: Impairment,
     /// Frames whose last bit has yet to arrive.
     arriving: DelayLine<P>,
     last: Time,
@@ -27,11 +34,18 @@ pub(crate) struct Ingress<P> {
 }
 
 impl<P> Ingress<P> {
-    pub fn new(port: PortId, plan: &PortPlan, paced_by_peer: bool, now: Time) -> Ingress<P> {
+    pub fn new(port: PortId, plan: &PortPlan, config: &PortConfig, now: Time) -> Ingress<P> {
         Ingress {
             port,
-            link: (!paced_by_peer).then(|| Serialiser::new(plan.rate, now)),
-            arriving: DelayLine::new(Duration::ZERO),
+            link: (!config.paced_by_peer).then(|| Serialiser::new(plan.rate, now)),
+            backlog: VecDeque::new(),
+            // A paced sender is an engine, which has the link's delay, jitter and loss on its way out.
+            impairment: if config.paced_by_peer {
+                Impairment::none()
+            } else {
+                Impairment::of(&config.link, Side::Inside)
+            },
+            arriving: DelayLine::new(now),
             last: now,
             policy: None,
             enabled: plan.enabled,
@@ -65,14 +79,22 @@ impl<P> Ingress<P> {
         if !self.enabled {
             return self.drop(arrival, &descriptor, payload, DropReason::Disabled, outputs);
         }
-        if self.arriving.len() >= LINK_BACKLOG_FRAMES {
-            return self.drop(arrival, &descriptor, payload, DropReason::Overrun, outputs);
-        }
-        let arrived = match &mut self.link {
-            Some(link) => link.take(arrival, descriptor.line_len),
+        let passed = match &mut self.link {
+            Some(link) => {
+                while self.backlog.front().is_some_and(|end| *end <= arrival) {
+                    self.backlog.pop_front();
+                }
+                if self.backlog.len() >= LINK_BACKLOG_FRAMES {
+                    return self.drop(arrival, &descriptor, payload, DropReason::Overrun, outputs);
+                }
+                let end = link.take(arrival, descriptor.line_len);
+                self.backlog.push_back(end);
+                end
+            }
             None => arrival,
         };
-        self.arriving.push(arrived, descriptor, payload);
+        let Fate { arrives, lost } = self.impairment.pass(passed);
+        self.arriving.push(InFlight { arrives, lost, descriptor, payload });
     }
 
     /// Passes on what has arrived by `now`.
@@ -80,6 +102,11 @@ impl<P> Ingress<P> {
         while let Some(frame) = self.arriving.pop(now) {
             let (time, mut descriptor) = (frame.arrives, frame.descriptor);
             let bytes = descriptor.counted_len;
+            if frame.lost {
+                self.traffic.lost(bytes);
+                outputs.drop_inside(time, self.port, DropReason::Lost, frame.payload);
+                continue;
+            }
             if !self.enabled {
                 self.drop(time, &descriptor, frame.payload, DropReason::Disabled, outputs);
                 continue;
@@ -112,6 +139,10 @@ impl<P> Ingress<P> {
 
     pub fn counters(&mut self, now: Time) -> (DirectionCounters, Option<PolicyCounters>) {
         (self.traffic.counters(now), self.policy.as_mut().map(|policy| policy.counters::<P>(now, None)))
+    }
+
+    pub fn link_counters(&self) -> PropagationCounters {
+        PropagationCounters { lost: self.traffic.lost, in_flight: self.arriving.len() as u64 }
     }
 
     pub fn clear(&mut self, now: Time) {

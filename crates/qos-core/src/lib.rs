@@ -1,11 +1,11 @@
 //! The queueing engine of a router, as a pure function of what it is told.
 //!
 //! [`Engine`] takes frames with their arrival times and gives them back with their departure times. It reads no clock, does no IO,
-//! starts no thread and draws no randomness: the caller brings time and bytes. The same calls give the same packets.
+//! starts no thread and draws no randomness from outside: the caller brings time, bytes and seeds. The same calls give the same packets.
 //!
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) → inside. From the router:
 //! output policy (classify, mark, police) → queues (FIFO, weighted fair, class-based with shapers) → transmit ring → serialiser →
-//! propagation delay → wire.
+//! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there.
 
 mod classifier;
 mod compile;
@@ -18,6 +18,7 @@ mod engine;
 mod fair_queue;
 mod fifo;
 mod figures;
+mod impairment;
 mod ingress;
 mod marking;
 pub mod packet;
@@ -38,5 +39,6 @@ mod weighted_fair;
 pub use config::{ConfigError, PortsConfig, RouterConfig};
 pub use counters::Counters;
 pub use engine::{Departure, DropReason, Dropped, Engine, Output, PortId, PortTotals, Side};
+pub use impairment::NORMAL_JITTER_CUT;
 pub use packet::{Descriptor, Network};
 pub use time::{Duration, Rate, Time};

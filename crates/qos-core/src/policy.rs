@@ -219,7 +219,7 @@ impl Policy {
                 DropReason::Police => state.drops.police.add(bytes),
                 DropReason::Tail | DropReason::Overrun => state.drops.tail.add(bytes),
                 DropReason::Flow => state.drops.flow.add(bytes),
-                DropReason::Disabled => state.drops.purged.add(bytes),
+                DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }
             if in_rate {
                 state.dropped.add(now, bytes, load_interval_s);

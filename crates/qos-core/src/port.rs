@@ -37,6 +37,7 @@ pub(crate) struct Traffic {
     /// Since the counters were cleared.
     count: Count,
     drops: u64,
+    pub lost: Count,
     average: LoadAverage,
 }
 
@@ -47,6 +48,7 @@ impl Traffic {
             load_interval_s,
             count: Count::default(),
             drops: 0,
+            lost: Count::default(),
             average: LoadAverage::new(now),
         }
     }
@@ -59,6 +61,12 @@ impl Traffic {
     pub fn dropped(&mut self, reason: DropReason, bytes: u32) {
         self.totals.dropped[reason as usize].add(bytes);
         self.drops += 1;
+    }
+
+    /// The link lost a frame: no router knows.
+    pub fn lost(&mut self, bytes: u32) {
+        self.totals.dropped[DropReason::Lost as usize].add(bytes);
+        self.lost.add(bytes);
     }
 
     pub fn late(&mut self, by: Duration) {
@@ -80,6 +88,7 @@ impl Traffic {
     pub fn clear(&mut self, now: Time) {
         self.count = Count::default();
         self.drops = 0;
+        self.lost = Count::default();
         self.average = LoadAverage::new(now);
     }
 }

@@ -15,10 +15,21 @@ const PORTS: [(&str, Framing); 3] =
 
 fn wiring() -> PortsConfig {
     let port = |rate: u64, framing: &str, delay: u64, paced: bool| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": framing, "delay_ns": delay}, "paced_by_peer": paced});
-    let text = json!({"seed": 7, "ports": {
+    let mut text = json!({"seed": 7, "ports": {
         "Ethernet0/0": port(10_000_000, "ethernet", 0, false),
         "Ethernet0/1": port(100_000_000, "ethernet", 1_000_000, true),
         "Serial0/0": port(512_000, "ppp", 50_000, false)}});
+    let impaired =
+        |line: &mut Value, rest: Value| line["link"].as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    impaired(
+        &mut text["ports"]["Ethernet0/0"],
+        json!({"delay_ns": 100_000, "seed": 3, "jitter": {"distribution": "exponential", "ns": 3_000_000, "correlation": 0.5, "reorder": true}}),
+    );
+    impaired(
+        &mut text["ports"]["Serial0/0"],
+        json!({"seed": 4, "jitter": {"distribution": "uniform", "ns": 50_000},
+            "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_good": 0.01}}),
+    );
     PortsConfig::from_json(&text.to_string()).unwrap()
 }
 

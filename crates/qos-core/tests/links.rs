@@ -1,0 +1,246 @@
+//! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the same seed.
+
+mod common;
+
+use common::{udp, MILLI, SECOND};
+use proptest::prelude::*;
+use qos_core::config::Framing;
+use qos_core::{DropReason, Engine, Output, PortId, PortsConfig, Side, Time};
+use serde_json::{json, Value};
+
+const WAN: PortId = PortId(1);
+
+/// Two ports, `Lan` without delay and `Wan` with the given link.
+fn router(link: &Value) -> Engine<u64> {
+    let mut wan = json!({"rate_bps": 10_000_000, "framing": "ethernet"});
+    wan.as_object_mut().unwrap().extend(link.as_object().unwrap().clone());
+    let port = |link: Value| json!({"inside": "i", "wire": "w", "link": link, "paced_by_peer": false});
+    let wiring =
+        json!({"ports": {"Lan": port(json!({"rate_bps": 100_000_000, "framing": "ethernet"})), "Wan": port(wan)}});
+    Engine::new(&PortsConfig::from_json(&wiring.to_string()).unwrap(), Time(0)).unwrap()
+}
+
+/// Sends frames of 46 bytes (72 us each at 10 Mb/s with padding) at even distances by the WAN; returns each one's time on the way beyond its
+/// line time, None for a lost one, in the order in which they were sent.
+fn cross(link: &Value, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
+    let mut engine = router(link);
+    let mut outputs = Vec::new();
+    for number in 0..frames {
+        let at = Time(number * gap_ns);
+        engine.poll(at, &mut outputs);
+        match side {
+            Side::Wire => engine.transmit(at, WAN, udp(46, 0, Framing::Ethernet), number),
+            Side::Inside => engine.receive(at, WAN, udp(46, 0, Framing::Ethernet), number),
+        }
+    }
+    common::run(&mut engine, Time(frames * gap_ns + 3_600 * SECOND), &mut outputs);
+    engine.audit().unwrap();
+    let lost = engine.totals(WAN, side).dropped[DropReason::Lost as usize].packets;
+    let counters = engine.counters(Time(frames * gap_ns + 3_600 * SECOND), Some(WAN)).interfaces["Wan"].clone();
+    let shown = if side == Side::Wire { counters.link.output } else { counters.link.input };
+    assert_eq!((shown.lost.packets, shown.in_flight), (lost, 0));
+    let known = if side == Side::Wire { counters.output } else { counters.input };
+    assert_eq!(known.drops, 0, "no router knows of what its link lost");
+    assert_eq!(known.packets, if side == Side::Wire { frames } else { frames - lost });
+    let mut times = vec![None; frames as usize];
+    for output in outputs {
+        if let Output::Departure(departure) = output {
+            let line = udp(46, 0, Framing::Ethernet).line_len;
+            let ready = departure.payload * gap_ns + u64::from(line) * 8 * 100;
+            times[departure.payload as usize] = Some(departure.time.0 as i64 - ready as i64);
+        }
+    }
+    assert_eq!(times.iter().filter(|time| time.is_none()).count() as u64, lost);
+    times
+}
+
+/// Mean, standard deviation, and correlation of neighbours.
+fn moments(values: &[i64]) -> (f64, f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<i64>() as f64 / count;
+    let apart: Vec<f64> = values.iter().map(|value| *value as f64 - mean).collect();
+    let variance = apart.iter().map(|value| value * value).sum::<f64>() / count;
+    let covariance = apart.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / (count - 1.0);
+    (mean, variance.sqrt(), covariance / variance)
+}
+
+#[test]
+fn round_trips_take_what_is_configured() {
+    for round_trip_ms in [10, 50, 100] {
+        let mut engine = router(&json!({"delay_ns": round_trip_ms * MILLI / 2}));
+        let mut outputs = Vec::new();
+        // An echo request of 84 bytes from the LAN by the WAN and back, as event times have it.
+        let (request, line) = (udp(84, 0, Framing::Ethernet), 84 + 38);
+        engine.receive(Time(0), PortId(0), request, 0);
+        let mut came = None;
+        while let Some(deadline) = engine.next_deadline() {
+            engine.poll(deadline, &mut outputs);
+            for output in std::mem::take(&mut outputs) {
+                let Output::Departure(departure) = output else { panic!("nothing is dropped") };
+                match (departure.side, departure.port) {
+                    (Side::Inside, PortId(0)) => engine.transmit(departure.time, WAN, request, 0),
+                    // The host at the other end answers at once.
+                    (Side::Wire, WAN) => engine.receive(departure.time, WAN, request, 0),
+                    (Side::Inside, _) => engine.transmit(departure.time, PortId(0), request, 0),
+                    (Side::Wire, _) => came = Some(departure.time),
+                }
+            }
+        }
+        let line_time = 2 * (line * 8 * 10 + line * 8 * 100);
+        assert_eq!(came, Some(Time(round_trip_ms * MILLI + line_time)));
+    }
+}
+
+#[test]
+fn a_long_fat_link_holds_all_its_frames() {
+    let mut engine: Engine<u64> = router(&json!({"rate_bps": 50_000_000, "delay_ns": 100 * MILLI}));
+    let mut outputs = Vec::new();
+    // Twice the bandwidth-delay product in the shortest frames, both ways, at line rate: 84 bytes take 13.44 us.
+    let frames = 2 * 100 * MILLI / 13_440;
+    for number in 0..frames {
+        let at = Time(number * 13_440);
+        engine.transmit(at, WAN, udp(46, 0, Framing::Ethernet), number);
+        engine.receive(at, WAN, udp(46, 0, Framing::Ethernet), number);
+        engine.poll(at, &mut outputs);
+    }
+    let most = engine.counters(Time(frames * 13_440), Some(WAN)).interfaces["Wan"].link;
+    assert!(most.output.in_flight > 7_400 && most.input.in_flight > 7_400, "{most:?}");
+    common::run(&mut engine, Time(SECOND), &mut outputs);
+    assert_eq!(common::departures(&outputs).len() as u64, 2 * frames);
+    for side in [Side::Wire, Side::Inside] {
+        let totals = engine.totals(WAN, side);
+        assert_eq!((totals.sent.packets, totals.queued.packets), (frames, 0));
+    }
+}
+
+#[test]
+fn delays_are_distributed_as_asked_for() {
+    let size = 2.0 * MILLI as f64;
+    for side in [Side::Wire, Side::Inside] {
+        for correlation in [0.0, 0.9] {
+            for (distribution, mean, deviation) in [
+                ("uniform", 20.0 * MILLI as f64, size / 3f64.sqrt()),
+                ("normal", 20.0 * MILLI as f64, size),
+                ("exponential", 20.0 * MILLI as f64 + size, size),
+            ] {
+                let jitter =
+                    json!({"distribution": distribution, "ns": 2 * MILLI, "correlation": correlation, "reorder": true});
+                let link = json!({"delay_ns": 20 * MILLI, "jitter": jitter, "seed": 11});
+                let times: Vec<i64> = cross(&link, 20_000, MILLI, side).into_iter().flatten().collect();
+                let (found_mean, found_deviation, neighbours) = moments(&times);
+                // The deviation of the mean of 20 000 values that correlate by 0.9 is four times as large.
+                assert!((found_mean - mean).abs() < 0.1 * deviation, "{distribution}: mean {found_mean}");
+                assert!((found_deviation / deviation - 1.0).abs() < 0.1, "{distribution}: {found_deviation}");
+                // A copula's correlation is that of the normal sequence; of others it is a little less.
+                assert!((neighbours - correlation).abs() < 0.1, "{distribution}: {neighbours}");
+                if distribution == "uniform" {
+                    assert!(times.iter().all(|time| (*time - 20_000_000).abs() <= 2_000_000));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_overtake_only_where_they_may() {
+    let link = |reorder: bool| json!({"delay_ns": 20 * MILLI, "jitter": {"distribution": "uniform", "ns": 10 * MILLI, "reorder": reorder}});
+    let overtaken = |reorder: bool| {
+        let times = cross(&link(reorder), 1_000, MILLI, Side::Wire);
+        let arrivals: Vec<i64> = times.into_iter().flatten().zip(0..).map(|(t, n)| t + n * MILLI as i64).collect();
+        arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count()
+    };
+    assert_eq!(overtaken(false), 0);
+    assert!(overtaken(true) > 300);
+}
+
+#[test]
+fn losses_are_as_frequent_and_as_long_as_asked_for() {
+    let frames = 100_000;
+    let lost = |loss: Value| -> Vec<bool> {
+        let times = cross(&json!({"loss": loss, "seed": 5}), frames, MILLI / 10, Side::Wire);
+        times.iter().map(Option::is_none).collect()
+    };
+    let share = |lost: &[bool]| lost.iter().filter(|lost| **lost).count() as f64 / frames as f64;
+    let bursts = |lost: &[bool]| lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+
+    let random = lost(json!({"model": "random", "probability": 0.02}));
+    assert!((share(&random) - 0.02).abs() < 0.002);
+    assert!((share(&random) * frames as f64 / bursts(&random) - 1.0 / 0.98).abs() < 0.02);
+
+    let burst = lost(json!({"model": "gilbert_elliott", "p": 0.005, "r": 0.2}));
+    assert!((share(&burst) - 0.005 / 0.205).abs() < 0.004, "{}", share(&burst));
+    let length = share(&burst) * frames as f64 / bursts(&burst);
+    assert!((length - 5.0).abs() < 0.5, "bursts of {length}");
+
+    let partly = lost(json!({"model": "gilbert_elliott", "p": 0.005, "r": 0.2, "loss_good": 0.01, "loss_bad": 0.5}));
+    let expected = 0.01 * 0.2 / 0.205 + 0.5 * 0.005 / 0.205;
+    assert!((share(&partly) - expected).abs() < 0.003, "{}", share(&partly));
+    assert!(lost(json!({"model": "random", "probability": 1.0})).iter().all(|lost| *lost));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// The seed decides, and nothing else; another loss leaves the jitter as it was, and the two directions differ.
+    #[test]
+    fn fates_are_the_seeds(seed in any::<u64>(), probability in 0.01f64..0.5) {
+        let jitter = json!({"distribution": "normal", "ns": MILLI, "correlation": 0.3, "reorder": true});
+        let link = |seed: u64, loss: Value| json!({"delay_ns": 5 * MILLI, "jitter": jitter, "loss": loss, "seed": seed});
+        let random = json!({"model": "random", "probability": probability});
+        let first = cross(&link(seed, random.clone()), 300, MILLI, Side::Wire);
+        prop_assert_eq!(&first, &cross(&link(seed, random.clone()), 300, MILLI, Side::Wire));
+        let all = cross(&link(seed, Value::Null), 300, MILLI, Side::Wire);
+        for (with, without) in first.iter().zip(&all) {
+            prop_assert!(with.is_none() || with == without);
+        }
+        prop_assert_ne!(&all, &cross(&link(seed, Value::Null), 300, MILLI, Side::Inside));
+        prop_assert_ne!(&all, &cross(&link(seed ^ 1, Value::Null), 300, MILLI, Side::Wire));
+    }
+
+    /// A caller that sleeps finds the same fates as one that is there for each frame.
+    #[test]
+    fn a_late_caller_finds_the_same(nap in 1u64..400, seed in any::<u64>(), reorder in any::<bool>()) {
+        let link = json!({"delay_ns": 20 * MILLI, "seed": seed, "jitter": {"distribution": "exponential", "ns": 4 * MILLI, "reorder": reorder},
+            "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.4}});
+        let fates = |every: u64| {
+            let (mut engine, mut outputs) = (router(&link), Vec::new());
+            for number in 0..500 {
+                if number % every == 0 {
+                    engine.poll(Time(number * MILLI / 4), &mut outputs);
+                }
+                engine.transmit(Time(number * MILLI / 4), WAN, udp(300, 0, Framing::Ethernet), number);
+            }
+            engine.poll(Time(SECOND), &mut outputs);
+            outputs
+        };
+        let departed = |outputs: &[Output<u64>]| common::departures(outputs);
+        prop_assert_eq!(departed(&fates(1)), departed(&fates(nap)));
+    }
+}
+
+#[test]
+fn what_no_link_can_do_is_refused() {
+    let refused = |rest: Value| {
+        let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
+        link.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        let wiring =
+            json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}}).to_string();
+        PortsConfig::from_json(&wiring).and_then(|ports| Engine::<()>::new(&ports, Time(0)).map(drop)).unwrap_err()
+    };
+    let jitter = |kind: &str, ns: u64| json!({"jitter": {"distribution": kind, "ns": ns}});
+    for (rest, path) in [
+        (jitter("uniform", 1_000_001), "ports.S.link.jitter.ns"),
+        (jitter("normal", 250_001), "ports.S.link.jitter.ns"),
+        (jitter("exponential", 0), "ports.S.link.jitter.ns"),
+        (
+            json!({"jitter": {"distribution": "uniform", "ns": 5, "correlation": 1.0}}),
+            "ports.S.link.jitter.correlation",
+        ),
+        (json!({"loss": {"model": "random", "probability": 1.01}}), "ports.S.link.loss.probability"),
+        (json!({"loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.0}}), "ports.S.link.loss.r"),
+        (json!({"loss": {"model": "gilbert_elliott", "p": -0.1, "r": 0.1}}), "ports.S.link.loss.p"),
+    ] {
+        assert_eq!(refused(rest.clone()).path, path, "{rest}");
+    }
+    assert!(refused(json!({"loss": {"model": "none"}})).to_string().contains("gilbert_elliott"));
+}
