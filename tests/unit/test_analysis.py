@@ -8,6 +8,7 @@ import math
 import shutil
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,14 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.metrics import class_drops, goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.classes import class_drops, class_figures
+from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.errors import ExitStatus
 from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import RunFolder, tables
 
 PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
@@ -149,6 +152,95 @@ class TestCounters:
         table = classes_table(reply)
         assert list(table["class"]) == ["class-default", "class-default/voice"]
         assert list(table["police_bc_bytes"].notna()) == [False, True]
+
+
+def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any]:
+    """Counters of a policy whose classes are offered and drop so many packets a second, with so many waiting."""
+    reply = sample_run.counters_reply(second, "P", police=True)
+    classes = []
+    for name, (offered, lost, waiting) in rates.items():
+        count = sample_run.counted
+        entry = sample_run.class_counters(second, shape=True) | {
+            "name": name,
+            **count(round(offered * max(second, 0))),
+            "offered_rate_bps": offered * 1514 * 8,
+            "drop_rate_bps": lost * 1514 * 8,
+            "drops": {"police": count(), "tail": count(), "flow": count(round(lost * max(second, 0)))},
+        }
+        queue = entry["queue"] | {"depth_packets": waiting, "depth_bytes": waiting * 1514}
+        classes.append(entry | {"queue": queue, "shape": None})
+    reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"] = classes
+    return reply
+
+
+class TestClasses:
+    """Figures of classes: rates from counters over a window, and as the router prints them."""
+
+    table = classes_table(
+        *(
+            scheduled(second, A=(40, 10, 7 if second < 4 else 17), B=(100, 30, 0), **{"class-default": (0, 0, 0)})
+            for second in range(-1, 12)
+        )
+    )
+
+    def figures(self, selector: str | None) -> dict[str, float]:
+        return dict(class_figures(self.table, ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)}), 9.0))
+
+    def test_rates_over_the_last_two_thirds_are_counted_bytes(self) -> None:
+        found = self.figures("A")
+        assert found["class.offered"] == pytest.approx(40 * 1514 * 8)
+        assert found["class.dropped"] == pytest.approx(10 * 1514 * 8)
+        # What stays in the queue has not passed: ten packets more at the end of the six seconds.
+        assert found["class.passed"] == pytest.approx((30 - 10 / 6) * 1514 * 8)
+        assert found["class.share"] == pytest.approx((30 - 10 / 6) / (30 - 10 / 6 + 70))
+        assert found["class.drops"] == 11 * 10
+
+    def test_printed_rates_are_rounded_and_taken_at_the_moment_of_during(self) -> None:
+        found = self.figures("B")
+        assert (found["class.offered.during"], found["class.dropped.during"]) == (1_211_000, 363_000)
+        assert found["class.passed.during"] == 848_000
+        assert found["class.drops.during"] == 6 * 30
+        assert found["class.queue_depth.during"] == 0
+        assert found["class.share.during"] == pytest.approx(848 / (848 + 484 - 121))
+
+    def test_without_a_class_it_is_all_of_the_outermost_policies(self) -> None:
+        assert self.figures(None) == self.figures("*") == self.figures("R1 FastEthernet0/1 output *")
+        total = self.figures(None)
+        assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
+        assert total["class.share"] == 1
+
+    def test_a_class_that_is_not_there_has_no_figures(self) -> None:
+        for selector in ("C", "input A", "A/B"):
+            assert self.figures(selector) == {}
+
+    def test_a_window_with_a_new_policy_in_it_has_no_rates(self) -> None:
+        replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
+        replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
+        found = dict(class_figures(classes_table(*replies), ClassSelector("A"), 9.0))
+        assert "class.passed" not in found and "class.passed.during" in found
+
+    def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
+        replies = [scheduled(second, A=(40, 10, 0)) for second in range(10)]
+        for reply in replies:
+            parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
+            parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}
+        table = classes_table(*replies)
+        every, inner = (dict(class_figures(table, ClassSelector(path), 9.0)) for path in ("*", "A/inner"))
+        assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
+        assert inner["class.share"] == 1
+
+    def test_the_table_names_every_class_and_what_is_wanted(self) -> None:
+        flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
+        wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
+        found = metrics(flows, self.table, 9.0, wanted).set_index("metric")["value"]
+        assert found["goodput.sum(y)"] == 2400 and found["goodput.sum"] == 3200
+        assert found["class.passed(A)"] == found["class.passed(R1 FastEthernet0/1 A)"]
+        assert not any("nowhere" in name for name in found.index)
+
+    @pytest.mark.parametrize(("text", "word"), [("R2 A", "R2"), ("R1 R1 A", "R1"), ("Serial0/0 A", "Serial0/0")])
+    def test_words_that_mean_nothing(self, text: str, word: str) -> None:
+        with pytest.raises(SelectorError, match=word):
+            ClassSelector.parse(text, {"R1": ("FastEthernet0/1",)})
 
 
 class TestPackets:

@@ -50,9 +50,9 @@ def test_every_key_is_explained() -> None:
 
 
 def test_every_metric_is_listed() -> None:
-    section = TEXT.split("| metric | unit | written | meaning |")[1].split("\n\n")[0]
-    rows = re.findall(r"^\| `([a-z_.]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
-    assert rows == [(metric.name, metric.unit, metric.description) for metric in METRICS.values()]
+    section = TEXT.split("| metric | of | unit | written | meaning |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z_.]+)` \| ([a-z]+) \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
+    assert rows == [(each.name, each.selector, each.unit, each.description) for each in METRICS.values()]
 
 
 def test_tcp_profiles_are_those_of_the_model() -> None:

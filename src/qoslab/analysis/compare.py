@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pandas as pd
 
 from qoslab.model.experiment import Expectation, PublishedFigure
-from qoslab.model.metrics import METRICS
+from qoslab.model.metrics import Reference
 
 WITHIN, OUTSIDE, INFORMATIVE = "within", "outside", "informative"
 COLUMNS = ["article", "arm", "metric", "unit", "published", "measured", "tolerance", "verdict"]
@@ -77,7 +77,7 @@ def compare(
                 "article": article,
                 "arm": arm,
                 "metric": metric,
-                "unit": METRICS[metric].unit if figure is None else figure.unit,
+                "unit": Reference.parse(metric).metric.unit if figure is None else figure.unit,
                 "published": math.nan if figure is None else figure.value,
                 "measured": measured_figure(metrics, arm, metric),
                 "tolerance": "",

@@ -7,20 +7,16 @@ traffic's sum is the payload of all its streams over the longest of their times;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
-from qoslab.model.metrics import METRICS
+from qoslab.analysis.classes import DURING, Figure, class_figures, interfaces_of, last_of_class, selected
+from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
-DURING = 2 / 3
-"""The share of the traffic time at which `.during` metrics are read; the moment of `during` observations."""
-
-Figure = tuple[str, float]
 _CELL = ["arm", "repetition"]
-_CLASS = ["device", "interface", "direction", "policy", "class"]
 
 
 def jain(goodputs: pd.Series) -> float:
@@ -45,30 +41,6 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
     if greatest > 0:
         yield "goodput.spread", greatest / least if least > 0 else math.inf
         yield "fairness.jain", jain(each)
-
-
-def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
-    """Each class as it was counted last, before its policy was removed."""
-    return classes.sort_values("time_s").groupby(_CLASS, as_index=False).tail(1)
-
-
-DROP_REASONS = ("police", "tail", "flow")
-"""Why a class drops: its policer, its queue was full, the flow's own queue was full."""
-
-
-def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
-    """Packets of each class of one cell at its last reading, by what became of them.
-
-    The keys of a class, then offered, sent, police, tail, flow, queued (null without a queue). By the counters'
-    identity offered = sent + dropped + queued.
-    """
-    last = last_of_class(classes)
-    found = last[_CLASS].assign(offered=last["packets"])
-    for reason in DROP_REASONS:
-        found[reason] = last[f"drops_{reason}_packets"].fillna(0)
-    found["queued"] = last["queue_depth_packets"]
-    found["sent"] = found["offered"] - found[list(DROP_REASONS)].sum(axis=1) - found["queued"].fillna(0)
-    return found[[*_CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
 
 
 def _only(values: pd.Series) -> float | None:
@@ -124,24 +96,52 @@ def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
         yield "shape.active.during", float(moment["shape_active"].fillna(False).any())
 
 
-def metrics(flows: pd.DataFrame, classes: pd.DataFrame, traffic_s: float) -> pd.DataFrame:
-    """The `metrics` table. `traffic_s` is the experiment's traffic time."""
-    parts: list[tuple[pd.DataFrame, Callable[[pd.DataFrame], Iterator[Figure]]]] = [
-        (flows, goodput_figures),
-        (classes, police_figures),
-        (classes, lambda cell: shape_figures(cell, traffic_s)),
+def _traffic_figures(flows: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
+    yield from goodput_figures(flows if selector is None else flows[flows["traffic"] == selector])
+
+
+def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float) -> Iterator[Figure]:
+    try:
+        meant = ClassSelector.parse(selector, interfaces_of(classes))
+    except SelectorError:
+        # Names a router or interface that has no class in this cell.
+        return
+    mine = classes if selector is None else selected(classes, meant, nested=True)
+    yield from police_figures(mine)
+    yield from shape_figures(mine, traffic_s)
+    yield from class_figures(classes, meant, traffic_s)
+
+
+def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]) -> list[str | None]:
+    """None, everything known by itself, and what else is wanted."""
+    named = [each.selector for each in wanted if each.metric.selector == kind]
+    return list(dict.fromkeys([None, *known, *named]))
+
+
+def metrics(
+    flows: pd.DataFrame, classes: pd.DataFrame, traffic_s: float, wanted: Iterable[Reference] = ()
+) -> pd.DataFrame:
+    """The `metrics` table: every metric of all flows or classes, of each by itself, and as `wanted`.
+
+    `traffic_s` is the experiment's traffic time.
+    """
+    wanted = tuple(wanted)
+    found: list[tuple[tuple[object, ...], str | None, Figure]] = []
+    for key, cell in flows.groupby(_CELL, sort=False):
+        for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
+            found += [(key, selector, figure) for figure in _traffic_figures(cell, selector)]
+    for key, cell in classes.groupby(_CELL, sort=False):
+        outputs = cell[cell["direction"] == "output"]["class"].unique()
+        for selector in _selectors(wanted, "class", outputs):
+            found += [(key, selector, figure) for figure in _class_figures(cell, selector, traffic_s)]
+    rows: list[dict[str, object]] = [
+        {
+            "arm": key[0],
+            "repetition": key[1],
+            "metric": str(Reference(METRICS[name], selector)),
+            "unit": METRICS[name].unit,
+            "value": value,
+        }
+        for key, selector, (name, value) in found
     ]
-    rows: list[dict[str, object]] = []
-    for table, figures in parts:
-        for key, cell in table.groupby(_CELL, sort=False):
-            rows += [
-                {
-                    "arm": key[0],
-                    "repetition": key[1],
-                    "metric": name,
-                    "unit": METRICS[name].unit,
-                    "value": value,
-                }
-                for name, value in figures(cell)
-            ]
     return tables.frame("metrics", rows)

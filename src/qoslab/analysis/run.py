@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,13 +10,15 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
-from qoslab.analysis.metrics import DURING, metrics
+from qoslab.analysis.classes import DURING
+from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import ExitStatus
-from qoslab.model.experiment import Experiment
+from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellRecord, RunFolder, tables
 from qoslab.traffic import TrafficError, tool
 
@@ -89,7 +91,9 @@ def analyse(folder: RunFolder) -> Outcome:
         if packets
         else tables.frame("packets_io", [])
     )
-    found["metrics"] = metrics(found["flows"], found["classes"], experiment.duration.seconds)
+    found["metrics"] = metrics(
+        found["flows"], found["classes"], experiment.duration.seconds, _references(experiment, manifest.published)
+    )
     for name, table in found.items():
         tables.write_table(folder, name, table)
 
@@ -114,6 +118,15 @@ def analyse(folder: RunFolder) -> Outcome:
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
     return Outcome(valid=not reasons, reasons=tuple(reasons), untrusted=untrusted, comparison=comparison)
+
+
+def _references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
+    """Every metric that the comparison names."""
+    names = [figure.metric for figure in published]
+    if experiment.compare is not None:
+        names += [expectation.metric for expectation in experiment.compare.expectations]
+        names += [name for shown in experiment.compare.show.values() for name in shown]
+    return [Reference.parse(name) for name in dict.fromkeys(names)]
 
 
 def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from qoslab.analysis.classes import dropped as all_dropped
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name
 from qoslab.results import FlowRecord
 
@@ -65,7 +66,7 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     """
     table = _spaced(classes.sort_values("time_s"))
     seconds = table["time_s"].astype(float).diff()
-    dropped = table[["drops_police_bytes", "drops_tail_bytes", "drops_flow_bytes"]].astype(float).sum(axis=1)
+    dropped = all_dropped(table, "bytes")
     waiting = table["queue_depth_bytes"].astype(float).fillna(0)
     offered = table["bytes"].astype(float)
 

@@ -22,8 +22,11 @@ def command(metrics: bool, as_json: bool) -> None:
     if not metrics:
         click.echo(schema_text(), nl=False)
     elif as_json:
-        rows = [{"name": each.name, "unit": each.unit, "description": each.description} for each in METRICS.values()]
+        rows = [
+            {"name": each.name, "unit": each.unit, "selector": each.selector, "description": each.description}
+            for each in METRICS.values()
+        ]
         click.echo(json.dumps(rows, indent=2))
     else:
         for each in METRICS.values():
-            click.echo(f"{each.name:<26}  {each.unit:<8}  {each.description}")
+            click.echo(f"{each.name:<26}  {each.unit:<8}  {each.selector:<8} {each.description}")

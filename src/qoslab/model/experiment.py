@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from qoslab.model.metrics import METRICS, Unit, as_float, format_value
+from qoslab.model.metrics import Reference, Unit, as_float, format_value
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 _NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
@@ -266,7 +266,7 @@ class Expectation(Frozen):
     """A bound for one metric of one arm, or of one arm over another. Exactly one form is used; bounds are inclusive."""
 
     metric: str
-    """A metric's name; docs/experiments.md lists them."""
+    """A metric's name, with a selector or without; docs/experiments.md lists them."""
     arm: Annotated[str, Field(pattern=rf"^{_NAME}(/{_NAME})?$", max_length=81)]
     """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
     between: tuple[Bound, Bound] | None = None
@@ -288,7 +288,7 @@ class Expectation(Frozen):
     @property
     def unit(self) -> Unit:
         """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
-        return "ratio" if len(self.arms) == 2 else METRICS[self.metric].unit
+        return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:

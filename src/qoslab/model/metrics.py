@@ -1,11 +1,15 @@
 """The figures that a run yields for each arm: their names, units and meaning.
 
-`analysis` computes them, experiment files expect and published tables list them, all under these names.
+`analysis` computes them, experiment files expect and published tables list them, all under these names. A name may be
+followed by a selector in parentheses, which says of what the figure is: `goodput.sum(transfer)`, `class.passed(VOICE)`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
@@ -18,6 +22,14 @@ QUANTITY_OF_UNIT: dict[Unit, type[Quantity]] = {"b/s": Rate, "B": Size, "ms": Du
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 
+Selector = Literal["traffic", "class"]
+"""What a selector names: an entry of the arm's traffic, or a class of an attached policy."""
+FORM_OF_SELECTOR: dict[Selector, str] = {
+    "traffic": "the name of a traffic entry",
+    "class": "[ROUTER] [INTERFACE] [input|output] CLASS",
+}
+
+
 @dataclass(frozen=True)
 class Metric:
     """One figure of an arm, a float in `unit`."""
@@ -25,29 +37,139 @@ class Metric:
     name: str
     unit: Unit
     description: str
+    selector: Selector
+    """What its selector names; without one the figure is of all flows or classes together."""
+
+
+def _of(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
+    return tuple(Metric(*row, selector) for row in rows)
 
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("goodput.sum", "b/s", "TCP or UDP payload received, sum of all flows, over the traffic time"),
-        Metric("goodput.flow.min", "b/s", "goodput of the slowest flow"),
-        Metric("goodput.flow.max", "b/s", "goodput of the fastest flow"),
-        Metric("goodput.spread", "ratio", "fastest flow over slowest flow"),
-        Metric("fairness.jain", "index", "Jain's index over the flows' goodputs; 1 is equal shares"),
-        Metric("police.bc", "B", "committed burst in force"),
-        Metric("police.conformed_packets", "packets", "packets that conformed"),
-        Metric("police.exceeded_packets", "packets", "packets that exceeded"),
-        Metric("police.exceed_share", "fraction", "exceeded packets over all policed packets"),
-        Metric("shape.byte_limit", "B", "(Bc + Be) / 8, the Byte Limit column"),
-        Metric("shape.sustain_bits", "bit", "Bc, the Sustain bits/int column"),
-        Metric("shape.excess_bits", "bit", "Be, the Excess bits/int column"),
-        Metric("shape.interval_ms", "ms", "Tc, the Interval column"),
-        Metric("shape.increment_bytes", "B", "Bc / 8, the Increment column"),
-        Metric("shape.queue_depth.during", "packets", "packets in the shaping queue while traffic ran"),
-        Metric("shape.active.during", "flag", "1 if shaping was active while traffic ran, else 0"),
+        *_of(
+            "traffic",
+            (
+                ("goodput.sum", "b/s", "TCP or UDP payload received, sum of all flows, over the traffic time"),
+                ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
+                ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
+                ("goodput.spread", "ratio", "fastest flow over slowest flow"),
+                ("fairness.jain", "index", "Jain's index over the flows' goodputs; 1 is equal shares"),
+            ),
+        ),
+        *_of(
+            "class",
+            (
+                ("police.bc", "B", "committed burst in force"),
+                ("police.conformed_packets", "packets", "packets that conformed"),
+                ("police.exceeded_packets", "packets", "packets that exceeded"),
+                ("police.exceed_share", "fraction", "exceeded packets over all policed packets"),
+                ("shape.byte_limit", "B", "(Bc + Be) / 8, the Byte Limit column"),
+                ("shape.sustain_bits", "bit", "Bc, the Sustain bits/int column"),
+                ("shape.excess_bits", "bit", "Be, the Excess bits/int column"),
+                ("shape.interval_ms", "ms", "Tc, the Interval column"),
+                ("shape.increment_bytes", "B", "Bc / 8, the Increment column"),
+                ("shape.queue_depth.during", "packets", "packets in the shaping queue while traffic ran"),
+                ("shape.active.during", "flag", "1 if shaping was active while traffic ran, else 0"),
+                (
+                    "class.offered",
+                    "b/s",
+                    "bits of packets that the class got, over the last two thirds of the traffic time",
+                ),
+                ("class.dropped", "b/s", "bits of packets that the class dropped, over the same time"),
+                ("class.passed", "b/s", "bits of packets that left the class, over the same time"),
+                ("class.share", "fraction", "what passed the class over what passed all classes of its policy"),
+                ("class.drops", "packets", "packets that the class dropped in all"),
+                ("class.offered.during", "b/s", "offered rate as the router prints it, while traffic ran"),
+                ("class.dropped.during", "b/s", "drop rate as the router prints it, while traffic ran"),
+                ("class.passed.during", "b/s", "offered rate less drop rate as printed, while traffic ran"),
+                (
+                    "class.share.during",
+                    "fraction",
+                    "class.passed.during of the class over that of all classes of its policy",
+                ),
+                ("class.drops.during", "packets", "packets that the class had dropped while traffic ran"),
+                ("class.queue_depth.during", "packets", "packets in the class's queue while traffic ran"),
+            ),
+        ),
     )
 }
+
+_REFERENCE = re.compile(r"(?P<name>[a-z_.]+)(?:\((?P<selector>[^()]+)\))?")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A metric as experiment files name it: with a selector or without."""
+
+    metric: Metric
+    selector: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Reference:
+        """Read `name` or `name(selector)`; `KeyError` where no metric is called so."""
+        match = _REFERENCE.fullmatch(text)
+        if match is None:
+            raise KeyError(text)
+        selector = match["selector"]
+        return cls(METRICS[match["name"]], None if selector is None else " ".join(selector.split()))
+
+    def __str__(self) -> str:
+        return self.metric.name if self.selector is None else f"{self.metric.name}({self.selector})"
+
+    @property
+    def description(self) -> str:
+        """What the figure is, and of what."""
+        if self.selector is None:
+            return self.metric.description
+        return f"{self.metric.description} ({self.metric.selector} {self.selector})"
+
+
+DIRECTIONS = ("input", "output")
+
+
+@dataclass(frozen=True)
+class ClassSelector:
+    """Which classes `[ROUTER] [INTERFACE] [input|output] CLASS` means.
+
+    CLASS is a path where policies are nested, `Parent/Child`, and `*` is all classes of the outermost policy. What is
+    left out does not matter, except for the direction, which is then output.
+    """
+
+    path: str
+    router: str | None = None
+    interface: str | None = None
+    direction: str = "output"
+
+    @classmethod
+    def parse(cls, text: str | None, interfaces: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ClassSelector:
+        """Read a selector; None is all classes. `SelectorError` for a word that is none of `interfaces`, by router."""
+        *words, path = (text or "*").split()
+        found: dict[str, str] = {}
+        every = [name for names in interfaces.values() for name in names]
+        for word in words:
+            if word in DIRECTIONS:
+                kind = "direction"
+            elif word in interfaces:
+                kind = "router"
+            elif word in every:
+                kind = "interface"
+            else:
+                raise SelectorError(word, [*interfaces, *dict.fromkeys(every), *DIRECTIONS])
+            if kind in found:
+                raise SelectorError(word, [])
+            found[kind] = word
+        return cls(path, **found)
+
+
+class SelectorError(ValueError):
+    """A word of a selector that means nothing there; `known` are those that would (none: one of its kind too many)."""
+
+    def __init__(self, word: str, known: list[str]) -> None:
+        super().__init__(word)
+        self.word = word
+        self.known = known
 
 
 def as_float(bound: Bound, unit: Unit) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from qoslab.analysis import figures, series
-from qoslab.analysis.metrics import DROP_REASONS, class_drops, goodput_figures
+from qoslab.analysis.classes import class_drops
+from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.report import text
@@ -99,6 +100,8 @@ class ArmPage:
     total: Total | None = None
     loss_title: str = "Retransmitted"
     class_graphs: list[Graph] = field(default_factory=list)
+    fates: list[str] = field(default_factory=list)
+    """Headings of the columns of `drops`."""
     drops: list[Drops] = field(default_factory=list)
     observations: list[Observed] = field(default_factory=list)
     configurations: list[Part] = field(default_factory=list)
@@ -121,6 +124,7 @@ def arm_page(
         for name, table in found.items()
     }
     streams, total = _streams(own["flows"])
+    fates, drops = _drops(own["classes"])
     udp = bool((own["flows"]["protocol"] == "udp").any())
     return ArmPage(
         anchor=anchor,
@@ -134,7 +138,8 @@ def arm_page(
         total=total,
         loss_title="Lost" if udp else "Retransmitted",
         class_graphs=_class_graphs(own["classes"], anchor),
-        drops=_drops(own["classes"]),
+        fates=fates,
+        drops=drops,
         observations=_observations(cell, record),
         configurations=_configurations(cell),
     )
@@ -260,17 +265,32 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
     return graphs
 
 
-def _drops(classes: pd.DataFrame) -> list[Drops]:
-    return [
+def _drops(classes: pd.DataFrame) -> tuple[list[str], list[Drops]]:
+    """Headings and rows of the table of packets by class; reasons that stand for themselves are left out if unused."""
+    table = class_drops(classes)
+    shown = [name for name in _FATES if name not in _RARE or (name in table and table[name].sum() > 0)]
+    rows = [
         Drops(
-            _class_name(row, False),
-            [text.NONE if pd.isna(row[what]) else text.count(int(row[what])) for what in _FATES],
+            _class_name(row, False), [text.NONE if pd.isna(row[name]) else text.count(int(row[name])) for name in shown]
         )
-        for row in class_drops(classes).to_dict("records")
+        for row in table.to_dict("records")
     ]
+    return [_FATES[name] for name in shown], rows
 
 
-_FATES = ("offered", "sent", *DROP_REASONS, "queued")
+_FATES = {
+    "offered": "Offered",
+    "sent": "Sent",
+    "police": "Dropped by policer",
+    "priority": "Dropped by priority's policer",
+    "tail": "Tail drop",
+    "flow": "Flow queue full",
+    "random": "Early drop at random",
+    "random_tail": "Early drop above maximum",
+    "purged": "Purged",
+    "queued": "Still queued",
+}
+_RARE = ("priority", "random", "random_tail", "purged")
 SILENT = "(the router printed nothing)"
 
 

@@ -13,7 +13,7 @@ from qoslab import __version__
 from qoslab.analysis.compare import INFORMATIVE, OUTSIDE
 from qoslab.analysis.run import Outcome
 from qoslab.model.experiment import Experiment
-from qoslab.model.metrics import METRICS
+from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page
 from qoslab.results import Manifest, RunFolder, tables
@@ -142,7 +142,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
         return Verdict("within", "✓", "Within tolerance", sentence, [])
     details = [
-        f"{_arm_title(experiment, row['arm'])}: {METRICS[row['metric']].description} is "
+        f"{_arm_title(experiment, row['arm'])}: {Reference.parse(row['metric']).description} is "
         f"{_was(row)}, expected {text.bound(row['tolerance'])}"
         for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
     ]
@@ -170,7 +170,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
             key = (row["arm"], row["metric"])
             rows.append(
                 Figure(
-                    description=METRICS[row["metric"]].description,
+                    description=Reference.parse(row["metric"]).description,
                     metric=row["metric"],
                     reason=reasons.get((*key, row["tolerance"]), ""),
                     published=text.figure(row["published"], row["unit"]),

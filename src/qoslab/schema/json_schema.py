@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ def experiment_schema() -> dict[str, Any]:
     for name, field, text in _field_docstrings():
         (schema if name == "Experiment" else definitions[name])["properties"][field]["description"] = text
     _suggest(definitions["Flow"]["properties"]["tool"], TOOLS)
-    _suggest(definitions["Expectation"]["properties"]["metric"], METRICS)
+    _suggest_metrics(definitions["Expectation"]["properties"]["metric"])
     for branch in definitions["Node"]["properties"]["model"]["anyOf"]:
         if branch.get("type") == "string":
             _suggest(branch, MODELS)
@@ -61,6 +62,12 @@ def _field_docstrings() -> Iterator[tuple[str, str, str]]:
 
 def _suggest(schema: dict[str, Any], known: dict[str, Any]) -> None:
     schema["enum"] = list(known)
+
+
+def _suggest_metrics(schema: dict[str, Any]) -> None:
+    """Every metric, and every metric with a selector."""
+    names = "|".join(re.escape(name) for name in METRICS)
+    schema["anyOf"] = [{"enum": list(METRICS)}, {"pattern": rf"^({names})\([^()]+\)$"}]
 
 
 def _suggest_profiles(schema: dict[str, Any]) -> None:

@@ -9,15 +9,20 @@ from pathlib import Path
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.experiment import PublishedFigure
-from qoslab.model.metrics import METRICS
+from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place
 from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.selectors import Selectors, unknown_metric
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
 
 
-def load_published(path: Path, arms: Collection[str]) -> tuple[PublishedFigure, ...]:
+def load_published(
+    path: Path, arms: Collection[str], selectors: Selectors | None = None
+) -> tuple[PublishedFigure, ...]:
     """Read and check a published table against the experiment's arms. `ExperimentError` lists all findings.
+
+    Selectors of metrics are checked where `selectors` knows what they may name.
 
     Values are in the metric's own unit; of a ratio of two arms (`A/B`) in `ratio`.
     """
@@ -42,7 +47,7 @@ def load_published(path: Path, arms: Collection[str]) -> tuple[PublishedFigure, 
         place = Place(file, lines.line_num, 1)
         if not row:
             continue
-        checked = _row(row, place, arms)
+        checked = _row(row, place, arms, selectors)
         if isinstance(checked, Finding):
             findings.append(checked)
             continue
@@ -56,7 +61,7 @@ def load_published(path: Path, arms: Collection[str]) -> tuple[PublishedFigure, 
     return tuple(figures)
 
 
-def _row(row: list[str], place: Place, arms: Collection[str]) -> PublishedFigure | Finding:
+def _row(row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None) -> PublishedFigure | Finding:
     if len(row) != len(COLUMNS):
         return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS)}")
     arm, metric, unit, value, source = (cell.strip() for cell in row)
@@ -65,9 +70,14 @@ def _row(row: list[str], place: Place, arms: Collection[str]) -> PublishedFigure
             return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
     if arm.count("/") > 1:
         return place.finding("arm", f'found "{arm}", expected an arm or A/B')
-    if metric not in METRICS:
-        return place.finding("metric", f'found "{metric}", expected a metric', did_you_mean(metric, METRICS))
-    expected = "ratio" if "/" in arm else METRICS[metric].unit
+    try:
+        reference = Reference.parse(metric)
+    except KeyError:
+        unknown = unknown_metric(metric, "a metric")
+        return place.finding("metric", unknown.message, unknown.hint)
+    for problem in selectors.problems(reference, arm.split("/")) if selectors else ():
+        return place.finding("metric", problem.message, problem.hint)
+    expected = "ratio" if "/" in arm else reference.metric.unit
     if unit != expected:
         return place.finding("unit", f'found "{unit}", expected "{expected}" for {metric} of {arm}')
     try:
@@ -76,4 +86,4 @@ def _row(row: list[str], place: Place, arms: Collection[str]) -> PublishedFigure
         number = math.nan
     if not math.isfinite(number):
         return place.finding("value", f'found "{value}", expected a number')
-    return PublishedFigure(arm, metric, expected, number, source)
+    return PublishedFigure(arm, str(reference), expected, number, source)

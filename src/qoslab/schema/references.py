@@ -10,11 +10,12 @@ from typing import Protocol
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.experiment import TCP_PROFILES, Configuration, Expectation, Experiment, Flow, Tcp
-from qoslab.model.metrics import METRICS, as_float
+from qoslab.model.metrics import Reference, as_float
 from qoslab.platforms import platform_of
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.published import load_published
+from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
 from qoslab.units import QuantityError
@@ -41,6 +42,7 @@ class _Checker:
         self.document = document
         self.folder = file.parent
         self.file = file
+        self.selectors = Selectors(experiment, lambda configuration: render_configuration(file, configuration))
 
     def unknown(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
         message = f'found "{word}", expected {what}{one_of(known)}'
@@ -270,7 +272,7 @@ class _Checker:
         path = _tidy(self.folder / compare.published)
         if path.is_file():
             try:
-                load_published(path, arms)
+                load_published(path, arms, self.selectors)
             except ExperimentError as error:
                 yield from error.findings
         else:
@@ -285,12 +287,18 @@ class _Checker:
             if arm not in arms:
                 yield self.unknown(steps, arm, arms)
             for index, metric in enumerate(metrics):
-                if metric not in METRICS:
-                    yield self.metric((*steps, index), metric)
+                yield from self.metric((*steps, index), metric, (arm,))
 
-    def metric(self, steps: Steps, found: str) -> Finding:
-        message = f'found "{found}", expected a metric (`qoslab schema --metrics` lists them)'
-        return self.document.finding(steps, message, did_you_mean(found, METRICS))
+    def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
+        """A metric must exist, and its selector name something of the arms."""
+        try:
+            reference = Reference.parse(found)
+        except KeyError:
+            problem = unknown_metric(found, "a metric (`qoslab schema --metrics` lists them)")
+            yield self.document.finding(steps, problem.message, problem.hint)
+            return
+        for problem in self.selectors.problems(reference, arms):
+            yield self.document.finding(steps, problem.message, problem.hint)
 
     def expectation(self, steps: Steps, expectation: Expectation, arms: list[str]) -> Iterator[Finding]:
         for arm in dict.fromkeys(expectation.arms):
@@ -302,16 +310,18 @@ class _Checker:
         if len(forms) != 1:
             found = f"found {' and '.join(forms)}" if forms else "found no bound"
             yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
-        if expectation.metric not in METRICS:
-            yield self.metric((*steps, "metric"), expectation.metric)
-            return
+        yield from self.metric((*steps, "metric"), expectation.metric, expectation.arms)
+        try:
+            unit = expectation.unit
+        except KeyError:
+            return  # reported
         figures: list[float] = []
         for form in forms:
             bound = getattr(expectation, form)
             for index, each in enumerate(bound if form == "between" else (bound,)):
                 place: Steps = (*steps, form, index) if form == "between" else (*steps, form)
                 try:
-                    figures.append(as_float(each, expectation.unit))
+                    figures.append(as_float(each, unit))
                 except QuantityError as error:
                     yield self.document.finding(place, error.message, error.hint)
         if expectation.between is not None and forms == ["between"] and figures != sorted(figures):

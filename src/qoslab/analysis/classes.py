@@ -1,0 +1,145 @@
+"""Counters of policy classes over time → what became of their packets, and the metrics `class.*`. Pure.
+
+Bits and bytes are those that the router counts: layer 3 and its layer-2 header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from qoslab.model.metrics import ClassSelector
+
+DURING = 2 / 3
+"""The share of the traffic time at which `.during` metrics are read; the moment of `during` observations."""
+WINDOW_FROM = 1 / 3
+"""The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
+PRINTED_RATE_BPS = 1000
+"""Routers print rates in whole multiples of this."""
+
+CLASS = ["device", "interface", "direction", "policy", "class"]
+"""What a class is known by."""
+DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
+"""Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
+detection at random and above its maximum, a shutdown of the interface."""
+
+Figure = tuple[str, float]
+_OfOne = Callable[[pd.DataFrame, float], dict[str, float]]
+"""Computes figures of one class from its readings, in their order, and the traffic time."""
+
+
+def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
+    """Each class as it was counted last, before its policy was removed."""
+    return classes.sort_values("time_s").groupby(CLASS, as_index=False).tail(1)
+
+
+def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
+    """Packets of each class of one cell at its last reading, by what became of them.
+
+    The keys of a class, then offered, sent, one column for each of DROP_REASONS, queued (null without a queue). By the
+    counters' identity offered = sent + dropped + queued.
+    """
+    last = last_of_class(classes)
+    found = last[CLASS].assign(offered=last["packets"])
+    for reason in DROP_REASONS:
+        found[reason] = last[f"drops_{reason}_packets"].fillna(0)
+    found["queued"] = last["queue_depth_packets"]
+    found["sent"] = found["offered"] - found[list(DROP_REASONS)].sum(axis=1) - found["queued"].fillna(0)
+    return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
+
+
+def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
+    """What each reading counts as dropped, in `packets` or `bytes`, for whatever reason."""
+    return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1)
+
+
+def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The routers and interfaces that have classes."""
+    return {str(device): tuple(table["interface"].unique()) for device, table in classes.groupby("device", sort=False)}
+
+
+def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = False) -> pd.DataFrame:
+    """The rows of the classes that are meant; `nested`: whether `*` means the classes of nested policies too."""
+    chosen = classes[classes["direction"] == selector.direction]
+    if selector.router is not None:
+        chosen = chosen[chosen["device"] == selector.router]
+    if selector.interface is not None:
+        chosen = chosen[chosen["interface"] == selector.interface]
+    if selector.path != "*":
+        return chosen[chosen["class"] == selector.path]
+    return chosen if nested else chosen[~chosen["class"].str.contains("/", regex=False)]
+
+
+def class_figures(classes: pd.DataFrame, selector: ClassSelector, traffic_s: float) -> Iterator[Figure]:
+    """The metrics `class.*` of the classes that `selector` means, added up, from one cell's `classes`."""
+    mine = selected(classes, selector)
+    if mine.empty:
+        return
+    yield "class.drops", float(dropped(last_of_class(mine), "packets").sum())
+    for suffix, figures in (("", _over_window), (".during", _at_moment)):
+        own = _added(mine, figures, traffic_s)
+        for name, value in own.items():
+            yield f"class.{name}{suffix}", value
+        if "passed" in own:
+            all_of_level = _added(_siblings(classes, mine), figures, traffic_s).get("passed", 0.0)
+            if all_of_level > 0:
+                yield f"class.share{suffix}", own["passed"] / all_of_level
+
+
+def _siblings(classes: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all classes of the policies in which those of `mine` are."""
+
+    def level(table: pd.DataFrame) -> pd.Series:
+        above = table["class"].str.rpartition("/")[0]
+        return table[CLASS[:4]].agg("\0".join, axis=1) + "\0" + above
+
+    return classes[level(classes).isin(set(level(mine)))]
+
+
+def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float) -> dict[str, float]:
+    """The figures of several classes added up; those that one of the classes lacks are left out."""
+    each = [figures(one.sort_values("time_s"), traffic_s) for _, one in table.groupby(CLASS, sort=False)]
+    names = [name for name in each[0] if all(name in other for other in each)] if each else []
+    return {name: sum(figures[name] for figures in each) for name in names}
+
+
+def _over_window(readings: pd.DataFrame, traffic_s: float) -> dict[str, float]:
+    """Rates between the first and the last reading of the window."""
+    times = readings["time_s"].astype(float)
+    window = readings[(times >= WINDOW_FROM * traffic_s) & (times <= traffic_s)]
+    if len(window) < 2:
+        return {}
+    seconds = float(window["time_s"].iloc[-1] - window["time_s"].iloc[0])
+    offered, lost = window["bytes"].astype(float), dropped(window, "bytes")
+    waiting = window["queue_depth_bytes"].astype(float).fillna(0)
+    if (offered.diff().dropna() < 0).any():
+        # Counters that went back: the policy was attached anew.
+        return {}
+
+    def rate(count: pd.Series) -> float:
+        return float(count.iloc[-1] - count.iloc[0]) * 8 / seconds
+
+    return {"offered": rate(offered), "dropped": rate(lost), "passed": rate(offered - lost - waiting)}
+
+
+def _at_moment(readings: pd.DataFrame, traffic_s: float) -> dict[str, float]:
+    """What the router prints at the moment of `during`."""
+    running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
+    if running.empty:
+        return {}
+    nearest = int((running["time_s"].astype(float) - DURING * traffic_s).abs().to_numpy().argmin())
+    moment = running.iloc[[nearest]]
+    found = {"drops": float(dropped(moment, "packets").iloc[0])}
+    depth = moment["queue_depth_packets"].iloc[0]
+    if pd.notna(depth):
+        found["queue_depth"] = float(depth)
+    offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
+    if pd.notna(offered) and pd.notna(lost):
+        found |= {"offered": _printed(offered), "dropped": _printed(lost)}
+        found["passed"] = found["offered"] - found["dropped"]
+    return found
+
+
+def _printed(rate_bps: float) -> float:
+    return float(int(rate_bps / PRINTED_RATE_BPS + 0.5) * PRINTED_RATE_BPS)

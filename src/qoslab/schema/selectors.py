@@ -1,0 +1,99 @@
+"""Whether a metric's selector names something of the experiment: a traffic entry, or a class that an arm configures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Arm, Configuration, Experiment
+from qoslab.model.metrics import FORM_OF_SELECTOR, METRICS, ClassSelector, Reference, SelectorError
+from qoslab.schema.near import did_you_mean, one_of
+
+CLASS_DEFAULT = "class-default"
+"""The class that every policy has."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a metric, and what may have been meant."""
+
+    message: str
+    hint: str = ""
+
+
+def unknown_metric(found: str, expected: str) -> Problem:
+    """No metric is called so."""
+    name, bracket, rest = found.partition("[")
+    if bracket and name in METRICS:
+        return Problem(f'found "{found}", expected {expected}', f'did you mean "{name}({rest.rstrip("]")})"?')
+    name = found.partition("(")[0]
+    return Problem(f'found "{found}", expected {expected}', did_you_mean(name, METRICS) if name not in METRICS else "")
+
+
+class Selectors:
+    """What selectors may name in each arm. `render` gives the text of a configuration."""
+
+    def __init__(self, experiment: Experiment, render: Callable[[Configuration], str]) -> None:
+        self.experiment = experiment
+        self.render = render
+
+    def problems(self, reference: Reference, arms: Collection[str]) -> Iterator[Problem]:
+        """What does not hold in the first arm in which something does not; arms that do not exist are left out."""
+        if reference.selector is None:
+            return
+        for arm in self.experiment.arms:
+            if arm.name in arms:
+                found = list(self._of_arm(reference, arm, reference.selector))
+                yield from found
+                if found:
+                    return
+
+    def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
+        if reference.metric.selector == "traffic":
+            known = [flow.name for flow in self.experiment.flows_of(arm)]
+            if selector not in known:
+                message = f'found "{selector}" in {reference}, expected a traffic entry of {arm.name}, {one_of(known)}'
+                yield Problem(message, did_you_mean(selector, known))
+            return
+        interfaces = {
+            router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))
+            for router in self.experiment.routers
+        }
+        form = FORM_OF_SELECTOR["class"]
+        try:
+            meant = ClassSelector.parse(selector, interfaces)
+        except SelectorError as error:
+            expected = one_of(error.known) if error.known else "each kind of word once"
+            message = f'found "{error.word}" in {reference}, expected {expected} before the class ({form})'
+            yield Problem(message, did_you_mean(error.word, error.known))
+            return
+        if meant.interface is not None and meant.router is not None and meant.interface not in interfaces[meant.router]:
+            near = interfaces[meant.router]
+            message = (
+                f'found "{meant.interface}" in {reference}, expected an interface of {meant.router}, {one_of(near)}'
+            )
+            yield Problem(message, did_you_mean(meant.interface, near))
+            return
+        classes = self._classes(arm, meant.router)
+        for part in meant.path.split("/") if classes and meant.path != "*" else ():
+            if part not in classes:
+                message = (
+                    f'found "{part}" in {reference}, expected a class that {arm.name} configures, {one_of(classes)}'
+                )
+                yield Problem(message, did_you_mean(part, classes))
+
+    def _classes(self, arm: Arm, router: str | None) -> list[str]:
+        """The classes of the configured policy-maps; none where no policy-map is configured, for a router may have some."""
+        texts = []
+        for device, layers in self.experiment.configurations_of(arm).items():
+            for layer in layers if router in (None, device) else ():
+                try:
+                    texts.append(self.render(layer))
+                except ExperimentError:
+                    return []  # the template itself is reported
+        if not any(re.search(r"^policy-map ", text, re.MULTILINE) for text in texts):
+            return []
+        found = [name for text in texts for name in re.findall(r"^ +class (\S+)", text, re.MULTILINE)]
+        return list(dict.fromkeys([*found, CLASS_DEFAULT]))
