@@ -19,6 +19,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
+from qoslab.programs import OWN_PROGRAMS, own_program
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -84,7 +85,7 @@ def examine() -> Iterator[Check]:
     yield from _tools()
     yield _chromium()
     yield from _rust()
-    yield _data_plane()
+    yield from _own_programs()
     yield from _python()
     yield _loopback()
     yield _disk()
@@ -139,14 +140,14 @@ def _rust() -> Iterator[Check]:
             )
 
 
-def _data_plane() -> Check:
-    from qoslab.lab.lab import qos_router
-
-    try:
-        program = qos_router()
-    except QoslabError as error:
-        return Check("qos-router", "missing", error.message, error.hint)
-    return Check("qos-router", "ok", f"{_version([str(program), '--version'])} at {program}")
+def _own_programs() -> Iterator[Check]:
+    for name in OWN_PROGRAMS:
+        try:
+            program = own_program(name)
+        except QoslabError as error:
+            yield Check(name, "missing", error.message, error.hint)
+        else:
+            yield Check(name, "ok", f"{_version([str(program), '--version'])} at {program}")
 
 
 def _python() -> Iterator[Check]:

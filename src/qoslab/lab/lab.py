@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +35,7 @@ from qoslab.lab.wiring import (
 )
 from qoslab.model.experiment import TCP_PROFILES, Node, TcpProfile, Topology
 from qoslab.platforms import platform_of
+from qoslab.programs import own_program
 
 RUNTIME = Path("/run/qoslab")
 """Where the lab's files are, inside the lab."""
@@ -135,7 +135,7 @@ class Lab:
         for router in routers:
             if router in RESERVED:
                 raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
-        program = qos_router() if routers else None
+        program = own_program("qos-router") if routers else None
         supervisor = Supervisor.start(name, owned=owned)
         try:
             state: dict[str, Any] = {
@@ -496,25 +496,6 @@ RECORDED_SYSCTLS = (
     "net.core.wmem_max",
 )
 """Settings that a run's manifest keeps although the lab leaves them at the kernel's defaults."""
-
-
-def qos_router() -> Path:
-    """The data plane's program: $QOSLAB_QOS_ROUTER, the repository's release build, or the one in PATH."""
-    named = os.environ.get("QOSLAB_QOS_ROUTER")
-    if named is not None:
-        if not os.access(named, os.X_OK):
-            raise MachineError(f"QOSLAB_QOS_ROUTER names {named}, which is no program")
-        return Path(named).absolute()
-    built = Path(__file__).parents[3] / "target/release/qos-router"
-    if os.access(built, os.X_OK):
-        return built
-    installed = shutil.which("qos-router")
-    if installed is None:
-        raise MachineError(
-            f"qos-router, the routers' data plane, is neither at {built} nor in PATH",
-            hint="Build it: cargo build --release",
-        )
-    return Path(installed).absolute()
 
 
 def _build(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, Any]:

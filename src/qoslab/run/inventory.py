@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.programs import own_program
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -67,15 +68,13 @@ Access = IosAccess | LinuxAccess
 
 def lab_routers(lab: Lab) -> dict[str, Access]:
     """The routers of a virtual lab that is up."""
-    from qoslab.lab.lab import qos_router
-
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
         if node.node.platform == "ios":
             ssh = lab.ssh(name)
             routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable)
         elif node.node.platform == "linux":
-            routers[name] = LinuxAccess(str(lab.runtime(name) / "control.sock"), str(qos_router()))
+            routers[name] = LinuxAccess(str(lab.runtime(name) / "control.sock"), str(own_program("qos-router")))
     return routers
 
 

@@ -1,0 +1,102 @@
+//! What a datagram of a flood carries, so that its receiver can tell what is missing.
+
+/// IPv4 and UDP headers without options: what `--size` counts beside the payload.
+pub const HEADERS: u32 = 28;
+/// Least payload: the header of the flood itself.
+pub const LEAST_PAYLOAD: u32 = Stamp::LENGTH as u32;
+/// Least IP length.
+pub const LEAST_SIZE: u32 = HEADERS + LEAST_PAYLOAD;
+/// Greatest IP length.
+pub const GREATEST_SIZE: u32 = 65_535;
+/// Random payloads are uniform over these lengths, as those of flood.pl.
+pub const RANDOM_PAYLOAD: std::ops::RangeInclusive<u32> = 64..=1023;
+/// Random ports are uniform over these, as those of flood.pl.
+pub const RANDOM_PORT: std::ops::RangeInclusive<u16> = 1..=65_500;
+
+/// The first bytes of every payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Tells apart floods from the same source port, one after another.
+    pub flood: u64,
+    /// Counts the datagrams of one source port that were really sent, from 0.
+    pub sequence: u64,
+    /// Monotonic time of the sender when it sent, in nanoseconds.
+    pub sent_ns: u64,
+}
+
+const MAGIC: [u8; 4] = *b"qfld";
+
+impl Stamp {
+    /// Bytes that it takes.
+    pub const LENGTH: usize = 28;
+
+    /// Writes it to the beginning of a payload, which must have room.
+    pub fn write(self, payload: &mut [u8]) {
+        payload[..4].copy_from_slice(&MAGIC);
+        for (number, value) in [self.flood, self.sequence, self.sent_ns].into_iter().enumerate() {
+            payload[4 + number * 8..][..8].copy_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    /// Reads it; `None` for what no flood has sent.
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let body = payload.get(..Self::LENGTH)?.strip_prefix(&MAGIC)?;
+        let field = |number: usize| {
+            let bytes = body[number * 8..][..8].try_into().expect("eight bytes");
+            u64::from_be_bytes(bytes)
+        };
+        Some(Self { flood: field(0), sequence: field(1), sent_ns: field(2) })
+    }
+}
+
+/// Source port, destination port and payload of a UDP datagram with its IPv4 header, as a raw socket gives it.
+pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
+    let header = usize::from(packet.first()? & 0xf) * 4;
+    if packet[0] >> 4 != 4 || header < 20 || *packet.get(9)? != 17 {
+        return None;
+    }
+    let udp = packet.get(header..)?;
+    let word = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
+    let payload = udp.get(8..usize::from(word(4)?))?;
+    Some((word(0)?, word(2)?, payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_stamp_is_read_as_it_was_written(flood: u64, sequence: u64, sent_ns: u64, more in 0usize..100) {
+            let stamp = Stamp { flood, sequence, sent_ns };
+            let mut payload = vec![0xaa; Stamp::LENGTH + more];
+            stamp.write(&mut payload);
+            prop_assert_eq!(Stamp::read(&payload), Some(stamp));
+            prop_assert!(payload[Stamp::LENGTH..].iter().all(|byte| *byte == 0xaa));
+        }
+
+        #[test]
+        fn whatever_arrives_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Stamp::read(&bytes);
+            if let Some((_, _, payload)) = parse_packet(&bytes) {
+                prop_assert!(payload.len() + 28 <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn a_packet_is_taken_apart(source: u16, port: u16, payload in prop::collection::vec(any::<u8>(), 0..60), words in 0usize..=10) {
+            let mut packet = vec![0; 20 + words * 4];
+            packet[0] = 0x45 + words as u8;
+            packet[9] = 17;
+            packet.extend(source.to_be_bytes());
+            packet.extend(port.to_be_bytes());
+            packet.extend((8 + payload.len() as u16).to_be_bytes());
+            packet.extend([0, 0]);
+            packet.extend(&payload);
+            prop_assert_eq!(parse_packet(&packet), Some((source, port, &payload[..])));
+            packet[9] = 6;
+            prop_assert_eq!(parse_packet(&packet), None);
+        }
+    }
+}

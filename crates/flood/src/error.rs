@@ -1,0 +1,41 @@
+//! What can go wrong, in words for the user.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use nix::errno::Errno;
+
+/// Why a flood or its receiver could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A combination of options that makes no sense.
+    #[error("{0}")]
+    Options(String),
+    /// The local address cannot be used.
+    #[error("cannot use {0} as the local address: {reason}", reason = .1.desc())]
+    Bind(SocketAddrV4, Errno),
+    /// The destination cannot be reached at all.
+    #[error("cannot send to {0}: {reason}", reason = .1.desc())]
+    Destination(Ipv4Addr, Errno),
+    /// The datagrams would be fragmented.
+    #[error("found a size of {size} bytes, but packets to {destination} can have at most {mtu}: fragments would be lost one by one")]
+    Size {
+        /// Asked for.
+        size: u32,
+        /// The MTU on the way.
+        mtu: i32,
+        /// Where to.
+        destination: Ipv4Addr,
+    },
+    /// The first datagram was refused.
+    #[error("the first datagram to {0} could not be sent: {reason}", reason = .1.desc())]
+    First(SocketAddrV4, Errno),
+    /// No right to see datagrams to all ports.
+    #[error("receiving on any port needs a raw socket, which takes CAP_NET_RAW: start as root, or receive on one port with --port")]
+    Raw,
+    /// Anything else that the system refused.
+    #[error("{0}: {reason}", reason = .1.desc())]
+    System(&'static str, Errno),
+    /// Standard output.
+    #[error("cannot write the result: {0}")]
+    Output(#[from] std::io::Error),
+}

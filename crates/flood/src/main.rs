@@ -1,0 +1,200 @@
+//! The command line of `flood`.
+
+mod clock;
+mod datagram;
+mod error;
+mod pace;
+mod quantity;
+mod receive;
+mod send;
+mod sequence;
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+
+use crate::clock::Stop;
+use crate::datagram::{GREATEST_SIZE, LEAST_SIZE};
+use crate::error::Error;
+use crate::pace::Gap;
+use crate::quantity::Quantity;
+
+/// Floods a host with UDP datagrams at an exact pace, and counts at the other end what arrives.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Send datagrams; print one JSON object that says what was really sent
+    Send(Send),
+    /// Count datagrams until SIGINT or SIGTERM; print a line of JSON for each interval, the sums last
+    Receive(Receive),
+}
+
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(group(ArgGroup::new("pace").required(true).args(["bandwidth", "delay"])))]
+struct Send {
+    /// IPv4 address to flood
+    destination: Ipv4Addr,
+    /// IP bits per second of each stream, in kbit/s, headers included; sizes are 256 bytes unless --size says otherwise
+    #[arg(long, value_name = "KBPS", value_parser = quantity::kilobits)]
+    bandwidth: Option<Quantity>,
+    /// Milliseconds between two datagrams of a stream; sizes are random unless --size says otherwise
+    #[arg(long, value_name = "MS", value_parser = quantity::milliseconds)]
+    delay: Option<Quantity>,
+    /// IP length of each packet, headers included
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(i64::from(LEAST_SIZE)..=i64::from(GREATEST_SIZE)))]
+    size: Option<u32>,
+    /// Destination port; a random one for each datagram where absent
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Seconds to send; until SIGINT or SIGTERM where absent
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    duration: Option<Quantity>,
+    /// Local address
+    #[arg(long, value_name = "ADDRESS")]
+    source: Option<Ipv4Addr>,
+    /// Local port; of several streams that of the first
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    source_port: Option<u16>,
+    /// Source ports that take turns, each at the given rate or delay
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    streams: u16,
+    /// DSCP of every packet
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
+    /// Seed of random sizes and ports
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// After a stall so many overdue datagrams are still sent, at once; older ones are skipped and counted
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    catch_up: u32,
+    /// Microseconds before each deadline that are spent looking at the clock rather than asleep
+    #[arg(long, value_name = "US", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    spin: u64,
+}
+
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(group(ArgGroup::new("where").required(true).args(["port", "any_port"])))]
+struct Receive {
+    /// Port to receive on
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Receive on every port, as random ports need: takes a raw socket (CAP_NET_RAW). No socket owns the ports, so the kernel
+    /// answers some of the datagrams with "port unreachable", at most about one a second
+    #[arg(long)]
+    any_port: bool,
+    /// Local address
+    #[arg(long)]
+    address: Option<Ipv4Addr>,
+    /// Seconds between two lines of output
+    #[arg(long, value_name = "S", default_value = "1", value_parser = quantity::seconds)]
+    interval: Quantity,
+    /// Seconds to receive; until SIGINT or SIGTERM where absent
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    duration: Option<Quantity>,
+}
+
+/// IP length of packets where `--bandwidth` comes without a size, as flood.pl has it.
+const DEFAULT_SIZE: u32 = 256;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Send(options) => send(&options),
+        Command::Receive(options) => receive(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody wants to know any more.
+        Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("flood: {error}");
+            ExitCode::from(if matches!(error, Error::Options(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn send(options: &Send) -> Result<(), Error> {
+    let size = options.size.or(options.bandwidth.map(|_| DEFAULT_SIZE));
+    let gap = match (options.bandwidth, options.delay) {
+        (Some(rate), _) => Gap::of_rate(size.unwrap_or(DEFAULT_SIZE), rate.0),
+        (None, delay) => Gap::of_delay(delay.map_or(0, |delay| delay.0)),
+    };
+    let gap = gap.ok_or_else(|| {
+        Error::Options("found a pace of less than a nanosecond or more than an hour between datagrams".into())
+    })?;
+    let flood = send::Flood {
+        destination: options.destination,
+        port: options.port,
+        size,
+        gap,
+        duration: options.duration.map(|duration| duration.0),
+        source: options.source,
+        source_port: options.source_port,
+        streams: options.streams,
+        dscp: options.dscp,
+        seed: options.seed,
+        catch_up: options.catch_up,
+        spin_ns: options.spin * 1000,
+    };
+    let sent = flood.run(&Stop::on_signals()?)?;
+    let mut text = serde_json::to_vec(&sent).map_err(std::io::Error::from)?;
+    text.push(b'\n');
+    std::io::stdout().write_all(&text)?;
+    Ok(())
+}
+
+fn receive(options: &Receive) -> Result<(), Error> {
+    let receiver = receive::Receiver {
+        address: options.address,
+        port: options.port,
+        interval: options.interval.0,
+        duration: options.duration.map(|duration| duration.0),
+    };
+    receiver.run(&Stop::on_signals()?, &mut std::io::stdout().lock())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// What the user reads for a command line that is wrong.
+    fn refusal(words: &str) -> String {
+        Cli::try_parse_from(words.split_whitespace()).expect_err(words).to_string()
+    }
+
+    #[test]
+    fn wrong_arguments_are_told() {
+        for (words, said) in [
+            ("flood send 10.0.0.1", "<--bandwidth <KBPS>|--delay <MS>>"),
+            ("flood send 10.0.0.1 --bandwidth 600 --delay 3", "cannot be used with"),
+            ("flood send 10.0.0 --delay 3", "invalid IPv4 address"),
+            ("flood send 10.0.0.1 --delay 3ms", "expected a number above zero"),
+            ("flood send 10.0.0.1 --delay -3", "unexpected argument"),
+            ("flood send 10.0.0.1 --bandwidth 0", "expected a number above zero"),
+            ("flood send 10.0.0.1 --bandwidth 1.0001", "at most 3 digits"),
+            ("flood send 10.0.0.1 --delay 3 --size 20", "20 is not in 56..=65535"),
+            ("flood send 10.0.0.1 --delay 3 --port 0", "0 is not in 1.."),
+            ("flood send 10.0.0.1 --delay 3 --dscp 64", "64 is not in 0..=63"),
+            ("flood receive", "<--port <PORT>|--any-port>"),
+            ("flood receive --port 1 --any-port", "cannot be used with"),
+        ] {
+            let message = refusal(words);
+            assert!(message.contains(said), "{words}: {message}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Counts what arrives of floods, by source.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IoSliceMut, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::{
+    bind, recvmsg, setsockopt, socket, sockopt, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol,
+    SockType, SockaddrIn,
+};
+use serde::Serialize;
+
+use crate::clock::{self, Stop};
+use crate::datagram::{parse_packet, Stamp, HEADERS};
+use crate::error::Error;
+use crate::sequence::{Jitter, Sequence};
+
+/// Bytes that may wait to be read: 0.1 s of a gigabit of full packets, bookkeeping included.
+const BUFFER: usize = 16 << 20;
+/// Datagrams that are read before the clock is looked at again.
+const BATCH: usize = 256;
+
+/// What to receive.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// Local address; all where absent.
+    pub address: Option<Ipv4Addr>,
+    /// The port; every port where absent, which needs a raw socket.
+    pub port: Option<u16>,
+    /// Nanoseconds between two lines of output.
+    pub interval: u64,
+    /// Nanoseconds; until a signal where absent.
+    pub duration: Option<u64>,
+}
+
+/// A line of output: what arrived since the line before.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    /// Nothing has arrived yet.
+    Waiting { seconds: f64 },
+    /// Between two moments, counted from the first arrival.
+    Interval { start_s: f64, end_s: f64, packets: u64, payload_bytes: u64, sources: Vec<SourceInterval<'a>> },
+    /// The last line.
+    Received(Received<'a>),
+}
+
+#[derive(Debug, Serialize)]
+struct SourceInterval<'a> {
+    #[serde(flatten)]
+    source: &'a Source,
+    packets: u64,
+    payload_bytes: u64,
+}
+
+/// Everything that arrived.
+#[derive(Debug, Serialize)]
+struct Received<'a> {
+    tool: &'static str,
+    version: &'static str,
+    port: Option<u16>,
+    packets: u64,
+    /// IP and UDP headers included.
+    bytes: u64,
+    payload_bytes: u64,
+    /// From the first arrival to the last.
+    seconds: f64,
+    /// Datagrams of others.
+    foreign: u64,
+    /// Datagrams that this machine had no room for: with any, the figures are too low.
+    overflowed: u64,
+    /// Different destination ports.
+    ports: usize,
+    sources: Vec<SourceReceived<'a>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Source {
+    address: Ipv4Addr,
+    source_port: u16,
+    flood: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct SourceReceived<'a> {
+    #[serde(flatten)]
+    source: &'a Source,
+    packets: u64,
+    payload_bytes: u64,
+    /// Sequence numbers below the greatest one that did not arrive.
+    missing: u64,
+    reordered: u64,
+    /// Not counted as packets.
+    repeated: u64,
+    jitter_ms: f64,
+    /// After the first arrival of any.
+    first_s: f64,
+    last_s: f64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    sequence: Sequence,
+    jitter: Jitter,
+    payload_bytes: u64,
+    first_ns: u64,
+    last_ns: u64,
+    interval_packets: u64,
+    interval_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    sources: BTreeMap<Source, Counts>,
+    ports: BTreeSet<u16>,
+    foreign: u64,
+    overflowed: u32,
+    /// Monotonic time of the first arrival and of the last.
+    times: Option<(u64, u64)>,
+}
+
+impl Receiver {
+    /// Counts until a signal or the end of the duration; writes lines of JSON.
+    pub fn run(&self, stop: &Stop, output: &mut impl Write) -> Result<(), Error> {
+        let socket = self.open()?;
+        let mut tally = Tally::default();
+        let start = clock::now();
+        let end = self.duration.map(|duration| start + duration);
+        let mut line_due = start + self.interval;
+        let mut line_start = start;
+        let mut buffer = vec![0u8; 65_536];
+        loop {
+            let now = clock::now();
+            if stop.requested() || end.is_some_and(|end| now >= end) {
+                break;
+            }
+            let until =
+                [Some(line_due), Some(now + clock::PATIENCE_NS), end].into_iter().flatten().min().expect("some");
+            let wait = u16::try_from(until.saturating_sub(now).div_ceil(1_000_000)).expect("at most the patience");
+            match poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::from(wait)) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(Error::System("cannot wait for datagrams", errno)),
+            }
+            let waiting = tally.times.is_none();
+            self.read(&socket, &mut buffer, &mut tally)?;
+            if let (true, Some((first, _))) = (waiting, tally.times) {
+                // Lines are counted from the first arrival.
+                line_start = first;
+                line_due = first + self.interval;
+            }
+            let now = clock::now();
+            if now >= line_due {
+                match tally.times {
+                    None => write(output, &Line::Waiting { seconds: (now - start) as f64 / 1e9 })?,
+                    Some((first, _)) => {
+                        tally.interval(output, (line_start - first) as f64 / 1e9, (now - first) as f64 / 1e9)?
+                    }
+                }
+                line_start = now;
+                // Even after a stall at whole intervals, and never twice for the same time.
+                line_due += self.interval * ((now - line_due) / self.interval + 1);
+            }
+        }
+        self.read(&socket, &mut buffer, &mut tally)?;
+        tally.total(output, self.port)
+    }
+
+    fn open(&self) -> Result<OwnedFd, Error> {
+        let (kind, protocol) = match self.port {
+            Some(_) => (SockType::Datagram, SockProtocol::Udp),
+            None => (SockType::Raw, SockProtocol::Udp),
+        };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let socket = socket(AddressFamily::Inet, kind, flags, protocol).map_err(|errno| match errno {
+            Errno::EPERM | Errno::EACCES if self.port.is_none() => Error::Raw,
+            errno => Error::System("cannot open a socket", errno),
+        })?;
+        // Beyond the machine's limit where that is allowed.
+        if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+            setsockopt(&socket, sockopt::RcvBuf, &BUFFER)
+                .map_err(|e| Error::System("cannot size the receive buffer", e))?;
+        }
+        setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(|e| Error::System("cannot ask for overflows", e))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
+            .map_err(|e| Error::System("cannot ask for stamps", e))?;
+        let local = SocketAddrV4::new(self.address.unwrap_or(Ipv4Addr::UNSPECIFIED), self.port.unwrap_or(0));
+        bind(socket.as_raw_fd(), &SockaddrIn::from(local)).map_err(|e| Error::Bind(local, e))?;
+        Ok(socket)
+    }
+
+    fn read(&self, socket: &OwnedFd, buffer: &mut [u8], tally: &mut Tally) -> Result<(), Error> {
+        let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
+        for _ in 0..BATCH {
+            let mut into = [IoSliceMut::new(buffer)];
+            let message =
+                match recvmsg::<SockaddrIn>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty()) {
+                    Ok(message) => message,
+                    Err(Errno::EAGAIN | Errno::EINTR) => break,
+                    Err(errno) => return Err(Error::System("cannot receive", errno)),
+                };
+            let mut stamped = None;
+            for said in
+                message.cmsgs().map_err(|e| Error::System("cannot read what the kernel says of a datagram", e))?
+            {
+                match said {
+                    ControlMessageOwned::ScmTimestampns(time) => stamped = Some(clock::nanoseconds(time)),
+                    ControlMessageOwned::RxqOvfl(count) => tally.overflowed = count,
+                    _ => {}
+                }
+            }
+            let (from, length) = (message.address, message.bytes);
+            let Some(from) = from else { continue };
+            let found = match self.port {
+                Some(port) => Some((from.port(), port, &buffer[..length])),
+                None => parse_packet(&buffer[..length]),
+            };
+            tally.arrived(from.ip(), found, stamped.unwrap_or_else(clock::wall), clock::now());
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    /// Notes a datagram: source port, destination port and payload, by wall clock and monotonic clock.
+    fn arrived(&mut self, address: Ipv4Addr, datagram: Option<(u16, u16, &[u8])>, stamped: u64, now: u64) {
+        let Some((source_port, port, payload)) = datagram else {
+            self.foreign += 1;
+            return;
+        };
+        let Some(stamp) = Stamp::read(payload) else {
+            self.foreign += 1;
+            return;
+        };
+        self.times = Some((self.times.map_or(now, |(first, _)| first), now));
+        self.ports.insert(port);
+        let counts = self.sources.entry(Source { address, source_port, flood: stamp.flood }).or_default();
+        let before = counts.sequence.received;
+        counts.sequence.arrived(stamp.sequence);
+        if counts.sequence.received == before {
+            return; // repeated
+        }
+        if before == 0 {
+            counts.first_ns = now;
+        }
+        counts.last_ns = now;
+        counts.jitter.arrived(stamp.sent_ns, stamped);
+        counts.payload_bytes += payload.len() as u64;
+        counts.interval_packets += 1;
+        counts.interval_bytes += payload.len() as u64;
+    }
+
+    fn interval(&mut self, output: &mut impl Write, start_s: f64, end_s: f64) -> Result<(), Error> {
+        let sources: Vec<SourceInterval> = self
+            .sources
+            .iter_mut()
+            .filter(|(_, counts)| counts.interval_packets > 0)
+            .map(|(source, counts)| SourceInterval {
+                source,
+                packets: std::mem::take(&mut counts.interval_packets),
+                payload_bytes: std::mem::take(&mut counts.interval_bytes),
+            })
+            .collect();
+        let packets = sources.iter().map(|source| source.packets).sum();
+        let payload_bytes = sources.iter().map(|source| source.payload_bytes).sum();
+        write(output, &Line::Interval { start_s, end_s, packets, payload_bytes, sources })
+    }
+
+    fn total(&self, output: &mut impl Write, port: Option<u16>) -> Result<(), Error> {
+        let (first, last) = self.times.unwrap_or_default();
+        let seconds = |ns: u64| ns.saturating_sub(first) as f64 / 1e9;
+        let sources: Vec<SourceReceived> = self
+            .sources
+            .iter()
+            .map(|(source, counts)| SourceReceived {
+                source,
+                packets: counts.sequence.received,
+                payload_bytes: counts.payload_bytes,
+                missing: counts.sequence.missing(),
+                reordered: counts.sequence.reordered,
+                repeated: counts.sequence.repeated,
+                jitter_ms: counts.jitter.nanoseconds() / 1e6,
+                first_s: seconds(counts.first_ns),
+                last_s: seconds(counts.last_ns),
+            })
+            .collect();
+        let packets: u64 = sources.iter().map(|source| source.packets).sum();
+        let payload_bytes: u64 = sources.iter().map(|source| source.payload_bytes).sum();
+        let received = Received {
+            tool: "flood",
+            version: env!("CARGO_PKG_VERSION"),
+            port,
+            packets,
+            bytes: payload_bytes + packets * u64::from(HEADERS),
+            payload_bytes,
+            seconds: seconds(last),
+            foreign: self.foreign,
+            overflowed: u64::from(self.overflowed),
+            ports: self.ports.len(),
+            sources,
+        };
+        write(output, &Line::Received(received))
+    }
+}
+
+/// One line, at once: the reader may be waiting for it.
+fn write(output: &mut impl Write, line: &Line<'_>) -> Result<(), Error> {
+    let mut text = serde_json::to_vec(line).map_err(std::io::Error::from)?;
+    text.push(b'\n');
+    output.write_all(&text)?;
+    output.flush()?;
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Sends a flood, and says what was really sent.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use hdrhistogram::Histogram;
+use nix::errno::Errno;
+use nix::sys::resource::{getrlimit, setrlimit, Resource};
+use nix::sys::socket::{
+    bind, connect, getsockname, getsockopt, sendto, setsockopt, socket, sockopt, AddressFamily, MsgFlags, SockFlag,
+    SockType, SockaddrIn,
+};
+use serde::Serialize;
+
+use crate::clock::{self, Stop};
+use crate::datagram::{Stamp, HEADERS, RANDOM_PAYLOAD, RANDOM_PORT};
+use crate::error::Error;
+use crate::pace::{Gap, Next, Pacer};
+
+/// What to send.
+#[derive(Debug, Clone)]
+pub struct Flood {
+    /// Where to.
+    pub destination: Ipv4Addr,
+    /// Destination port; random where absent.
+    pub port: Option<u16>,
+    /// IP length; random where absent.
+    pub size: Option<u32>,
+    /// Between two datagrams of one stream.
+    pub gap: Gap,
+    /// Nanoseconds; until a signal where absent.
+    pub duration: Option<u64>,
+    /// Local address; the kernel's choice where absent.
+    pub source: Option<Ipv4Addr>,
+    /// Port of the first stream, the others follow; the kernel's choice where absent.
+    pub source_port: Option<u16>,
+    /// Source ports that take turns.
+    pub streams: u16,
+    /// Of every packet.
+    pub dscp: u8,
+    /// Of random sizes and ports.
+    pub seed: u64,
+    /// Overdue datagrams that may leave late.
+    pub catch_up: u32,
+    /// Nanoseconds before a deadline that are spent waiting actively.
+    pub spin_ns: u64,
+}
+
+/// What was sent.
+#[derive(Debug, Serialize)]
+pub struct Sent {
+    tool: &'static str,
+    version: &'static str,
+    destination: Ipv4Addr,
+    port: Option<u16>,
+    size: Option<u32>,
+    dscp: u8,
+    seed: u64,
+    /// Asked for: nanoseconds between two datagrams of all streams together.
+    gap_ns: f64,
+    /// From the first deadline to the end.
+    seconds: f64,
+    packets: u64,
+    /// IP and UDP headers included.
+    bytes: u64,
+    payload_bytes: u64,
+    /// IP bits per second.
+    rate_bps: f64,
+    /// Datagrams that were left out since the sender was kept from working.
+    skipped: u64,
+    /// Overdue datagrams that may leave at once, beside the one that is due.
+    catch_up: u32,
+    /// What the system refused, by error.
+    send_errors: BTreeMap<String, u64>,
+    pacing_error_ns: Quantiles,
+    streams: Vec<StreamSent>,
+}
+
+#[derive(Debug, Serialize)]
+struct StreamSent {
+    source_port: u16,
+    packets: u64,
+    payload_bytes: u64,
+}
+
+/// How much later than due datagrams were handed to the kernel, in nanoseconds.
+#[derive(Debug, Serialize)]
+struct Quantiles {
+    mean: f64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    p999: u64,
+    max: u64,
+}
+
+struct Stream {
+    socket: OwnedFd,
+    sent: StreamSent,
+}
+
+impl Flood {
+    /// Sends until the end of the duration or a signal.
+    pub fn run(&self, stop: &Stop) -> Result<Sent, Error> {
+        if let Some(size) = self.size {
+            self.check_mtu(size)?;
+        }
+        let mut streams = self.open()?;
+        // Without this the kernel may let a sleeper oversleep by 50 µs, to wake several at once.
+        nix::sys::prctl::set_timerslack(1).map_err(|e| Error::System("cannot set the timer slack", e))?;
+        let gap = self.gap.divided(u32::from(self.streams)).ok_or_else(|| {
+            Error::Options(format!(
+                "found {} streams at this rate, which leaves no nanosecond between datagrams",
+                self.streams
+            ))
+        })?;
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut payload = vec![0u8; self.size.map_or(*RANDOM_PAYLOAD.end(), |size| size - HEADERS) as usize];
+        let mut late = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut errors = BTreeMap::new();
+        let (mut packets, mut payload_bytes, mut turn) = (0u64, 0u64, 0usize);
+        let flood = clock::wall();
+        let start = clock::now();
+        let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
+        while !stop.requested() {
+            let now = clock::now();
+            let due = match pacer.at(now) {
+                Next::Wait(due) => {
+                    clock::wait_until(due, self.spin_ns);
+                    continue;
+                }
+                Next::Send(due) => due,
+                Next::Done => match self.duration.map(|d| start + d).filter(|end| *end > now) {
+                    Some(end) => {
+                        clock::wait_until(end, 0);
+                        continue;
+                    }
+                    None => break,
+                },
+            };
+            let port = self.port.unwrap_or_else(|| random.u16(RANDOM_PORT));
+            let length = self.size.map_or_else(|| random.u32(RANDOM_PAYLOAD), |size| size - HEADERS) as usize;
+            let stream = &mut streams[turn];
+            turn = (turn + 1) % usize::from(self.streams);
+            Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(&mut payload);
+            let to = SocketAddrV4::new(self.destination, port);
+            match sendto(stream.socket.as_raw_fd(), &payload[..length], &SockaddrIn::from(to), MsgFlags::MSG_DONTWAIT) {
+                Ok(_) => {
+                    stream.sent.packets += 1;
+                    stream.sent.payload_bytes += length as u64;
+                    packets += 1;
+                    payload_bytes += length as u64;
+                    late.saturating_record(now - due);
+                }
+                Err(errno) if packets == 0 && errors.is_empty() && !transient(errno) => {
+                    return Err(Error::First(to, errno));
+                }
+                Err(errno) => *errors.entry(format!("{errno:?}")).or_insert(0) += 1,
+            }
+        }
+        let seconds = (clock::now() - start) as f64 / 1e9;
+        let bytes = payload_bytes + packets * u64::from(HEADERS);
+        Ok(Sent {
+            tool: "flood",
+            version: env!("CARGO_PKG_VERSION"),
+            destination: self.destination,
+            port: self.port,
+            size: self.size,
+            dscp: self.dscp,
+            seed: self.seed,
+            gap_ns: gap.nanoseconds(),
+            seconds,
+            packets,
+            bytes,
+            payload_bytes,
+            rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            skipped: pacer.skipped(),
+            catch_up: self.catch_up,
+            send_errors: errors,
+            pacing_error_ns: Quantiles {
+                mean: late.mean(),
+                p50: late.value_at_quantile(0.5),
+                p90: late.value_at_quantile(0.9),
+                p99: late.value_at_quantile(0.99),
+                p999: late.value_at_quantile(0.999),
+                max: late.max(),
+            },
+            streams: streams.into_iter().map(|stream| stream.sent).collect(),
+        })
+    }
+
+    fn check_mtu(&self, size: u32) -> Result<(), Error> {
+        let probe = udp_socket()?;
+        // Connecting a datagram socket sends nothing.
+        let to = SocketAddrV4::new(self.destination, self.port.unwrap_or(1));
+        connect(probe.as_raw_fd(), &SockaddrIn::from(to)).map_err(|e| Error::Destination(self.destination, e))?;
+        let mtu = getsockopt(&probe, sockopt::IpMtu).map_err(|e| Error::System("cannot read the MTU", e))?;
+        if i64::from(size) > i64::from(mtu) {
+            return Err(Error::Size { size, mtu, destination: self.destination });
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<Vec<Stream>, Error> {
+        let (soft, hard) =
+            getrlimit(Resource::RLIMIT_NOFILE).map_err(|e| Error::System("cannot read the limit of files", e))?;
+        // Some for standard input and output and what the program opens itself.
+        let needed = u64::from(self.streams) + 16;
+        if needed > hard {
+            return Err(Error::Options(format!(
+                "found {} streams, but a process can open only {hard} files",
+                self.streams
+            )));
+        }
+        if needed > soft {
+            setrlimit(Resource::RLIMIT_NOFILE, needed, hard)
+                .map_err(|e| Error::System("cannot raise the limit of files", e))?;
+        }
+        (0..self.streams).map(|number| self.open_stream(number)).collect()
+    }
+
+    fn open_stream(&self, number: u16) -> Result<Stream, Error> {
+        let socket = udp_socket()?;
+        setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(self.dscp) << 2))
+            .map_err(|e| Error::System("cannot set the DSCP", e))?;
+        let port = match self.source_port {
+            None => 0,
+            Some(first) => first.checked_add(number).ok_or_else(|| {
+                Error::Options(format!(
+                    "found source port {first} for {} streams, expected all ports up to 65535",
+                    self.streams
+                ))
+            })?,
+        };
+        let local = SocketAddrV4::new(self.source.unwrap_or(Ipv4Addr::UNSPECIFIED), port);
+        bind(socket.as_raw_fd(), &SockaddrIn::from(local)).map_err(|e| Error::Bind(local, e))?;
+        let bound: SockaddrIn =
+            getsockname(socket.as_raw_fd()).map_err(|e| Error::System("cannot read the local port", e))?;
+        Ok(Stream { socket, sent: StreamSent { source_port: bound.port(), packets: 0, payload_bytes: 0 } })
+    }
+}
+
+fn udp_socket() -> Result<OwnedFd, Error> {
+    socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|e| Error::System("cannot open a socket", e))
+}
+
+/// Errors of a full queue on the way out, which say nothing against the next datagram.
+fn transient(errno: Errno) -> bool {
+    matches!(errno, Errno::EAGAIN | Errno::ENOBUFS)
+}

@@ -1,0 +1,150 @@
+//! The program against itself over the loopback: what one side says it sent, the other says it received.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const FLOOD: &str = env!("CARGO_BIN_EXE_flood");
+
+fn run(words: &str) -> Output {
+    Command::new(FLOOD).args(words.split_whitespace()).output().expect("flood starts")
+}
+
+fn sent(words: &str) -> Value {
+    let output = run(words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A receiver that is ready, its port free until now.
+struct Receiver {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Receiver {
+    fn start(words: &str) -> Self {
+        let mut process = Command::new(FLOOD)
+            .args(["receive", "--interval", "0.05"])
+            .args(words.split_whitespace())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("flood starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        // Its first line says that it waits.
+        let line = lines.next().expect("a line").expect("text");
+        assert!(line.starts_with(r#"{"waiting""#), "{line}");
+        Self { process, lines }
+    }
+
+    /// Its lines and its last one.
+    fn stop(mut self) -> (Vec<Value>, Value) {
+        let pid = nix::unistd::Pid::from_raw(self.process.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::SIGINT).expect("it runs");
+        let mut lines: Vec<Value> =
+            self.lines.by_ref().map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
+        assert!(self.process.wait().expect("it ends").success());
+        let last = lines.pop().expect("a last line");
+        (lines, last["received"].clone())
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::UdpSocket::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port()
+}
+
+#[test]
+fn what_is_sent_is_received() {
+    let port = free_port();
+    let receiver = Receiver::start(&format!("--port {port}"));
+    // What is not of a flood is told apart.
+    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"hello", ("127.0.0.1", port)).unwrap();
+    let said = sent(&format!(
+        "send 127.0.0.1 --port {port} --bandwidth 2000 --size 200 --streams 3 --duration 0.2 --catch-up 1000"
+    ));
+    std::thread::sleep(std::time::Duration::from_millis(120));
+    let (lines, received) = receiver.stop();
+    // 200 bytes at 2 Mb/s: one each 0.8 ms, three times.
+    assert_eq!(said["packets"], 750);
+    assert_eq!(said["bytes"], 750 * 200);
+    assert_eq!(said["payload_bytes"], 750 * 172);
+    assert_eq!(said["skipped"], 0);
+    assert_eq!(said["send_errors"], serde_json::json!({}));
+    for key in ["packets", "bytes", "payload_bytes"] {
+        assert_eq!(received[key], said[key], "{key}");
+    }
+    assert_eq!(received["foreign"], 1);
+    assert_eq!(received["ports"], 1);
+    let by_port = |all: &Value| -> Vec<(u64, u64)> {
+        let mut found: Vec<(u64, u64)> = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|each| (each["source_port"].as_u64().unwrap(), each["packets"].as_u64().unwrap()))
+            .collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(by_port(&said["streams"]), by_port(&received["sources"]));
+    assert!(received["sources"].as_array().unwrap().iter().all(|source| source["missing"] == 0));
+    let counted: u64 = lines.iter().filter_map(|line| line["interval"]["packets"].as_u64()).sum();
+    assert_eq!(counted, 750);
+}
+
+#[test]
+fn the_same_seed_sends_the_same_sizes() {
+    let port = free_port();
+    let words =
+        |seed: u32| format!("send 127.0.0.1 --port {port} --delay 1 --duration 0.05 --catch-up 1000 --seed {seed}");
+    let bytes = |seed: u32| sent(&words(seed))["payload_bytes"].as_u64().unwrap();
+    let (one, again, other) = (bytes(1), bytes(1), bytes(2));
+    assert_eq!(one, again);
+    assert_ne!(one, other);
+    // 50 payloads of 64 to 1023 bytes.
+    assert!((50 * 64..=50 * 1023).contains(&one));
+}
+
+#[test]
+fn the_dscp_and_the_ports_are_those_asked_for() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let source = free_port();
+    sent(&format!(
+        "send 127.0.0.1 --port {port} --source-port {source} --delay 1 --size 56 --dscp 46 --duration 0.002"
+    ));
+    let mut buffer = [0; 100];
+    let mut control = nix::cmsg_space!(u8);
+    let mut into = [std::io::IoSliceMut::new(&mut buffer)];
+    let message = nix::sys::socket::recvmsg::<nix::sys::socket::SockaddrIn>(
+        std::os::fd::AsRawFd::as_raw_fd(&socket),
+        &mut into,
+        Some(&mut control),
+        nix::sys::socket::MsgFlags::empty(),
+    )
+    .unwrap();
+    assert_eq!(message.address.unwrap().port(), source);
+    assert_eq!(message.bytes, 28);
+    let tos = message.cmsgs().unwrap().find_map(|said| match said {
+        nix::sys::socket::ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
+        _ => None,
+    });
+    assert_eq!(tos, Some(46 << 2));
+}
+
+#[test]
+fn what_cannot_work_is_told() {
+    for (words, said) in [
+        ("send 127.0.0.1 --delay 1 --source 192.0.2.1", "cannot use 192.0.2.1:0 as the local address"),
+        ("send 255.255.255.255 --port 9 --delay 1 --duration 1", "255.255.255.255"),
+        ("send 127.0.0.1 --bandwidth 0.001 --size 1500", "more than an hour"),
+        ("send 127.0.0.1 --delay 1 --streams 3 --source-port 65534", "65534 for 3 streams"),
+        ("receive --port 9999 --address 192.0.2.1", "cannot use 192.0.2.1:9999"),
+    ] {
+        let output = run(words);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(said), "{words}: {message}");
+        assert!(output.stdout.is_empty(), "{words}");
+    }
+}
