@@ -64,6 +64,7 @@ def test_the_articles_policer() -> None:
                 "tx_ring_limit": None,
                 "hold_queue_out": None,
                 "fair_queue": None,
+                "max_reserved_percent": None,
                 "service_policy_input": None,
                 "service_policy_output": "Police",
             }
@@ -90,7 +91,8 @@ def test_serial_line_and_bursts() -> None:
         "load_interval_s": 30,
         "tx_ring_limit": 3,
         "hold_queue_out": 20,
-        "fair_queue": False,
+        "fair_queue": {"enabled": False},
+        "max_reserved_percent": None,
         "service_policy_input": None,
         "service_policy_output": None,
     }

@@ -117,10 +117,12 @@ impl Compiler<'_> {
     }
 
     fn resolve_class(&self, class: &PolicyClass) -> Result<ResolvedClass, ConfigError> {
-        for (field, value) in
-            [("bandwidth", &class.bandwidth), ("priority", &class.priority), ("random_detect", &class.random_detect)]
-        {
-            if value.is_some() {
+        for (field, given) in [
+            ("bandwidth", class.bandwidth.is_some()),
+            ("priority", class.priority.is_some()),
+            ("random_detect", class.random_detect.is_some()),
+        ] {
+            if given {
                 return Err(ConfigError::new(field, "this engine does not have it yet: give null"));
             }
         }
@@ -144,6 +146,9 @@ impl Compiler<'_> {
             shape,
             queue_limit_packets: queue.map(|(limit, _)| limit),
             fair_queue: queue.and_then(|(_, fair)| fair),
+            bandwidth: None,
+            priority: None,
+            random_detect: None,
             service_policy: class.service_policy.clone(),
         })
     }

@@ -9,6 +9,13 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod queueing;
+
+pub use queueing::{
+    BandwidthConfig, InterfaceFairQueue, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig,
+    RandomDetectThreshold,
+};
+
 /// The version of the configuration format that this crate reads.
 pub const FORMAT: u32 = 1;
 
@@ -482,15 +489,15 @@ pub struct PolicyClass {
     /// Fair queueing within the class (output only).
     #[serde(default)]
     pub fair_queue: Option<FairQueueConfig>,
-    /// Reserved for the full scheduler: refused unless null.
+    /// What the class is guaranteed (output only).
     #[serde(default)]
-    pub bandwidth: Option<serde_json::Value>,
-    /// Reserved for the full scheduler: refused unless null.
+    pub bandwidth: Option<BandwidthConfig>,
+    /// Low-latency queueing (output only).
     #[serde(default)]
-    pub priority: Option<serde_json::Value>,
-    /// Reserved for the full scheduler: refused unless null.
+    pub priority: Option<PriorityConfig>,
+    /// Weighted random early detection (output only).
     #[serde(default)]
-    pub random_detect: Option<serde_json::Value>,
+    pub random_detect: Option<RandomDetectConfig>,
     /// Name of the child policy-map.
     #[serde(default)]
     pub service_policy: Option<String>,
@@ -692,7 +699,10 @@ pub struct InterfaceConfig {
     pub hold_queue_out: Option<u32>,
     /// Weighted fair queueing on the interface; null for the platform's default.
     #[serde(default)]
-    pub fair_queue: Option<bool>,
+    pub fair_queue: Option<InterfaceFairQueue>,
+    /// `max-reserved-bandwidth`: per cent of the bandwidth that classes may reserve (classic only); null for 75.
+    #[serde(default)]
+    pub max_reserved_percent: Option<u32>,
     /// Policy-map applied to what comes in.
     #[serde(default)]
     pub service_policy_input: Option<String>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{MatchMode, PoliceAction, PoliceForm, SetField, ShapeMode};
+use crate::config::{MatchMode, PoliceAction, PoliceForm, PriorityUnit, RandomDetectBasis, SetField, ShapeMode};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -138,6 +138,23 @@ pub struct InterfaceQueueCounters {
     pub conversations: Option<u32>,
     /// Most conversations.
     pub max_conversations: Option<u32>,
+    /// Congestive discard threshold of a conversation.
+    pub threshold: Option<u32>,
+    /// Most conversations that had packets queued at the same time.
+    pub max_active_conversations: Option<u32>,
+    /// Conversations of classes with a bandwidth.
+    pub reserved_conversations: Option<ReservedConversations>,
+    /// What classes may still reserve, kb/s.
+    pub available_bandwidth_kbps: Option<u64>,
+}
+
+/// Conversations with a reserved bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReservedConversations {
+    /// Now.
+    pub allocated: u32,
+    /// Most at the same time.
+    pub max: u32,
 }
 
 /// The transmit ring.
@@ -156,6 +173,23 @@ pub struct PolicyCounters {
     pub policy: String,
     /// Classes in configured order, `class-default` last.
     pub classes: Vec<ClassCounters>,
+    /// The queues that the priority classes of this policy-map share, by level (later generation).
+    pub priority_queues: Vec<PriorityQueueCounters>,
+}
+
+/// A queue that priority classes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PriorityQueueCounters {
+    /// 1 is served before 2.
+    pub level: u8,
+    /// Most packets.
+    pub limit_packets: u32,
+    /// Packets now.
+    pub depth_packets: u64,
+    /// What the queue dropped (the conditional policers' drops are the classes').
+    pub drops: Count,
+    /// What left.
+    pub output: Count,
 }
 
 /// One class of an attached policy-map.
@@ -184,8 +218,14 @@ pub struct ClassCounters {
     pub police: Option<PoliceCounters>,
     /// The shaper.
     pub shape: Option<ShapeCounters>,
-    /// The class's own queue.
+    /// The class's own queue, or those of its children together.
     pub queue: Option<ClassQueueCounters>,
+    /// The class's bandwidth.
+    pub bandwidth: Option<BandwidthCounters>,
+    /// Low-latency queueing.
+    pub priority: Option<PriorityCounters>,
+    /// Random early detection.
+    pub random_detect: Option<RandomDetectCounters>,
     /// The child policy.
     pub child: Option<PolicyCounters>,
 }
@@ -210,6 +250,76 @@ pub struct ClassDrops {
     pub flow: Count,
     /// Removed from the queue by a shutdown of the interface.
     pub purged: Count,
+    /// By the conditional policer of a priority class.
+    pub priority: Count,
+    /// At random, by early detection.
+    pub random: Count,
+    /// By early detection, at a mean depth above the greatest threshold.
+    pub random_tail: Count,
+}
+
+/// The bandwidth of a class: one of the four as configured, and what it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BandwidthCounters {
+    /// In force; null with `remaining`, and in `resolve` where it depends on the interface.
+    pub kbps: Option<u64>,
+    /// The configured percentage.
+    pub percent: Option<u32>,
+    /// The configured percentage of what priority classes leave.
+    pub remaining_percent: Option<u32>,
+    /// The configured part of what priority classes leave.
+    pub remaining_ratio: Option<u32>,
+}
+
+/// A priority class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PriorityCounters {
+    /// How its rate is given.
+    pub unit: PriorityUnit,
+    /// The rate in force.
+    pub kbps: Option<u64>,
+    /// The configured percentage.
+    pub percent: Option<u32>,
+    /// Burst of the conditional policer.
+    pub burst_bytes: Option<u64>,
+    /// 1 is served before 2.
+    pub level: u8,
+    /// Number of its conversation (classic).
+    pub conversation: Option<u32>,
+    /// What the conditional policer dropped.
+    pub exceed_drops: Count,
+}
+
+/// Random early detection of a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomDetectCounters {
+    /// Which field of a packet picks the thresholds.
+    pub basis: RandomDetectBasis,
+    /// Exponential weighting constant.
+    pub exponential_weight: u8,
+    /// Mean depth in packets.
+    pub mean_depth: f64,
+    /// All precedences, or the code points that were seen.
+    pub classes: Vec<RandomDetectRow>,
+}
+
+/// Random early detection of one precedence or code point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomDetectRow {
+    /// The precedence or code point.
+    pub value: u8,
+    /// What left the queue.
+    pub transmitted: Count,
+    /// What was dropped at random.
+    pub random_drop: Count,
+    /// What was dropped above the greatest threshold, or by the limit of the queue or of the flow.
+    pub tail_drop: Count,
+    /// Least threshold, packets.
+    pub min: u32,
+    /// Greatest threshold, packets.
+    pub max: u32,
+    /// Just below the greatest threshold one packet in this many is dropped.
+    pub denominator: u32,
 }
 
 /// One `set` command.
@@ -306,6 +416,10 @@ pub struct ClassQueueCounters {
     pub max_flows: Option<u32>,
     /// What left the queue.
     pub output: Count,
+    /// Number of its conversation (classic).
+    pub conversation: Option<u32>,
+    /// Packets that could not go straight to the transmit ring.
+    pub congested: Count,
 }
 
 /// The configured policy-maps with every default filled in.
@@ -331,7 +445,40 @@ pub struct ResolvedClass {
     pub shape: Option<ResolvedShape>,
     pub queue_limit_packets: Option<u32>,
     pub fair_queue: Option<ResolvedFairQueue>,
+    pub bandwidth: Option<BandwidthCounters>,
+    pub priority: Option<ResolvedPriority>,
+    pub random_detect: Option<ResolvedRandomDetect>,
     pub service_policy: Option<String>,
+}
+
+/// Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedPriority {
+    pub unit: PriorityUnit,
+    pub kbps: Option<u64>,
+    pub percent: Option<u32>,
+    pub burst_bytes: Option<u64>,
+    pub level: u8,
+}
+
+/// Random early detection with its defaults: every precedence, or the code points that have thresholds of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedRandomDetect {
+    pub basis: RandomDetectBasis,
+    pub exponential_weight: u8,
+    pub classes: Vec<ResolvedRandomDetectRow>,
+}
+
+/// Thresholds of one precedence or code point, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedRandomDetectRow {
+    pub value: u8,
+    pub min: u32,
+    pub max: u32,
+    pub denominator: u32,
 }
 
 /// A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface.

@@ -41,6 +41,7 @@ pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
         tx_ring_limit: None,
         hold_queue_out: None,
         fair_queue: None,
+        max_reserved_percent: None,
         service_policy_input: None,
         service_policy_output: None,
     };
@@ -55,7 +56,7 @@ fn assemble(
 ) -> PortPlan {
     let serial = serial(port.link.framing);
     let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
-    let weighted = config.fair_queue.unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
+    let weighted = config.fair_queue.map(|fair| fair.enabled).unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
     let class_slots = output.as_ref().map_or(&[][..], |policy| &policy.slots);
     let (strategy, own, hold_queue) = if !class_slots.is_empty() {
         let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);

@@ -253,7 +253,7 @@ impl Policy {
         scheduler: Option<&Scheduler<P>>,
     ) -> PolicyCounters {
         let classes = classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect();
-        PolicyCounters { policy, classes }
+        PolicyCounters { policy, classes, priority_queues: Vec::new() }
     }
 
     fn class_counters<P>(&mut self, now: Time, class: usize, scheduler: Option<&Scheduler<P>>) -> ClassCounters {
@@ -301,6 +301,9 @@ impl Policy {
             }),
             shape: slot.and_then(shape_counters),
             queue: slot.map(queue_counters),
+            bandwidth: None,
+            priority: None,
+            random_detect: None,
             child,
         }
     }
@@ -316,7 +319,7 @@ impl Policy {
             if found != state.queued {
                 return fail(&format!("{found:?} are in queues, another number is counted"));
             }
-            let ClassDrops { police, tail, flow, purged } = state.drops;
+            let ClassDrops { police, tail, flow, purged, .. } = state.drops;
             let gone = police.plus(tail).plus(flow).plus(purged).plus(state.sent).plus(state.queued);
             if state.offered.count.plus(state.carried) != gone {
                 return fail("offered is not sent + dropped + queued");
@@ -360,5 +363,7 @@ fn queue_counters<P>(slot: &Slot<P>) -> ClassQueueCounters {
         flows: flows.map(|(active, _)| active),
         max_flows: flows.map(|(_, most)| most),
         output: slot.output,
+        conversation: None,
+        congested: Count::default(),
     }
 }

@@ -40,7 +40,7 @@ fn default_queueing_is_the_platforms() {
     assert_eq!(strategy(512_000, Ppp, 512, json!({})), (Strategy::WeightedFair, 1000, Some(128), 2));
     assert_eq!(strategy(2_048_000, Hdlc, 2_048, json!({})), (Strategy::WeightedFair, 1000, Some(256), 2));
     assert_eq!(strategy(4_000_000, Ppp, 4_000, json!({})), (Strategy::Fifo, 40, None, 128));
-    assert_eq!(strategy(512_000, Ppp, 512, json!({"fair_queue": false})), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(512_000, Ppp, 512, json!({"fair_queue": {"enabled": false}})), (Strategy::Fifo, 40, None, 128));
     assert_eq!(
         strategy(512_000, Ppp, 512, json!({"tx_ring_limit": 5, "hold_queue_out": 99})),
         (Strategy::WeightedFair, 99, Some(128), 5)

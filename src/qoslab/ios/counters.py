@@ -38,6 +38,17 @@ class InterfaceQueue(TypedDict):
     drops: int
     conversations: int | None
     max_conversations: int | None
+    threshold: int | None
+    max_active_conversations: int | None
+    reserved_conversations: ReservedConversations | None
+    available_bandwidth_kbps: int | None
+
+
+class ReservedConversations(TypedDict):
+    """Conversations of classes with a bandwidth."""
+
+    allocated: int
+    max: int
 
 
 class TxRing(TypedDict):
@@ -54,6 +65,9 @@ class Drops(TypedDict):
     tail: Volume
     flow: Volume
     purged: Volume
+    priority: Volume
+    random: Volume
+    random_tail: Volume
 
 
 class Marked(TypedDict):
@@ -107,6 +121,60 @@ class ClassQueue(TypedDict):
     flows: int | None
     max_flows: int | None
     output: Volume
+    conversation: int | None
+    congested: Volume
+
+
+class Bandwidth(TypedDict):
+    """The bandwidth of a class: one of the four as configured, and what it gives."""
+
+    kbps: int | None
+    percent: int | None
+    remaining_percent: int | None
+    remaining_ratio: int | None
+
+
+class Priority(TypedDict):
+    """A priority class."""
+
+    unit: str
+    kbps: int | None
+    percent: int | None
+    burst_bytes: int | None
+    level: int
+    conversation: int | None
+    exceed_drops: Volume
+
+
+class RandomDetectRow(TypedDict):
+    """Random early detection of one precedence or code point."""
+
+    value: int
+    transmitted: Volume
+    random_drop: Volume
+    tail_drop: Volume
+    min: int
+    max: int
+    denominator: int
+
+
+class RandomDetect(TypedDict):
+    """Random early detection of a class."""
+
+    basis: str
+    exponential_weight: int
+    mean_depth: float
+    classes: list[RandomDetectRow]
+
+
+class PriorityQueue(TypedDict):
+    """A queue that priority classes share."""
+
+    level: int
+    limit_packets: int
+    depth_packets: int
+    drops: Volume
+    output: Volume
 
 
 class ClassCounters(TypedDict):
@@ -124,6 +192,9 @@ class ClassCounters(TypedDict):
     police: Police | None
     shape: Shape | None
     queue: ClassQueue | None
+    bandwidth: Bandwidth | None
+    priority: Priority | None
+    random_detect: RandomDetect | None
     child: PolicyCounters | None
 
 
@@ -132,6 +203,7 @@ class PolicyCounters(TypedDict):
 
     policy: str
     classes: list[ClassCounters]
+    priority_queues: list[PriorityQueue]
 
 
 class InterfaceCounters(TypedDict):

@@ -100,7 +100,7 @@ fn configuration(choice: [u8; 4]) -> RouterConfig {
                 json!({"enabled": choice % 16 != 15, "bandwidth_kbps": 1500, "load_interval_s": 30,
                 "tx_ring_limit": if choice & 1 == 0 { json!(1 + choice % 4) } else { Value::Null },
                 "hold_queue_out": if choice & 2 == 0 { json!(3 + choice % 50) } else { Value::Null },
-                "fair_queue": if choice & 4 == 0 { json!(choice & 8 == 0) } else { Value::Null },
+                "fair_queue": if choice & 4 == 0 { json!({"enabled": choice & 8 == 0}) } else { Value::Null },
                 "service_policy_input": pick(choice / 16, false), "service_policy_output": pick(choice / 3, true)}),
             )
         })

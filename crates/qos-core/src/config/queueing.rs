@@ -1,0 +1,103 @@
+//! The queueing part of the configuration: bandwidth, priority, random early detection, fair queueing of an interface.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a class is guaranteed. One kind only in a policy-map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BandwidthConfig {
+    /// `bandwidth N`: kb/s.
+    Kbps(u64),
+    /// `bandwidth percent P`: of the interface's bandwidth, or of the parent class's shape rate or bandwidth.
+    Percent(u32),
+    /// `bandwidth remaining percent P`: of what priority classes leave.
+    RemainingPercent(u32),
+    /// `bandwidth remaining ratio R`: a part of what priority classes leave, relative to the other classes' (1 without).
+    RemainingRatio(u32),
+}
+
+/// Low-latency queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityConfig {
+    /// How the rate is given.
+    pub unit: PriorityUnit,
+    /// The rate: kb/s or per cent; null with `strict`.
+    #[serde(default)]
+    pub number: Option<u64>,
+    /// Burst of the conditional policer in bytes; null for 200 ms of the rate.
+    #[serde(default)]
+    pub burst_bytes: Option<u64>,
+    /// `priority level N`: 1 is served before 2; null for 1.
+    #[serde(default)]
+    pub level: Option<u8>,
+}
+
+/// How the rate of a priority class is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PriorityUnit {
+    /// Not at all: the class is not policed.
+    Strict,
+    /// kb/s.
+    Kbps,
+    /// Per cent, as of [`BandwidthConfig::Percent`].
+    Percent,
+}
+
+/// Weighted random early detection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomDetectConfig {
+    /// Which field of a packet picks the thresholds.
+    pub basis: RandomDetectBasis,
+    /// Exponential weighting constant n: a packet counts 2⁻ⁿ in the mean depth; null for 9.
+    #[serde(default)]
+    pub exponential_weight: Option<u8>,
+    /// Thresholds that differ from the default ones.
+    #[serde(default)]
+    pub thresholds: Vec<RandomDetectThreshold>,
+}
+
+/// Which field of a packet picks the thresholds of random early detection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RandomDetectBasis {
+    /// IP precedence.
+    Precedence,
+    /// Differentiated services code point.
+    Dscp,
+}
+
+/// The thresholds for one precedence or code point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomDetectThreshold {
+    /// The precedence or code point.
+    pub value: u8,
+    /// Mean depth in packets from which packets are dropped at random.
+    pub min: u32,
+    /// Mean depth in packets from which every packet is dropped.
+    pub max: u32,
+    /// Just below `max` one packet in this many is dropped; null for 10.
+    #[serde(default)]
+    pub denominator: Option<u32>,
+}
+
+/// `fair-queue [threshold [dynamic queues [reservable queues]]]` of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceFairQueue {
+    /// False for `no fair-queue`.
+    pub enabled: bool,
+    /// Congestive discard threshold: packets of one conversation; null for 64.
+    #[serde(default)]
+    pub discard_threshold: Option<u32>,
+    /// Queues of conversations (a power of two from 16 to 4096); null for the default, which depends on the bandwidth.
+    #[serde(default)]
+    pub dynamic_queues: Option<u32>,
+    /// Queues of reserved conversations; only shown.
+    #[serde(default)]
+    pub reserved_queues: Option<u32>,
+}
