@@ -10,6 +10,7 @@ from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, platform_of
 HOST = Node(platform="host")
 R3725 = Node(platform="ios", model="3725")
 R2811 = Node(platform="ios", model="2811")
+SWITCH = Node(platform="ios", model="3750G")
 LINUX = Node(platform="linux")
 
 
@@ -27,6 +28,8 @@ def test_registry() -> None:
         (R3725, "classic"),
         (R2811, "hqf"),
         (Node(platform="ios", model="2811", generation="classic"), "classic"),
+        (SWITCH, None),
+        (Node(platform="linux", model="3750G"), None),
         (LINUX, "hqf"),
         (Node(platform="linux", model="3725"), "classic"),
         (Node(platform="linux", model="3725", generation="hqf"), "hqf"),
@@ -56,6 +59,9 @@ def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: 
         (HOST, "FastEthernet0/0", "ethernet", False),
         (R3725, "Fa0/0", "ethernet", False),
         (R3725, "fastethernet0/0", "ethernet", False),
+        (SWITCH, "GigabitEthernet1/0/28", "ethernet", True),
+        (SWITCH, "GigabitEthernet1/0/29", "ethernet", False),
+        (SWITCH, "GigabitEthernet1/0/1", "ppp", False),
         (LINUX, "FastEthernet0/0", "ethernet", True),
         (LINUX, "Serial0/1/0", "ppp", True),
         (LINUX, "Serial0/1/0", "ethernet", False),
@@ -75,6 +81,8 @@ def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> No
         (R3725, []),
         (Node(platform="ios"), ["model"]),
         (Node(platform="ios", model="3726"), ["model"]),
+        (SWITCH, []),
+        (Node(platform="ios", model="3750G", generation="hqf"), ["generation"]),
         (LINUX, []),
         (Node(platform="linux", model="3726"), ["model"]),
     ],
@@ -87,10 +95,11 @@ def test_node_keys(node: Node, keys: list[str]) -> None:
 def test_hardware(model: object) -> None:
     router = MODELS[model.name]  # type: ignore[attr-defined]
     own = router.hardware()
-    assert own.generation == router.default_generation
+    assert own.generation == (router.default_generation or "classic")
+    assert own.family == router.family
     assert own.interfaces == tuple(each.name for each in router.interfaces)
     for generation in SOFTWARE:
-        assert router.hardware(generation).version == "12.4"
+        assert router.hardware(generation).version == ("12.2" if router.family == "switch" else "12.4")
 
 
 def test_image_of_the_article_s_router() -> None:

@@ -36,9 +36,11 @@ PRIORITY_IN_DEFAULT = "priority can not be configured in class class-default"
 
 
 def interface_bandwidth_kbps(interface: Interface) -> int:
-    """Return the configured `bandwidth`, or the default of the interface's type."""
+    """Return the configured `bandwidth`, or the default of the interface's type; on a switch that of a forced speed."""
     if interface.bandwidth_kbps is not None:
         return interface.bandwidth_kbps
+    if interface.port is not None and interface.speed != "auto":
+        return 1000 * int(interface.speed)
     return DEFAULT_BANDWIDTH_KBPS[interface.kind]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qoslab.ios.admission import interface_bandwidth_kbps
+from qoslab.ios.compile_switch import compile_class, compile_port, compile_qos
 from qoslab.ios.device import AccessEntry, AccessList, AddressMatch, Device, Interface, PortMatch
 from qoslab.ios.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Shape
 
@@ -21,17 +22,19 @@ NO_ENTRIES: list[dict[str, Any]] = []
 
 def compile_device(device: Device) -> dict[str, Any]:
     """The configuration of the data plane that does what the device says; plain values, ready for JSON."""
+    switch = {} if device.switch is None else {"switch": compile_qos(device.switch)}
     return {
         "format": FORMAT,
         "router": device.hostname,
         "generation": device.generation,
+        **switch,
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
             **{name: _access_list(each) for name, each in device.access_lists.items()},
         },
         "class_maps": {name: _class_map(each) for name, each in device.class_maps.items()},
-        "policy_maps": {name: _policy_map(each) for name, each in device.policy_maps.items()},
-        "interfaces": {name: _interface(each) for name, each in device.interfaces.items()},
+        "policy_maps": {name: _policy_map(device, each) for name, each in device.policy_maps.items()},
+        "interfaces": {name: _interface(device, each) for name, each in device.interfaces.items()},
     }
 
 
@@ -92,8 +95,12 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
     return result
 
 
-def _policy_map(policy_map: PolicyMap) -> dict[str, Any]:
-    return {"classes": [_class(each) for each in policy_map.classes]}
+def _policy_map(device: Device, policy_map: PolicyMap) -> dict[str, Any]:
+    return {
+        "classes": [
+            _class(each) | ({} if device.switch is None else compile_class(each)) for each in policy_map.classes
+        ]
+    }
 
 
 def _class(policy_class: PolicyClass) -> dict[str, Any]:
@@ -158,8 +165,11 @@ def _shape(shape: Shape) -> dict[str, Any]:
     return {"mode": shape.mode, "rate": _amount(shape.rate), "bc": _amount(shape.bc), "be": _amount(shape.be)}
 
 
-def _interface(interface: Interface) -> dict[str, Any]:
+def _interface(device: Device, interface: Interface) -> dict[str, Any]:
     serial = interface.serial
+    switch = {}
+    if interface.port is not None and device.switch is not None:
+        switch = {"switch": compile_port(interface.port, device.switch, interface.speed)}
     return {
         "enabled": not interface.shutdown,
         "bandwidth_kbps": interface_bandwidth_kbps(interface),
@@ -172,4 +182,5 @@ def _interface(interface: Interface) -> dict[str, Any]:
         "max_reserved_percent": interface.max_reserved_bandwidth,
         "service_policy_input": interface.service_policy_input,
         "service_policy_output": interface.service_policy_output,
+        **switch,
     }

@@ -13,9 +13,15 @@ from typing import Literal
 
 from qoslab.ios.names import interface_kind
 from qoslab.ios.policy import ClassMap, PolicyMap
+from qoslab.ios.switch import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 
 Generation = Literal["classic", "hqf"]
 """QoS behaviour: `classic` up to 12.4 mainline and 12.4(15)T, `hqf` from 12.4(20)T on."""
+
+Family = Literal["router", "switch"]
+"""Which commands a device has: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
+
+Speed = Literal["auto", "10", "100", "1000"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +33,10 @@ class Hardware:
     interfaces: tuple[str, ...]
     """Full names in the order of the chassis."""
     generation: Generation = "classic"
+    """Of a switch it says how class-maps and policy-maps are laid out, and nothing else."""
     version: str = "12.4"
     """What the running configuration's `version` line says."""
+    family: Family = "router"
 
     def __post_init__(self) -> None:
         if len(set(self.interfaces)) != len(self.interfaces):
@@ -49,7 +57,7 @@ class Interface:
     load_interval_s: int | None = None
     shutdown: bool = False
     duplex: Literal["auto", "full"] = "auto"
-    speed: Literal["auto", "100", "1000"] = "auto"
+    speed: Speed = "auto"
     tx_ring_limit: int | None = None
     """Packets."""
     fair_queue: bool | None = None
@@ -62,6 +70,8 @@ class Interface:
     """Percent, classic generation; None is 75."""
     service_policy_input: str | None = None
     service_policy_output: str | None = None
+    port: SwitchPort | None = None
+    """On a switch only."""
 
     @property
     def kind(self) -> str:
@@ -218,12 +228,18 @@ class Device:
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
     lines: dict[str, Line] = field(default_factory=dict)
-    """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further."""
+    """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
+    switch: SwitchQos | None = None
+    """On a switch only."""
 
     def __post_init__(self) -> None:
+        is_switch = self.hardware.family == "switch"
+        if is_switch and self.switch is None:
+            self.switch = DEFAULT_QOS
         for name in self.hardware.interfaces:
-            self.interfaces.setdefault(name, Interface(name))
-        for line in (Line("con", 0), Line("aux", 0), *(Line("vty", number) for number in range(5))):
+            self.interfaces.setdefault(name, Interface(name, port=DEFAULT_PORT if is_switch else None))
+        auxiliary = () if is_switch else (Line("aux", 0),)
+        for line in (Line("con", 0), *auxiliary, *(Line("vty", number) for number in range(5))):
             self.lines.setdefault(line.name, line)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,6 +22,7 @@ _SETTINGS = (
     "enable secret",
     "encapsulation",
     "exec-timeout",
+    "auto qos voip",
     "fair-queue",
     "hostname",
     "ip address",
@@ -29,11 +31,20 @@ _SETTINGS = (
     "logging buffered",
     "login",
     "max-reserved-bandwidth",
+    "mls qos aggregate-policer",
+    "mls qos dscp-mutation",
+    "mls qos map cos-dscp",
+    "mls qos map ip-prec-dscp",
+    "mls qos srr-queue input bandwidth",
+    "mls qos srr-queue input buffers",
+    "mls qos srr-queue input priority-queue",
+    "name",
     "password",
     "police",
     "priority",
     "privilege level",
     "queue-limit",
+    "queue-set",
     "random-detect",
     "service timestamps debug",
     "service timestamps log",
@@ -48,18 +59,46 @@ _SETTINGS = (
     "set qos-group",
     "shape",
     "speed",
+    "srr-queue bandwidth limit",
+    "srr-queue bandwidth shape",
+    "srr-queue bandwidth share",
+    "switchport access vlan",
+    "switchport mode",
+    "switchport trunk native vlan",
     "transport input",
+    "trust",
     "tx-ring-limit",
 )
 """What has one value: the leading words by which two lines are known to be about the same thing."""
 
-_REMOVED_FIRST = ("police", "random-detect", "username ", "ip access-list ", "access-list ")
+_LISTED = (
+    "access-list",
+    "mls qos map dscp-cos",
+    "mls qos map dscp-mutation",
+    "mls qos map policed-dscp",
+    "mls qos srr-queue input cos-map",
+    "mls qos srr-queue input dscp-map",
+    "mls qos srr-queue output cos-map",
+    "mls qos srr-queue output dscp-map",
+)
+"""Lines that make one table together, without a line above them: an access list, a map. `no` clears the table."""
+
+_NUMBERED = re.compile(
+    r"mls qos queue-set output \d (buffers|threshold \d)|mls qos srr-queue input threshold \d"
+    r"|mls qos cos(?= \d)|mls qos trust(?! device)"
+)
+"""Further settings with one value, where the leading words alone don't tell."""
+
+_NAMED = ("access-list", "mls qos map dscp-mutation", "mls qos aggregate-policer")
+"""What there may be several of, by the word that follows."""
+
+_REMOVED_FIRST = ("police", "random-detect", "username ", "ip access-list ", *_LISTED)
 """What keeps something of its old value, or the order of its lines, when it is only entered again."""
 
 _DEFAULTED = ("fair-queue", "exec-timeout", "login")
 """Settings whose `no` form is a value of its own."""
 
-_REFERRED_TO = ("policy-map ", "class-map ", "ip access-list ", "access-list ")
+_REFERRED_TO = ("policy-map ", "class-map ", "ip access-list ", "access-list ", "mls qos aggregate-policer ", "vlan ")
 """What something else may refer to, in the order in which it can be removed."""
 
 
@@ -72,8 +111,7 @@ class _Block:
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the text of the whole block."""
-        if self.line.startswith("access-list "):
-            # The entries of a numbered access list have no line above them.
+        if self.line.startswith(_LISTED):
             yield from self.children
             return
         yield " " * depth + self.line
@@ -168,7 +206,7 @@ def _tree(device: Device) -> _Block:
             continue
         depth = _depth(text, path)
         del path[depth + 1 :]
-        if line.startswith("access-list "):
+        if line.startswith(_LISTED):
             path.append(path[0].children.setdefault(_key(line), _Block(_key(line))))
             path[1].children[line] = _Block(line)
             continue
@@ -205,7 +243,14 @@ def _key(line: str) -> str:
     """Return what a line is about."""
     text = line.removeprefix("no ")
     words = text.split()
-    if words[0] in ("class-map", "access-list", "username"):
+    for name in _NAMED:
+        if text.startswith(f"{name} "):
+            return f"{name} {words[len(name.split())]}"
+    if (listed := next((each for each in _LISTED if text.startswith(each)), None)) is not None:
+        return listed
+    if (numbered := _NUMBERED.match(text)) is not None:
+        return numbered[0]
+    if words[0] in ("class-map", "username"):
         return f"{words[0]} {words[-1] if words[0] == 'class-map' else words[1]}"
     if words[:2] == ["ip", "access-list"]:
         return f"access-list {words[3]}" if words[3].isdigit() else f"ip access-list {words[3]}"
@@ -301,7 +346,8 @@ def _negated(key: str, line: str) -> str:
         return f"default {line.removeprefix('no ')}"
     if key in _DEFAULTED:
         return f"default {key}"
-    return f"no {key if key in _SETTINGS or key.startswith(('username ', 'access-list ')) else line}"
+    bare = key in _SETTINGS or key.startswith(("username ", "mls qos ", *_LISTED))
+    return f"no {key if bare else line}"
 
 
 def _banner(wanted: Device, current: Device) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from qoslab.ios.switch import TrustState
+
 CLASS_DEFAULT = "class-default"
 
 
@@ -65,8 +67,15 @@ Colour = Literal["conform", "exceed", "violate"]
 COLOURS: tuple[Colour, ...] = ("conform", "exceed", "violate")
 
 ActionName = Literal[
-    "transmit", "drop", "set-dscp-transmit", "set-prec-transmit", "set-qos-transmit", "set-cos-transmit"
+    "transmit",
+    "drop",
+    "set-dscp-transmit",
+    "set-prec-transmit",
+    "set-qos-transmit",
+    "set-cos-transmit",
+    "policed-dscp-transmit",
 ]
+"""The last is a switch's, the ones that set something are a router's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +190,10 @@ class PolicyClass:
     """Packets."""
     random_detect: RandomDetect | None = None
     marks: tuple[Mark, ...] = ()
+    trust: TrustState | None = None
+    """On a switch: where the internal DSCP comes from."""
+    aggregate: str | None = None
+    """On a switch: the name of the shared policer, instead of `police`."""
     service_policy: str | None = None
 
     @property

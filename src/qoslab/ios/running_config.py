@@ -34,6 +34,7 @@ from qoslab.ios.policy import (
     PolicyMap,
 )
 from qoslab.ios.ports import ICMP, icmp_text, port_text, protocol_text
+from qoslab.ios.switch_lines import policing_lines, qos_lines, queueing_lines, switching_lines, vlan_blocks
 
 
 def render(device: Device) -> str:
@@ -55,6 +56,9 @@ def _global_blocks(device: Device) -> Iterator[list[str]]:
     yield _logging(device)
     yield _ip_services(device)
     yield [_user(device, name) for name in sorted(device.users)]
+    if device.switch is not None:
+        yield list(qos_lines(device.switch))
+        yield from vlan_blocks(device.switch)
     for class_name in class_order(device):
         yield class_map_block(device.class_maps[class_name])
     for policy_name in policy_order(device):
@@ -80,7 +84,10 @@ def _logging(device: Device) -> list[str]:
 
 def _ip_services(device: Device) -> list[str]:
     lines = [] if device.ip_subnet_zero else ["no ip subnet-zero"]
-    lines.append("ip cef" if device.ip_cef else "no ip cef")
+    if device.switch is not None:
+        lines.append("ip routing")
+    else:
+        lines.append("ip cef" if device.ip_cef else "no ip cef")
     if not device.domain_lookup:
         lines.append("no ip domain lookup")
     if device.domain_name is not None:
@@ -187,6 +194,8 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
     actions are on lines of their own has three in both: it stands where no line before or behind it seems to be
     below the other, since clients take a configuration apart by indentation.
     """
+    if device.switch is not None:
+        return [*(f"  {line}" for line in policing_lines(each)), *(f"  set {_mark(mark)}" for mark in each.marks)]
     hqf = device.generation == "hqf"
     deep = "    " if hqf else "  "
     police = [] if each.police is None else police_lines(each.police, deep)
@@ -300,13 +309,15 @@ def interface_lines(interface: Interface) -> Iterator[str]:
     """Yield the lines below `interface NAME`, without indentation."""
     if interface.description is not None:
         yield f"description {interface.description}"
+    if interface.port is not None:
+        yield from switching_lines(interface.port)
     if interface.bandwidth_kbps is not None:
         yield f"bandwidth {interface.bandwidth_kbps}"
     for address in interface.secondary_addresses:
         yield f"ip address {address.ip} {address.netmask} secondary"
     if interface.address is not None:
         yield f"ip address {interface.address.ip} {interface.address.netmask}"
-    elif not interface.secondary_addresses:
+    elif not interface.secondary_addresses and (interface.port is None or not interface.port.switched):
         yield "no ip address"
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
@@ -314,9 +325,7 @@ def interface_lines(interface: Interface) -> Iterator[str]:
         yield f"load-interval {interface.load_interval_s}"
     if interface.shutdown:
         yield "shutdown"
-    if not interface.serial:
-        yield f"duplex {interface.duplex}"
-        yield f"speed {interface.speed}"
+    yield from _line_speed(interface)
     if interface.tx_ring_limit is not None:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
     if interface.fair_queue is not None:
@@ -327,6 +336,8 @@ def interface_lines(interface: Interface) -> Iterator[str]:
         yield f"clock rate {interface.clock_rate_bps}"
     if interface.max_reserved_bandwidth is not None:
         yield f"max-reserved-bandwidth {interface.max_reserved_bandwidth}"
+    if interface.port is not None:
+        yield from queueing_lines(interface.port)
     if interface.service_policy_input is not None:
         yield f"service-policy input {interface.service_policy_input}"
     if interface.service_policy_output is not None:
@@ -335,6 +346,19 @@ def interface_lines(interface: Interface) -> Iterator[str]:
         yield f"hold-queue {interface.hold_queue_in} in"
     if interface.hold_queue_out is not None:
         yield f"hold-queue {interface.hold_queue_out} out"
+
+
+def _line_speed(interface: Interface) -> Iterator[str]:
+    if interface.port is None:
+        if not interface.serial:
+            yield f"duplex {interface.duplex}"
+            yield f"speed {interface.speed}"
+        return
+    # A switch prints what is forced only.
+    if interface.speed != "auto":
+        yield f"speed {interface.speed}"
+    if interface.duplex != "auto":
+        yield f"duplex {interface.duplex}"
 
 
 def route_line(route: StaticRoute) -> str:

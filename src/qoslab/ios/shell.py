@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qoslab.ios import filters
-from qoslab.ios.config import ConfigSession
+from qoslab.ios.config import ConfigSession, commands_of
 from qoslab.ios.device import Device
 from qoslab.ios.environment import DataPlaneDownError, Environment, RouterError
 from qoslab.ios.exec import EXEC, ExecSession
@@ -112,10 +112,15 @@ class Shell:
         except Interrupted:
             pass
 
+    @property
+    def _capabilities(self) -> frozenset[str]:
+        """By which exec commands are chosen: what the device is."""
+        return commands_of(self.session.device.hardware)
+
     async def _exec(self, line: str, start: Column) -> None:
         """Carry out an exec command that begins at column `start`."""
         command, mark = filters.split(line)
-        match = EXEC.parse(self.session.mode, command, start=start)
+        match = EXEC.parse(self.session.mode, command, start=start, capabilities=self._capabilities)
         output_filter = None
         if mark is not None:
             if match.args.keywords[0] != "show":
@@ -164,7 +169,7 @@ class Shell:
         start = tokens[0].column + len(tokens[0].text) if doing else 0
         if mark is not None:
             return filters.help_items(line, mark)
-        items = EXEC.help(self.session.mode, line, start=start)
+        items = EXEC.help(self.session.mode, line, start=start, capabilities=self._capabilities)
         if items[-1].word == "<cr>" and tokens and "show".startswith(tokens[1 if doing else 0].text.lower()):
             items = [*items[:-1], HelpItem("|", "Output modifiers"), items[-1]]
         return items

@@ -11,13 +11,15 @@ from qoslab.errors import ExperimentError
 from qoslab.ios.admission import interface_bandwidth_kbps
 from qoslab.ios.device import Interface
 from qoslab.model.experiment import Topology
-from qoslab.platforms import platform_of
+from qoslab.platforms import MODELS, platform_of
 
 USER = "lab"
 PASSWORD_BYTES = 12
 """Random bytes of each password: 16 characters."""
 LISTEN = "127.0.0.1"
 SPEC_FORMAT = 1
+FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
+"""By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
 
 
 def credentials() -> dict[str, str]:
@@ -32,6 +34,7 @@ def credentials() -> dict[str, str]:
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
     """The configuration that a router boots with, in IOS order; a Linux router's base before the experiment's own."""
     node = topology.nodes[router]
+    is_switch = node.model is not None and MODELS[node.model].family == "switch"
     lines = [
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
@@ -44,7 +47,12 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
                 f"link {link.name} ends at {near.interface} of {router}: found {near.interface}, expected {problem}"
             )
         lines += ["!", f"interface {near.interface}"]
-        if link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):
+        if is_switch and near.address is not None:
+            lines.append(" no switchport")
+        if is_switch and link.rate.bps in FORCED_SPEEDS:
+            # The other end is hard-coded, or the cable carries no more.
+            lines += [f" speed {FORCED_SPEEDS[link.rate.bps]}", " duplex full"]
+        elif link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):
             lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
         if near.address is not None:
             lines.append(f" ip address {near.address.ip} {near.address.netmask}")

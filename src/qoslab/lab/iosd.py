@@ -48,7 +48,7 @@ from qoslab.ios.shell import Shell
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.virtual_router import VirtualRouter
-from qoslab.platforms.ios import MODELS, SOFTWARE
+from qoslab.platforms.ios import MODELS
 
 SPEC_FORMAT = 1
 DATA_PLANE_PATIENCE_S = 10.0
@@ -269,7 +269,7 @@ class Daemon:
         router = VirtualRouter(
             spec.name,
             chassis=model,
-            software=SOFTWARE[hardware.generation],
+            software=model.software(hardware.generation),
             blank=Device(hardware, hostname=spec.name),
             control=control,
             stack=IpStack(self._namespaces, spec.netns, hardware.interfaces),

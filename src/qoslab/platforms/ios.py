@@ -1,4 +1,4 @@
-"""Cisco IOS software routers: the hardware models as data.
+"""Cisco IOS routers and switches: the hardware models as data.
 
 Sources of the figures: `show version` and `show interfaces` as routers print them, in the articles and in public
 transcripts. What is remembered, not read, is marked [I] (inferred) beside the value.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from qoslab.platforms.base import Problem
 
 if TYPE_CHECKING:
-    from qoslab.ios.device import Hardware
+    from qoslab.ios.device import Family, Hardware
     from qoslab.model.experiment import Generation, Node
 
 
@@ -56,10 +56,11 @@ class Software:
 
 @dataclass(frozen=True)
 class RouterModel:
-    """A router's chassis and what it runs."""
+    """A router's or switch's chassis and what it runs."""
 
     name: str
-    default_generation: Generation
+    default_generation: Generation | None
+    """None for a switch: its QoS is not that of a router generation."""
     software_family: str
     """`3700 Software` in the first line of `show version`."""
     image: str
@@ -74,6 +75,12 @@ class RouterModel:
     memory_lines: tuple[str, ...]
     """Lines that follow the interface counts, up to the configuration register."""
     interfaces: tuple[InterfaceHardware, ...]
+    family: Family = "router"
+    own_software: Software | None = None
+    """Where it runs none of the routers' releases."""
+    rom_lines: tuple[str, ...] = ()
+    """Lines that follow the `ROM:` line."""
+    register: str = "0x2102"
 
     def interface(self, name: str) -> InterfaceHardware | None:
         """The interface of that full name."""
@@ -81,18 +88,23 @@ class RouterModel:
 
     def image_file(self, generation: Generation) -> str:
         """The file in flash, as c3725-adventerprisek9-mz.124-15.T14.bin."""
-        return f"{self.image.lower()}z.{SOFTWARE[generation].file_suffix}.bin"
+        return f"{self.image.lower()}z.{self.software(generation).file_suffix}.bin"
+
+    def software(self, generation: Generation) -> Software:
+        """The release that it runs."""
+        return SOFTWARE[generation] if self.own_software is None else self.own_software
 
     def hardware(self, generation: Generation | None = None) -> Hardware:
         """The device model's view of this router; `generation` is the model's own where absent."""
         from qoslab.ios.device import Hardware  # slow to import, and checking an experiment needs none of it
 
-        chosen = generation or self.default_generation
+        chosen = generation or self.default_generation or "classic"
         return Hardware(
             platform=self.name,
             interfaces=tuple(interface.name for interface in self.interfaces),
             generation=chosen,
-            version=SOFTWARE[chosen].train,
+            family=self.family,
+            version=self.software(chosen).train,
         )
 
 
@@ -113,6 +125,15 @@ def _serial(name: str) -> InterfaceHardware:
     # BW: the default of a T1-capable serial port [I]. DLY and chip: printed.
     return InterfaceHardware(name, "serial", "GT96K Serial", bandwidth_kbps=1544, delay_us=20_000)
 
+
+def _gigabit(number: int) -> InterfaceHardware:
+    return InterfaceHardware(
+        f"GigabitEthernet1/0/{number}", "ethernet", "Gigabit Ethernet", bandwidth_kbps=1_000_000, delay_us=10
+    )
+
+
+CATALYST_SOFTWARE = Software("12.2(55)SE3", "fc1", 2011, "Thu 05-May-11 16:56 by prod_rel_team", "122-55.SE3")
+"""A late release of the 12.2SE train for the 3750G. The articles don't print theirs [I]."""
 
 MODELS: dict[str, RouterModel] = {
     "3725": RouterModel(
@@ -150,6 +171,35 @@ MODELS: dict[str, RouterModel] = {
             _serial("Serial0/1/1"),
         ),
     ),
+    # Layout of the print: as Catalyst 3750 switches answer `show version`; the numbers in it are fillers [I].
+    "3750G": RouterModel(
+        name="3750G",
+        default_generation=None,
+        family="switch",
+        own_software=CATALYST_SOFTWARE,
+        software_family="C3750",
+        image="C3750-IPSERVICESK9-M",
+        bootstrap="Bootstrap program is C3750 boot loader",
+        rom_lines=("BOOTLDR: C3750 Boot Loader (C3750-HBOOT-M) Version 12.2(44)SE5, RELEASE SOFTWARE (fc1)",),
+        chassis="cisco WS-C3750G-24TS (PowerPC405) processor (revision L0) with 131072K bytes of memory.",
+        board_id="CAT1017R0AB",
+        processor_lines=("Last reset from power-on",),
+        memory_lines=(
+            "The password-recovery mechanism is enabled.",
+            "",
+            "512K bytes of flash-simulated non-volatile configuration memory.",
+            "Model number                    : WS-C3750G-24TS-E",
+            "System serial number            : CAT1017R0AB",
+            "",
+            "Switch Ports Model              SW Version            SW Image                 ",
+            "------ ----- -----              ----------            ----------               ",
+            "*    1 28    WS-C3750G-24TS     12.2(55)SE3           C3750-IPSERVICESK9-M     ",
+            "",
+        ),
+        # 24 ports of 10/100/1000BaseT and four for SFP modules.
+        interfaces=tuple(_gigabit(number) for number in range(1, 29)),
+        register="0xF",
+    ),
 }
 
 
@@ -163,7 +213,8 @@ class Ios:
 
     def generation(self, node: Node) -> Generation | None:
         """The node's own, or its model's."""
-        return node.generation or MODELS[node.model or ""].default_generation
+        model = MODELS[node.model or ""]
+        return None if model.default_generation is None else node.generation or model.default_generation
 
     def check(self, node: Node) -> Iterator[Problem]:
         """A known model is needed."""
@@ -171,6 +222,8 @@ class Ios:
             yield Problem("model", "no model", f"one of {_models()}")
         elif node.model not in MODELS:
             yield Problem("model", f'"{node.model}"', f"one of {_models()}", tuple(MODELS))
+        elif node.generation is not None and MODELS[node.model].default_generation is None:
+            yield Problem("generation", f'"{node.generation}" on a {node.model}', "this key on routers only")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """The chassis's interfaces."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import Problem
-from qoslab.platforms.ios import MODELS, Ios
+from qoslab.platforms.ios import Ios
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Generation, Node
@@ -33,9 +33,9 @@ class Linux:
 
     def generation(self, node: Node) -> Generation | None:
         """The node's own, its model's, or the later one."""
-        if node.generation is not None:
-            return node.generation
-        return DEFAULT_GENERATION if node.model is None else MODELS[node.model].default_generation
+        if node.model is not None:
+            return self._ios.generation(node)
+        return node.generation or DEFAULT_GENERATION
 
     def check(self, node: Node) -> Iterator[Problem]:
         """A model is optional, but known if given."""

@@ -3,8 +3,18 @@
 The modules here register their commands with `CONFIG` when they are imported.
 """
 
-from qoslab.ios.config import access_list, class_map, interface, police, policy_map, system
-from qoslab.ios.config.session import CONFIG, DATA_PLANE, MODES, ConfigSession
+from qoslab.ios.config import (
+    access_list,
+    class_map,
+    interface,
+    police,
+    policy_map,
+    switch_policy,
+    switch_port,
+    switch_qos,
+    system,
+)
+from qoslab.ios.config.session import CONFIG, DATA_PLANE, MODES, ConfigSession, commands_of
 
 __all__ = [
     "CONFIG",
@@ -13,8 +23,12 @@ __all__ = [
     "ConfigSession",
     "access_list",
     "class_map",
+    "commands_of",
     "interface",
     "police",
     "policy_map",
+    "switch_policy",
+    "switch_port",
+    "switch_qos",
     "system",
 ]

@@ -95,6 +95,7 @@ def _description(session: ConfigSession, args: Args) -> None:
     "class-map",
     MATCH,
     no=MATCH,
+    requires={"router"},
     help={
         "match": "classification criteria",
         "not": "Negate this match result",
@@ -132,7 +133,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "udp": "User Datagram Protocol",
     },
 )
-def _match(session: ConfigSession, args: Args) -> None:
+def add_match(session: ConfigSession, args: Args) -> None:
+    """Add the criterion that a `match` line says to the class-map, or take it away."""
     present = session.class_map
     criterion = _criterion(session, args)
     if args.unset:

@@ -15,6 +15,7 @@ DEFAULT_LOAD_INTERVAL_S = 300
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
 ALREADY_ATTACHED = "Policy map {policy} is already attached"
+SWITCHED = "Command rejected: IP addresses may not be configured on L2 links"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -98,6 +99,8 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     if args.unset and given is None:
         interface.address, interface.secondary_addresses = None, ()
         return
+    if interface.port is not None and interface.port.switched:
+        raise RejectedError(SWITCHED)
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
         raise IncompleteError
@@ -151,6 +154,7 @@ def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
     "interface",
     "clock rate <bps:300-8000000>",
     no=True,
+    requires={"router"},
     help={
         "clock": "Configure serial interface clock",
         "rate": "Configure serial interface clock speed",
@@ -166,6 +170,7 @@ def _clock_rate(session: ConfigSession, args: Args) -> None:
     "interface",
     "encapsulation (ppp|hdlc)",
     no=True,
+    requires={"router"},
     help={
         "encapsulation": "Set encapsulation type for an interface",
         "ppp": "Point-to-Point protocol",
@@ -211,6 +216,7 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
     "interface",
     "tx-ring-limit <packets:1-32767>",
     no=True,
+    requires={"router"},
     help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
 )
 def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
@@ -221,6 +227,7 @@ def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
     "interface",
     "hold-queue <packets:0-4096> (in|out)",
     no="hold-queue [<packets:0-4096>] (in|out)",
+    requires={"router"},
     help={
         "hold-queue": "Set hold queue depth",
         "packets": "Queue length",
@@ -239,7 +246,13 @@ def _hold_queue(session: ConfigSession, args: Args) -> None:
         session.interface.hold_queue_out = packets
 
 
-@CONFIG.add("interface", "fair-queue", no=True, help={"fair-queue": "Enable Fair Queuing on an Interface"})
+@CONFIG.add(
+    "interface",
+    "fair-queue",
+    no=True,
+    requires={"router"},
+    help={"fair-queue": "Enable Fair Queuing on an Interface"},
+)
 def _fair_queue(session: ConfigSession, args: Args) -> None:
     if args.form == "default" or (args.negated and not session.interface.serial):
         session.interface.fair_queue = None
@@ -276,6 +289,7 @@ def _duplex(session: ConfigSession, args: Args) -> None:
     "interface",
     "speed (auto|100|1000)",
     no=True,
+    requires={"router"},
     help={
         "speed": "Configure speed operation",
         "auto": "Enable AUTO speed configuration",
@@ -301,6 +315,7 @@ def _speed(session: ConfigSession, args: Args) -> None:
     "interface",
     "service-policy (input|output) <policy:word>",
     no=True,
+    requires={"router"},
     help={
         "service-policy": "Configure QoS Service Policy",
         "input": "Assign policy-map to the input of an interface",
@@ -308,7 +323,8 @@ def _speed(session: ConfigSession, args: Args) -> None:
         "policy": "policy-map name",
     },
 )
-def _service_policy(session: ConfigSession, args: Args) -> None:
+def attach_policy(session: ConfigSession, args: Args) -> None:
+    """Attach the policy-map that a `service-policy` line names to the interface, or detach it."""
     interface = session.interface
     direction = "input" if "input" in args else "output"
     if args.unset and "input" not in args and "output" not in args:

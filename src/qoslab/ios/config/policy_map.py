@@ -163,7 +163,8 @@ _SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_preced
         "value": "New value",
     },
 )
-def _set(session: ConfigSession, args: Args) -> None:
+def change_marks(session: ConfigSession, args: Args) -> None:
+    """Carry out a `set` line of a class."""
     word = args.keywords[-1].replace("-", "_")
     name = f"ip_{word}" if "ip" in args else word
     field = next(each for each in _SET_FIELDS if each == name)
@@ -380,6 +381,7 @@ def _red_thresholds(red: RandomDetect, args: Args) -> RandomDetect:
     "policy-class",
     "service-policy <policy:word>",
     no=True,
+    requires={"router"},
     help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
 )
 def _service_policy(session: ConfigSession, args: Args) -> None:

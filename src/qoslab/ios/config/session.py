@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from qoslab.ios.device import Device, Interface, Line
+from qoslab.ios.device import Device, Hardware, Interface, Line
 from qoslab.ios.grammar import Args, HelpItem, InvalidInputError, Match, RejectedError, Table
 from qoslab.ios.policy import ClassMap, PolicyClass, PolicyMap
 
@@ -25,6 +25,7 @@ class Mode(NamedTuple):
 MODES: dict[str, Mode] = {
     "config": Mode("config", None),
     "interface": Mode("config-if", "config"),
+    "vlan": Mode("config-vlan", "config"),
     "class-map": Mode("config-cmap", "config"),
     "policy-map": Mode("config-pmap", "config"),
     "policy-class": Mode("config-pmap-c", "policy-map"),
@@ -40,6 +41,17 @@ DATA_PLANE: frozenset[str] = frozenset({"police", "shape", "set", "queue-limit",
 Further capabilities, each of which switches commands on: `bandwidth`, `priority`, `random-detect`;
 `hierarchical-queueing` allows queueing actions in a policy-map that is the child of another.
 """
+
+
+def commands_of(hardware: Hardware, data_plane: frozenset[str] = DATA_PLANE) -> frozenset[str]:
+    """Return the capabilities by which a device's commands are chosen, with a data plane of those capabilities.
+
+    What the data plane does for a router's policies has commands on routers only; a switch has those of its own.
+    """
+    if hardware.family == "switch":
+        return frozenset({"switch"})
+    return data_plane | {"router", hardware.generation}
+
 
 T = TypeVar("T")
 Handler = Callable[["ConfigSession", Args], None]
@@ -63,14 +75,14 @@ class Position:
 class ConfigSession:
     """One login's configuration mode, from `configure terminal` to `end`.
 
-    `capabilities` are those of the data plane behind the device; the device's generation is added. After `end`, or
+    `capabilities` are those of the data plane behind the device; `commands_of` adds what the device is. After `end`, or
     `exit` from the outermost mode, `finished` is true. `notices` collects what a carried-out line prints; its
     reader empties it.
     """
 
     def __init__(self, device: Device, capabilities: frozenset[str] = DATA_PLANE) -> None:
         self.device = device
-        self.capabilities = capabilities | {device.generation}
+        self.capabilities = commands_of(device.hardware, capabilities)
         self.position = Position("config")
         self.finished = False
         self.notices: list[str] = []

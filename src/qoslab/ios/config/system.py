@@ -151,16 +151,16 @@ def _username(session: ConfigSession, args: Args) -> None:
     users[name] = User(name, old.privilege if level is None else level, secret)
 
 
-def _flag(word: str, attribute: str, text: str) -> None:
-    """Register `ip WORD`, a switch that is on by default."""
+def _flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:
+    """Register `ip WORD`, which is on by default."""
 
     def handler(session: ConfigSession, args: Args) -> None:
         setattr(session.device, attribute, not args.negated)
 
-    CONFIG.add("config", f"ip {word}", no=True, help={**_IP, word: text})(handler)
+    CONFIG.add("config", f"ip {word}", no=True, requires=requires, help={**_IP, word: text})(handler)
 
 
-_flag("cef", "ip_cef", "Cisco Express Forwarding")
+_flag("cef", "ip_cef", "Cisco Express Forwarding", frozenset({"router"}))
 _flag("classless", "ip_classless", "Follow classless routing forwarding rules")
 _flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets")
 
@@ -274,11 +274,10 @@ def _banner(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add(
     "config",
-    "line (console <number:0-0>|aux <number:0-0>|vty <first:0-15> [<last:1-15>])",
+    "line (console <number:0-0>|vty <first:0-15> [<last:1-15>])",
     help={
         "line": "Configure a terminal line",
         "console": "Primary terminal line",
-        "aux": "Auxiliary line",
         "vty": "Virtual terminal",
         "number": "Line number",
         "first": "First Line number",
@@ -287,8 +286,8 @@ def _banner(session: ConfigSession, args: Args) -> None:
 )
 def _line(session: ConfigSession, args: Args) -> None:
     lines = session.device.lines
-    if "vty" not in args:
-        session.enter("line", "con 0" if "console" in args else "aux 0")
+    if "console" in args:
+        session.enter("line", "con 0")
         return
     first = args.value("first", int)
     last = args.optional("last", int)
@@ -298,6 +297,16 @@ def _line(session: ConfigSession, args: Args) -> None:
     for number in range(last + 1):
         lines.setdefault(f"vty {number}", Line("vty", number))
     session.enter("line", ",".join(f"vty {number}" for number in range(first, last + 1)))
+
+
+@CONFIG.add(
+    "config",
+    "line aux <number:0-0>",
+    requires={"router"},
+    help={"line": "Configure a terminal line", "aux": "Auxiliary line", "number": "Line number"},
+)
+def _auxiliary_line(session: ConfigSession, args: Args) -> None:
+    session.enter("line", "aux 0")
 
 
 @CONFIG.add_no(

@@ -85,5 +85,13 @@ class Chassis(Protocol):
     def interface(self, name: str) -> InterfaceHardware | None:
         """The interface of that full name."""
 
+    @property
+    def rom_lines(self) -> tuple[str, ...]:
+        """Lines after the `ROM:` line."""
+
+    @property
+    def register(self) -> str:
+        """The configuration register."""
+
     def image_file(self, generation: Generation) -> str:
         """The file in flash."""

@@ -11,6 +11,9 @@ from qoslab.ios.names import interface_kind
 from qoslab.ios.show.hardware import Chassis, Software
 from qoslab.ios.show.times import clock_text, uptime_text
 
+_SPELT = {"GigabitEthernet": "Gigabit Ethernet"}
+"""Kinds of interfaces that are counted under another name than they are configured."""
+
 
 def show_version(
     device: Device, chassis: Chassis, software: Software, *, now: datetime, booted: datetime, reloaded: bool
@@ -26,6 +29,7 @@ def show_version(
         f"Compiled {software.compiled}",
         "",
         f"ROM: {chassis.bootstrap}",
+        *chassis.rom_lines,
         "",
         f"{device.hostname} uptime is {uptime_text(now - booted)}",
         f"System returned to ROM by {'reload' if reloaded else 'power-on'}",
@@ -34,10 +38,10 @@ def show_version(
         chassis.chassis,
         f"Processor board ID {chassis.board_id}",
         *chassis.processor_lines,
-        *(f"{count} {kind} interface{'' if count == 1 else 's'}" for kind, count in kinds.items()),
+        *(f"{count} {_SPELT.get(kind, kind)} interface{'' if count == 1 else 's'}" for kind, count in kinds.items()),
         *chassis.memory_lines,
         "",
-        "Configuration register is 0x2102",
+        f"Configuration register is {chassis.register}",
         "",
     ]
     return "".join(line + "\n" for line in lines)

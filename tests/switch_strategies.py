@@ -1,0 +1,203 @@
+"""Hypothesis strategies for a switch's device model."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Interface
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from ios_strategies import access_lists, dscps, maybe, several
+from qoslab.ios.device import Device, Hardware, Interface
+from qoslab.ios.policy import (
+    CLASS_DEFAULT,
+    Amount,
+    ClassMap,
+    Criterion,
+    Mark,
+    Police,
+    PoliceAction,
+    PolicyClass,
+    PolicyMap,
+)
+from qoslab.ios.switch import (
+    DEFAULT_COS_OUTPUT,
+    DEFAULT_DSCP_COS,
+    DEFAULT_DSCP_INPUT,
+    DEFAULT_DSCP_OUTPUT,
+    IDENTITY,
+    AggregatePolicer,
+    InputQueues,
+    QueueSet,
+    SwitchPort,
+    SwitchQos,
+    Thresholds,
+)
+
+PORTS = tuple(f"GigabitEthernet1/0/{number}" for number in (1, 2, 15))
+CLASSES = ("Voice", "Bulk", "Web")
+POLICIES = ("In", "Mark")
+VLANS = (10, 30)
+
+codes = st.integers(0, 7)
+trust_states = st.sampled_from([None, "cos", "dscp", "ip-precedence"])
+exceeds = st.sampled_from(["drop", "policed-dscp-transmit"])
+
+
+def switch_hardware() -> Hardware:
+    return Hardware("3750G", PORTS, version="12.2", family="switch")
+
+
+def changed(default: tuple[int, ...], top: int) -> SearchStrategy[tuple[int, ...]]:
+    """A map in which some codes differ from the default."""
+    changes = st.dictionaries(st.integers(0, len(default) - 1), st.integers(0, top), max_size=12)
+    return changes.map(lambda some: tuple(some.get(code, value) for code, value in enumerate(default)))
+
+
+def moved(default: tuple[tuple[int, int], ...], queues: int) -> SearchStrategy[tuple[tuple[int, int], ...]]:
+    """A map of queues and thresholds in which some codes differ from the default."""
+    place = st.tuples(st.integers(1, queues), st.integers(1, 3))
+    changes = st.dictionaries(st.integers(0, len(default) - 1), place, max_size=12)
+    return changes.map(lambda some: tuple(some.get(code, value) for code, value in enumerate(default)))
+
+
+percents = st.integers(1, 100)
+thresholds = st.builds(Thresholds, st.integers(1, 3200), st.integers(1, 3200), percents, st.integers(1, 3200))
+
+
+@st.composite
+def buffers(draw: DrawFn) -> tuple[int, ...]:
+    first, third, fourth = (draw(st.integers(0, 33)) for _ in range(3))
+    return (first, 100 - first - third - fourth, third, fourth)
+
+
+queue_sets = st.builds(QueueSet, buffers(), st.tuples(*[thresholds] * 4)) | st.just(QueueSet())
+two_percents = st.tuples(percents, percents)
+input_queues = st.just(InputQueues()) | st.builds(
+    InputQueues,
+    st.integers(0, 100).map(lambda first: (first, 100 - first)),
+    two_percents,
+    st.tuples(two_percents, two_percents),
+    st.integers(1, 2),
+    st.integers(0, 40),
+)
+aggregates = st.builds(AggregatePolicer, st.integers(8000, 10**10), st.integers(8000, 10**6), exceeds)
+
+
+@st.composite
+def qos(draw: DrawFn) -> SwitchQos:
+    mutations = draw(st.dictionaries(st.sampled_from(["M1", "M2"]), changed(IDENTITY, 63)))
+    return SwitchQos(
+        enabled=draw(st.booleans()),
+        rewrite_ip_dscp=draw(st.booleans()),
+        cos_dscp=draw(st.tuples(*[dscps] * 8)),
+        ip_prec_dscp=draw(st.just(SwitchQos().ip_prec_dscp) | st.tuples(*[dscps] * 8)),
+        dscp_cos=draw(changed(DEFAULT_DSCP_COS, 7)),
+        policed_dscp=draw(changed(IDENTITY, 63)),
+        mutations=tuple(sorted((name, values) for name, values in mutations.items() if values != IDENTITY)),
+        cos_output=draw(moved(DEFAULT_COS_OUTPUT, 4)),
+        dscp_output=draw(moved(DEFAULT_DSCP_OUTPUT, 4)),
+        dscp_input=draw(moved(DEFAULT_DSCP_INPUT, 2)),
+        queue_sets=(draw(queue_sets), draw(queue_sets)),
+        input=draw(input_queues),
+        aggregate_policers=tuple(sorted(draw(st.dictionaries(st.sampled_from(["A1", "A2"]), aggregates)).items())),
+        vlans=tuple((number, draw(maybe(st.just(f"V{number}")))) for number in VLANS),
+    )
+
+
+@st.composite
+def ports(draw: DrawFn, *, policy: bool) -> SwitchPort:
+    weights = st.tuples(*[st.integers(1, 255)] * 4)
+    return SwitchPort(
+        switched=draw(st.booleans()),
+        mode=draw(st.sampled_from([None, "access", "trunk"])),
+        access_vlan=draw(st.sampled_from([1, *VLANS])),
+        dot1q=draw(st.booleans()),
+        native_vlan=draw(st.sampled_from([1, 99])),
+        trust=None if policy else draw(trust_states),
+        trust_device=draw(st.booleans()),
+        default_cos=draw(codes),
+        cos_override=draw(st.booleans()),
+        dscp_mutation=draw(st.sampled_from([None, "M1", "Elsewhere"])),
+        vlan_based=draw(st.booleans()),
+        share=draw(st.just((25, 25, 25, 25)) | weights),
+        shape=draw(st.just((25, 0, 0, 0)) | st.tuples(*[st.integers(0, 65535)] * 4)),
+        limit=draw(st.just(100) | st.integers(10, 90)),
+        priority_queue=draw(st.booleans()),
+        queue_set=draw(st.integers(1, 2)),
+    )
+
+
+@st.composite
+def switch_class_maps(draw: DrawFn) -> dict[str, ClassMap]:
+    maps = {}
+    for name in draw(st.lists(st.sampled_from(CLASSES), unique=True)):
+        criteria = [
+            draw(
+                st.builds(Criterion, st.just("dscp"), values=several(dscps, 8), ip_only=st.just(True))
+                | st.builds(Criterion, st.just("precedence"), values=several(codes, 4), ip_only=st.just(True))
+                | st.builds(Criterion, st.just("access_group"), name=st.sampled_from(["7", "101", "P5001"]))
+            )
+        ]
+        maps[name] = ClassMap(name, draw(st.sampled_from(("all", "any"))), tuple(criteria))
+    return maps
+
+
+@st.composite
+def switch_class(draw: DrawFn, name: str, aggregate_names: list[str]) -> PolicyClass:
+    kind = draw(st.sampled_from(["trust", "set", "neither"]))
+    trust, marks = None, ()
+    if kind == "trust":
+        trust = draw(st.sampled_from(["cos", "dscp", "ip-precedence"]))
+    elif kind == "set":
+        field = draw(st.sampled_from(["dscp", "ip_dscp", "ip_precedence"]))
+        marks = (Mark(field, draw(codes if field.endswith("precedence") else dscps)),)  # type: ignore[assignment]
+    police, aggregate = None, None
+    if aggregate_names and draw(st.booleans()):
+        aggregate = draw(st.sampled_from(aggregate_names))
+    elif draw(st.booleans()):
+        rate, burst = draw(st.integers(8000, 10**10)), draw(st.integers(8000, 10**6))
+        exceed = draw(maybe(exceeds))
+        police = Police(
+            "bps",
+            Amount(rate, "bps"),
+            Amount(burst, "bytes"),
+            exceed=None if exceed is None else (PoliceAction(exceed),),
+        )
+    return PolicyClass(name, police=police, marks=marks, trust=trust, aggregate=aggregate)
+
+
+@st.composite
+def switches(draw: DrawFn) -> Device:
+    whole = draw(qos())
+    classes = draw(switch_class_maps())
+    policies = {}
+    free = [name for name, _ in whole.aggregate_policers]
+    for name in draw(st.lists(st.sampled_from(POLICIES), unique=True)):
+        chosen = draw(st.lists(st.sampled_from([*classes, CLASS_DEFAULT]), unique=True))
+        chosen.sort(key=lambda each: each == CLASS_DEFAULT)
+        # An aggregate policer belongs to one policy-map.
+        own, free = free[:1], free[1:]
+        policies[name] = PolicyMap(name, tuple(draw(switch_class(each, own)) for each in chosen))
+    interfaces = {}
+    for number, name in enumerate(PORTS):
+        policy = draw(st.sampled_from([None, *policies]))
+        port = draw(ports(policy=policy is not None))
+        address = None if port.switched else draw(maybe(st.integers(1, 254)))
+        interfaces[name] = Interface(
+            name,
+            address=None if address is None else IPv4Interface(f"10.{number}.0.{address}/24"),
+            shutdown=draw(st.booleans()),
+            duplex=draw(st.sampled_from(("auto", "full"))),
+            speed=draw(st.sampled_from(("auto", "10", "100", "1000"))),
+            service_policy_input=policy,
+            port=port,
+        )
+    return Device(
+        switch_hardware(),
+        switch=whole,
+        class_maps=classes,
+        policy_maps=policies,
+        interfaces=interfaces,
+        access_lists=draw(access_lists()),
+    )
