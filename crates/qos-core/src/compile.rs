@@ -15,6 +15,7 @@ use crate::policer::PolicePlan;
 use crate::queue::QueuePlan;
 use crate::scheduler::SlotPlan;
 use crate::shaper::ShapePlan;
+use crate::switch::plan as switch_plan;
 
 /// The class that is always there and last.
 pub(crate) const CLASS_DEFAULT: &str = "class-default";
@@ -97,6 +98,10 @@ impl Compiler<'_> {
             }
             self.matcher(name)?;
         }
+        if let Some(switch) = &self.config.switch {
+            switch_plan::check(switch)?;
+            switch_plan::check_aggregates(self.config)?;
+        }
         self.resolve().map(drop)
     }
 
@@ -117,6 +122,10 @@ impl Compiler<'_> {
     }
 
     fn resolve_class(&self, class: &PolicyClass) -> Result<ResolvedClass, ConfigError> {
+        match &self.config.switch {
+            Some(switch) => switch_plan::check_class(class, switch)?,
+            None => switch_plan::check_router_class(class)?,
+        }
         for (field, given) in [
             ("bandwidth", class.bandwidth.is_some()),
             ("priority", class.priority.is_some()),
@@ -380,6 +389,8 @@ fn empty_class(name: &str) -> PolicyClass {
         priority: None,
         random_detect: None,
         service_policy: None,
+        trust: None,
+        police_aggregate: None,
     }
 }
 

@@ -9,6 +9,8 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::switch::config::{SwitchConfig, SwitchPortConfig, Trust};
+
 mod queueing;
 
 pub use queueing::{
@@ -212,6 +214,9 @@ pub struct RouterConfig {
     /// Interfaces by IOS name. A port that is not named here is up, with its link's own rate and default queueing.
     #[serde(default)]
     pub interfaces: BTreeMap<String, InterfaceConfig>,
+    /// The switch: null for a router.
+    #[serde(default)]
+    pub switch: Option<SwitchConfig>,
 }
 
 impl RouterConfig {
@@ -501,6 +506,12 @@ pub struct PolicyClass {
     /// Name of the child policy-map.
     #[serde(default)]
     pub service_policy: Option<String>,
+    /// `trust` (a switch's input policy only).
+    #[serde(default)]
+    pub trust: Option<Trust>,
+    /// `police aggregate`: name of an aggregate policer (a switch's input policy only).
+    #[serde(default)]
+    pub police_aggregate: Option<String>,
 }
 
 /// One `set` command.
@@ -629,6 +640,8 @@ pub enum PoliceAction {
         /// Class of service.
         value: u16,
     },
+    /// Set the code point by the policed-dscp map and let it pass (switches only).
+    PolicedDscpTransmit {},
 }
 
 /// A shaper.
@@ -709,6 +722,9 @@ pub struct InterfaceConfig {
     /// Policy-map applied to what goes out.
     #[serde(default)]
     pub service_policy_output: Option<String>,
+    /// The switch's part: null on a router, and for the platform's defaults on a switch.
+    #[serde(default)]
+    pub switch: Option<SwitchPortConfig>,
 }
 
 fn default_load_interval() -> u32 {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{MatchMode, PoliceAction, PoliceForm, PriorityUnit, RandomDetectBasis, SetField, ShapeMode};
+use crate::switch::counters::{SwitchCounters, SwitchPortCounters};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,8 @@ pub struct Counters {
     pub interfaces: BTreeMap<String, InterfaceCounters>,
     /// By access list, one element an entry.
     pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
+    /// A switch's memory.
+    pub switch: Option<SwitchCounters>,
 }
 
 /// Hits of one access list entry.
@@ -76,6 +79,8 @@ pub struct InterfaceCounters {
     pub policy_input: Option<PolicyCounters>,
     /// The policy applied to what goes out.
     pub policy_output: Option<PolicyCounters>,
+    /// What a switch's port counts.
+    pub switch: Option<SwitchPortCounters>,
 }
 
 /// The link of an interface: what happens beyond the router's knowledge.

@@ -235,10 +235,8 @@ impl<P> Engine<P> {
         }
         let mut plans = Vec::with_capacity(self.ports.len());
         for port in &self.ports {
-            plans.push(match config.interfaces.get(&port.name) {
-                Some(interface) => plan::configured(&port.name, &port.config, interface, &compiler)?,
-                None => plan::unconfigured(&port.config),
-            });
+            let interface = config.interfaces.get(&port.name);
+            plans.push(plan::configured(&port.name, &port.config, interface, &compiler)?);
         }
         // Everything is checked: from here on nothing fails.
         self.advance(now);
@@ -354,6 +352,7 @@ impl<P> Engine<P> {
                 access_list_hits: None,
                 policy_input,
                 policy_output: egress.policy,
+                switch: None,
             };
             interfaces.insert(port.name.clone(), counters);
         }
@@ -365,6 +364,7 @@ impl<P> Engine<P> {
             uptime_ns: now.since(self.start).0,
             interfaces,
             access_lists: self.access_list_numbers.iter().map(|(name, n)| (name.clone(), entries(n))).collect(),
+            switch: None,
         }
     }
 

@@ -84,7 +84,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
     }
     for (index, action) in actions.iter().enumerate() {
         let (field, value) = match *action {
-            PoliceAction::Transmit {} | PoliceAction::Drop {} => continue,
+            PoliceAction::Transmit {} | PoliceAction::Drop {} | PoliceAction::PolicedDscpTransmit {} => continue,
             PoliceAction::SetDscpTransmit { value } => (SetField::Dscp, value),
             PoliceAction::SetPrecTransmit { value } => (SetField::Precedence, value),
             PoliceAction::SetQosTransmit { value } => (SetField::QosGroup, value),

@@ -6,6 +6,7 @@
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) → inside. From the router:
 //! output policy (classify, mark, police) → queues (FIFO, weighted fair, class-based with shapers) → transmit ring → serialiser →
 //! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there.
+//! A switch's port has its own way in and out: [`switch`].
 
 mod classifier;
 mod compile;
@@ -31,6 +32,7 @@ mod rate;
 mod scheduler;
 mod serialiser;
 mod shaper;
+pub mod switch;
 pub mod time;
 mod tournament;
 mod tx_ring;

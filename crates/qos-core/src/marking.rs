@@ -30,7 +30,8 @@ pub(crate) fn police(descriptor: &mut Descriptor, actions: &[PoliceAction]) -> b
     let mut transmit = true;
     for action in actions {
         match *action {
-            PoliceAction::Transmit {} => {}
+            // Marking down needs a switch's map: its own policers do that.
+            PoliceAction::Transmit {} | PoliceAction::PolicedDscpTransmit {} => {}
             PoliceAction::Drop {} => transmit = false,
             PoliceAction::SetDscpTransmit { value } => drop(set(descriptor, SetField::Dscp, value)),
             PoliceAction::SetPrecTransmit { value } => drop(set(descriptor, SetField::Precedence, value)),

@@ -6,6 +6,7 @@ use crate::counters::Strategy;
 use crate::defaults;
 use crate::queue::QueuePlan;
 use crate::scheduler::SlotPlan;
+use crate::switch::{self, plan::SwitchPortPlan};
 use crate::time::Rate;
 
 /// What a port runs. Two equal plans behave alike.
@@ -24,6 +25,8 @@ pub(crate) struct PortPlan {
     pub output: Option<PolicyPlan>,
     /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose published print shows none.
     pub police_in_drop_rate: bool,
+    /// A switch's port.
+    pub switch: Option<Box<SwitchPortPlan>>,
 }
 
 fn serial(framing: Framing) -> bool {
@@ -44,6 +47,7 @@ pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
         max_reserved_percent: None,
         service_policy_input: None,
         service_policy_output: None,
+        switch: None,
     };
     assemble(port, &config, None, None)
 }
@@ -56,7 +60,10 @@ fn assemble(
 ) -> PortPlan {
     let serial = serial(port.link.framing);
     let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
-    let weighted = config.fair_queue.map(|fair| fair.enabled).unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
+    let weighted = config
+        .fair_queue
+        .map(|fair| fair.enabled)
+        .unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
     let class_slots = output.as_ref().map_or(&[][..], |policy| &policy.slots);
     let (strategy, own, hold_queue) = if !class_slots.is_empty() {
         let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);
@@ -89,11 +96,36 @@ fn assemble(
         input,
         output,
         police_in_drop_rate: true,
+        switch: None,
     }
 }
 
-/// The plan of a configured port.
+/// The plan of a port of a configured router or switch; `config` is null for a port that is not named.
 pub(crate) fn configured(
+    name: &str,
+    port: &PortConfig,
+    config: Option<&InterfaceConfig>,
+    compiler: &Compiler<'_>,
+) -> Result<PortPlan, ConfigError> {
+    let mut plan = match config {
+        Some(config) => configured_router(name, port, config, compiler)?,
+        None => unconfigured(port),
+    };
+    if compiler.config.switch.is_some() {
+        let (switch, input) = switch::plan::port(name, port, config, compiler, plan.input.take())?;
+        plan.rate = switch.egress.speed;
+        plan.strategy = Strategy::Fifo;
+        plan.hold_queue = switch::constants::SHOWN_OUTPUT_QUEUE;
+        plan.input = input;
+        plan.switch = Some(Box::new(switch));
+    } else if config.is_some_and(|config| config.switch.is_some()) {
+        let message = "only a switch has it: give null, or the top-level switch too";
+        return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
+    }
+    Ok(plan)
+}
+
+fn configured_router(
     name: &str,
     port: &PortConfig,
     config: &InterfaceConfig,

@@ -3,6 +3,7 @@
 
 pub mod frames;
 pub mod program;
+pub mod switch;
 
 use qos_core::config::Framing;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
