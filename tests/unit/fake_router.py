@@ -46,6 +46,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
             "available_bandwidth_kbps": None,
         },
         "tx_ring": {"limit": 64, "depth": 0},
+        "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
         "access_list_hits": None,
         "policy_input": None,
         "policy_output": None,

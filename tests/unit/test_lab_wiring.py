@@ -48,17 +48,20 @@ ROUTED = topology(
 
 def test_ports_are_those_of_the_control_protocol() -> None:
     wiring = wire(ROUTED)
+    plain = {"jitter": None, "loss": None}
+    lan, wan = (wiring.ports["R1"][port]["link"].pop("seed") for port in ("FastEthernet0/0", "Serial0/1/0"))
+    assert wiring.ports["R2"]["Serial0/1/0"]["link"]["seed"] not in (lan, wan)
     assert wiring.ports["R1"] == {
         "FastEthernet0/0": {
             "inside": "Fa0-0.in",
             "wire": "Fa0-0",
-            "link": {"rate_bps": 100_000_000, "framing": "ethernet", "delay_ns": 0},
+            "link": {"rate_bps": 100_000_000, "framing": "ethernet", "delay_ns": 0, **plain},
             "paced_by_peer": False,
         },
         "Serial0/1/0": {
             "inside": "Se0-1-0.in",
             "wire": "Se0-1-0",
-            "link": {"rate_bps": 512_000, "framing": "ppp", "delay_ns": 5_000_000},
+            "link": {"rate_bps": 512_000, "framing": "ppp", "delay_ns": 5_000_000, **plain},
             "paced_by_peer": True,
         },
     }
@@ -111,6 +114,23 @@ def test_the_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> N
     assert bucket.burst_bytes >= 2 * 1538
     assert bucket.burst_bytes >= int(rate * 0.005 / 8)
     assert bucket.burst_bytes <= max(2 * 1538, rate * 0.005 / 8)
+
+
+def test_jitter_and_loss_are_those_of_the_control_protocol() -> None:
+    impaired = topology(
+        {"client": {"platform": "host"}, "R1": {"platform": "linux"}},
+        {
+            "delay": "20 ms",
+            "jitter": {"size": "2 ms", "distribution": "normal", "correlation": "25 %", "reorder": True},
+            "loss": {"model": "gilbert-elliott", "p": "0.5 %", "r": "20 %"},
+            "ends": [end("client", "eth0", "10.1.0.2/24"), end("R1", "FastEthernet0/0", "10.1.0.1/24")],
+        },
+    )
+    link = wire(impaired, seed=3).ports["R1"]["FastEthernet0/0"]["link"]
+    assert link["jitter"] == {"distribution": "normal", "ns": 2_000_000, "correlation": 0.25, "reorder": True}
+    assert link["loss"] == {"model": "gilbert_elliott", "p": 0.005, "r": 0.2, "loss_good": 0.0, "loss_bad": 1.0}
+    assert wire(impaired, seed=3).ports["R1"]["FastEthernet0/0"]["link"] == link
+    assert wire(impaired, seed=4).ports["R1"]["FastEthernet0/0"]["link"]["seed"] != link["seed"]
 
 
 HOST = {"platform": "host"}

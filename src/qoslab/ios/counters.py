@@ -58,6 +58,20 @@ class TxRing(TypedDict):
     depth: int
 
 
+class Propagation(TypedDict):
+    """One direction of a link: frames that it lost, and frames on their way."""
+
+    lost: Volume
+    in_flight: int
+
+
+class LinkCounters(TypedDict):
+    """The link of an interface: what no router knows of."""
+
+    input: Propagation
+    output: Propagation
+
+
 class Drops(TypedDict):
     """Dropped by a class, by reason."""
 
@@ -216,6 +230,7 @@ class InterfaceCounters(TypedDict):
     output: Traffic
     queue: InterfaceQueue
     tx_ring: TxRing
+    link: LinkCounters
     access_list_hits: Any
     policy_input: PolicyCounters | None
     policy_output: PolicyCounters | None

@@ -20,6 +20,7 @@ from typing import Any, Self
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import ios_routers, netlink, tcp
 from qoslab.lab.control import ControlClient
+from qoslab.lab.emulation import link_configuration
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
 from qoslab.lab.supervision import LabError, Supervisor
@@ -33,7 +34,7 @@ from qoslab.lab.wiring import (
     Wiring,
     wire,
 )
-from qoslab.model.experiment import TCP_PROFILES, Node, TcpProfile, Topology
+from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
 from qoslab.platforms import platform_of
 from qoslab.programs import own_program
 
@@ -104,7 +105,8 @@ class Lab:
         self._state = state
         self.name: str = state["name"]
         self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
-        self._wiring = wire(self.topology)
+        self.seed: int = state.get("seed", 1)  # A lab that an earlier version brought up has none.
+        self._wiring = wire(self.topology, self.seed)
         self.nodes = {
             name: LabNode(
                 name,
@@ -121,16 +123,24 @@ class Lab:
     # Coming and going
 
     @classmethod
-    def up(cls, topology: Topology, *, name: str, owned: bool = True, tcp_profile: TcpProfile | None = None) -> Lab:
+    def up(
+        cls,
+        topology: Topology,
+        *,
+        name: str,
+        owned: bool = True,
+        tcp_profile: TcpProfile | None = None,
+        seed: int = 1,
+    ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
-        Hosts start with `tcp_profile` (`modern` where absent). Raises `ExperimentError` for a topology that the virtual
-        lab cannot do, `MachineError` where the machine lacks something, `UserError` where this user has a lab of
-        that name.
+        `seed` decides jitter and loss of its links. Hosts start with `tcp_profile` (`modern` where absent).
+        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the machine
+        lacks something, `UserError` where this user has a lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
-        wiring = wire(topology)
+        wiring = wire(topology, seed)
         routers = [node for node, value in topology.nodes.items() if platform_of(value).is_router]
         for router in routers:
             if router in RESERVED:
@@ -141,6 +151,7 @@ class Lab:
             state: dict[str, Any] = {
                 "name": name,
                 "owned": owned,
+                "seed": seed,
                 "started": time.time(),
                 "topology": topology.model_dump(mode="json", by_alias=True),
                 "ssh": {},
@@ -369,10 +380,8 @@ class Lab:
                 {
                     "name": link.name,
                     "ends": [f"{end.node} {end.interface}" for end in link.ends],
-                    "rate_bps": link.rate.bps,
-                    "delay_ns": int(link.delay),
-                    "framing": link.framing,
                 }
+                | self._emulation(link)
                 for link in self.topology.links
             ],
             "shapers": {
@@ -387,6 +396,12 @@ class Lab:
                 if interface.shaper is not None
             },
         }
+
+    def _emulation(self, link: Link) -> dict[str, Any]:
+        """Rate, framing, delay, jitter and loss of a link; the seed of each of its ports."""
+        configured = {end.node: link_configuration(link, end.node, self.seed) for end in link.ends}
+        seeds = {node: each["seed"] for node, each in configured.items() if node in self._wiring.ports}
+        return {**configured[link.ends[0].node], "seed": seeds}
 
     def _sysctl(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
         values: dict[str, str | None] = self._supervisor.request(

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Any
 
 from qoslab.errors import ExperimentError
+from qoslab.lab.emulation import link_configuration
 from qoslab.lab.names import linux_interface
 from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
@@ -29,6 +30,9 @@ A bucket refills only up to its depth while the machine stalls the kernel's time
 slower than its rate. A burst that leaves at once harms nothing: the data plane at the other end serialises it on the
 link's own clock. Five milliseconds is also the data plane's budget for lateness.
 """
+
+NO_ROUTER_AT_ALL = "In the virtual lab the port of a router makes delay, jitter and loss: put a router between."
+"""Why a link between two hosts is a plain cable."""
 
 DATA_PLANE_SUFFIX = ".dp"
 """The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
@@ -150,11 +154,11 @@ class _Numbers:
         return "02:00:5e:" + ":".join(f"{self._mac >> shift & 0xFF:02x}" for shift in (16, 8, 0))
 
 
-def wire(topology: Topology) -> Wiring:
-    """The wiring of a topology.
+def wire(topology: Topology, seed: int = 1) -> Wiring:
+    """The wiring of a topology; `seed` decides jitter and loss of its links.
 
-    Raises `ExperimentError` where the virtual lab cannot do it: a delay on a link between two hosts, names that meet,
-    an interface used twice.
+    Raises `ExperimentError` where the virtual lab cannot do it: delay, jitter or loss on a link between two hosts,
+    names that meet, an interface used twice.
     """
     namespaces: dict[str, dict[str, str | int]] = {}
     for name, node in topology.nodes.items():
@@ -187,7 +191,7 @@ def wire(topology: Topology) -> Wiring:
                 ports[end.node][end.interface] = {
                     "inside": near.port[1].name,
                     "wire": near.wire.name,
-                    "link": {"rate_bps": link.rate.bps, "framing": link.framing, "delay_ns": int(link.delay)},
+                    "link": link_configuration(link, end.node, seed),
                     "paced_by_peer": far.port is not None,
                 }
             here = near.layer3
@@ -219,10 +223,9 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
             )
         used.add((end.node, end.interface))
     hosts = [end.node for end in link.ends if not platform_of(topology.nodes[end.node]).is_router]
-    if len(hosts) == 2 and int(link.delay):
+    if len(hosts) == 2 and link.emulated:
         raise ExperimentError(
-            f"link {link.name} joins two hosts and has a delay of {link.delay}",
-            hint="In the virtual lab the port of a router makes the delay: put a router at one end.",
+            f"link {link.name} joins two hosts and has {' and '.join(link.emulated)}", hint=NO_ROUTER_AT_ALL
         )
     if hosts and link.framing != "ethernet":
         raise ExperimentError(

@@ -75,6 +75,43 @@ class LinkEnd(Frozen):
     """IPv4 address with prefix length, as 192.168.10.1/24; both ends of a link are in one subnet."""
 
 
+class Jitter(Frozen):
+    """How much a link's delay varies; each direction by itself."""
+
+    size: Annotated[Duration, AfterValidator(_above_zero)]
+    """What `distribution` makes of it."""
+    distribution: Literal["uniform", "normal", "exponential"] = "uniform"
+    """`uniform`: delay ± size; `normal`: standard deviation, cut at four; `exponential`: mean of what is added."""
+    correlation: Percent = Percent(0)
+    """Of each frame's delay with the one before, below 100 %; the distribution stays as it is."""
+    reorder: bool = False
+    """Frames may overtake each other; where not, one that would waits for the one before it."""
+
+
+class RandomLoss(Frozen):
+    """Each frame is lost with the same probability."""
+
+    model: Literal["random"]
+    """`random`."""
+    probability: Percent
+    """0 to 100 %."""
+
+
+class BurstLoss(Frozen):
+    """Bursts: the Gilbert-Elliott channel, good or bad (letters as Haßlinger and Hohlfeld, MMB 2008)."""
+
+    model: Literal["gilbert-elliott"]
+    """`gilbert-elliott`."""
+    p: Percent
+    """Probability that the channel turns bad before a frame."""
+    r: Percent
+    """Probability that it turns good again before a frame; the mean bad period is 1/r frames."""
+    loss_good: Percent = Percent(0)
+    """Probability of loss while good (1-k)."""
+    loss_bad: Percent = Percent(1_000_000)
+    """Probability of loss while bad (1-h)."""
+
+
 class Link(Frozen):
     """A point-to-point link; both directions alike."""
 
@@ -86,8 +123,18 @@ class Link(Frozen):
     """Bits on the wire per second, framing overhead included (Ethernet: preamble, FCS and gap count)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
+    jitter: Jitter | None = None
+    """How much the delay varies; not at all where absent."""
+    loss: Annotated[RandomLoss | BurstLoss, Discriminator("model")] | None = None
+    """Which frames are lost on the way; none where absent."""
     framing: Literal["ethernet", "ppp", "hdlc"] = "ethernet"
     """Layer 2 on the wire: Ethernet adds 38 bytes to an IP packet, PPP and HDLC 7."""
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """The keys by which it differs from a plain cable: of `delay`, `jitter`, `loss`."""
+        given = {"delay": int(self.delay), "jitter": self.jitter, "loss": self.loss}
+        return tuple(key for key, value in given.items() if value)
 
 
 class Topology(Frozen):

@@ -160,6 +160,10 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("queue_available_bandwidth_kbps", pa.int64()),
             ("tx_ring_limit", pa.int64()),
             ("tx_ring_depth", pa.int64()),
+            *_counted("link_input_lost"),
+            ("link_input_in_flight", pa.int64()),
+            *_counted("link_output_lost"),
+            ("link_output_in_flight", pa.int64()),
         ]
     ),
     "health": pa.schema(

@@ -202,7 +202,7 @@ class _Worker:
         shared.progress(self._label, "lab up")
         self._lab = Lab.up(
             experiment.topology, name=f"{experiment.name[:24]}-{os.getpid()}-{self._number}",
-            tcp_profile=experiment.tcp_of(first),
+            tcp_profile=experiment.tcp_of(first), seed=experiment.seed,
         )  # fmt: skip
         self._exit.callback(self._lab.down)
         for name, node in experiment.topology.nodes.items():

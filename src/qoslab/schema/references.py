@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.experiment import TCP_PROFILES, Configuration, Expectation, Experiment, Flow, Tcp
+from qoslab.model.experiment import TCP_PROFILES, BurstLoss, Configuration, Expectation, Experiment, Flow, Tcp
 from qoslab.model.metrics import Reference, as_float
 from qoslab.platforms import platform_of
 from qoslab.schema.document import Document, Steps
@@ -18,8 +18,9 @@ from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
-from qoslab.units import QuantityError
+from qoslab.units import Percent, QuantityError
 
+ALL = Percent.parse("100 %")
 FORMS = ("between", "at_least", "at_most", "equals")
 
 
@@ -114,7 +115,39 @@ class _Checker:
             if near.node == far.node:
                 steps = (*here, index, "ends", 1, "node")
                 yield self.document.finding(steps, f"found {far.node} at both ends, expected two nodes")
+            yield from self.emulation(index)
             yield from self.addresses(index, subnets)
+
+    def emulation(self, index: int) -> Iterator[Finding]:
+        """Delay, jitter and loss that a link can have."""
+        topology = self.experiment.topology
+        link = topology.links[index]
+        here: Steps = ("topology", "links", index)
+        ends = [topology.nodes.get(end.node) for end in link.ends]
+        if all(node is not None and not platform_of(node).is_router for node in ends):
+            for key in link.emulated:
+                message = f"found {key} on a link that joins two hosts, expected none"
+                hint = "the port of a router makes delay, jitter and loss: put a router between"
+                yield self.document.finding((*here, key), message, hint)
+        if link.jitter is not None:
+            steps: Steps = (*here, "jitter")
+            # What the data plane cuts normally distributed jitter at (`NORMAL_JITTER_CUT`).
+            early = link.jitter.size * {"uniform": 1, "normal": 4, "exponential": 0}[link.jitter.distribution]
+            if early > link.delay:
+                message = f"found {link.jitter.size}, by which a frame could be {early} early, more than the delay of "
+                hint = f"give a delay of at least {early}, or exponential jitter"
+                yield self.document.finding((*steps, "size"), f"{message}{link.delay}, expected at most that", hint)
+            if link.jitter.correlation >= ALL:
+                message = f"found {link.jitter.correlation}, expected less than 100 %"
+                yield self.document.finding((*steps, "correlation"), message)
+        if link.loss is not None:
+            steps = (*here, "loss")
+            for key, value in link.loss:
+                if isinstance(value, Percent) and value > ALL:
+                    yield self.document.finding((*steps, key), f"found {value}, expected at most 100 %")
+            if isinstance(link.loss, BurstLoss) and not link.loss.r and link.loss.p:
+                message = "found 0 %, expected more: once bad the channel would be so for ever"
+                yield self.document.finding((*steps, "r"), message)
 
     def addresses(self, index: int, subnets: list[tuple[IPv4Network, str]]) -> Iterator[Finding]:
         """Both ends in one subnet, which no other link has."""

@@ -105,6 +105,15 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
     if kind == "literal_error":
         known = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
         return document.finding(steps, f"found {found}, expected {one_of(known)}", did_you_mean(str(value), known))
+    if kind.startswith("union_tag_"):
+        key, known = (
+            context["discriminator"].strip("'"),
+            [tag.strip("'") for tag in context.get("expected_tags", "").split(", ")],
+        )
+        if kind == "union_tag_not_found":
+            return document.finding(steps, f'found no key "{key}", which is required')
+        tag = context["tag"]
+        return document.finding((*steps, key), f'found "{tag}", expected {one_of(known)}', did_you_mean(tag, known))
     if kind == "string_pattern_mismatch":
         expected = "an arm, or A/B for a ratio of two arms" if steps[-1] == "arm" else _NAME
         return document.finding(steps, f"found {found}, expected {expected}")

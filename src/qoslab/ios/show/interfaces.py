@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from qoslab.ios.counters import InterfaceCounters, Traffic
+from qoslab.ios.counters import InterfaceCounters, Propagation, Traffic
 from qoslab.ios.device import Device, Interface
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.show.hardware import Chassis
@@ -48,10 +48,14 @@ def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
             "available_bandwidth_kbps": None,
         },
         "tx_ring": {"limit": 0, "depth": 0},
+        "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},
         "access_list_hits": None,
         "policy_input": None,
         "policy_output": None,
     }
+
+
+NOTHING_ON_THE_WAY: Propagation = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
 
 
 def dotted_mac(mac: str) -> str:
