@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface
 from typing import Any
 
-from qoslab.ios.counters import Counters, InterfaceCounters
+from qoslab.ios.counters import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.ios.device import Device
 from qoslab.ios.environment import (
     Activity,
@@ -22,7 +23,7 @@ from qoslab.ios.environment import (
     RouteEntry,
 )
 from qoslab.ios.shell import Shell
-from qoslab.platforms.ios import MODELS, SOFTWARE
+from qoslab.platforms.ios import MODELS
 
 
 def interface_counters(**replace: Any) -> InterfaceCounters:
@@ -86,17 +87,20 @@ class FakeRouter:
         self.model = MODELS[model]
         hardware = self.model.hardware()
         self.device = Device(hardware, hostname="R1")
-        self.device.interfaces["FastEthernet0/0"].address = IPv4Interface("192.168.10.1/24")
-        self.device.interfaces["FastEthernet0/1"].address = IPv4Interface("192.168.20.1/24")
+        for interface, subnet in zip(list(self.device.interfaces.values())[:2], (10, 20), strict=True):
+            interface.address = IPv4Interface(f"192.168.{subnet}.1/24")
+            if interface.port is not None:
+                interface.port = replace(interface.port, switched=False)
         self.boot_device = self.device.copy()
         self.chassis = self.model
-        self.software = SOFTWARE[hardware.generation]
+        self.software = self.model.software(hardware.generation)
         self.reloaded = False
         self.moment = datetime(2026, 3, 2, 10, 20, 30, 123_000, tzinfo=UTC)
         self.booted = self.moment - timedelta(days=1, hours=2, minutes=33)
         self.startup: str | None = None
         self.refuse: str | None = None
         self.cleared_interfaces: list[str | None] = []
+        self.cleared_statistics: list[str | None] = []
         self.config: dict[str, Any] = {
             "generation": hardware.generation,
             "class_maps": {},
@@ -134,6 +138,13 @@ class FakeRouter:
 
     async def resolve(self) -> dict[str, Any]:
         return self.resolved
+
+    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+        counted = {name: each.get("switch") for name, each in self.interfaces.items()}
+        return {name: each for name, each in counted.items() if each is not None}
+
+    async def clear_qos_statistics(self, interface: str | None = None) -> None:
+        self.cleared_statistics.append(interface)
 
     async def clear(self, interface: str | None = None) -> None:
         self.cleared_interfaces.append(interface)

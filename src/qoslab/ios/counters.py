@@ -6,7 +6,7 @@ Rates are load-interval averages in bits (or packets) per second, unrounded; byt
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Volume(TypedDict):
@@ -220,6 +220,28 @@ class PolicyCounters(TypedDict):
     priority_queues: list[PriorityQueue]
 
 
+class Profile(TypedDict):
+    """Frames that passed a port's ingress policers."""
+
+    in_profile: int
+    out_of_profile: int
+
+
+class SwitchPortCounters(TypedDict):
+    """A switch port, in frames. Lists by queue and threshold count from 0."""
+
+    dscp_in: list[int]
+    dscp_out: list[int]
+    cos_in: list[int]
+    cos_out: list[int]
+    enqueued: list[list[int]]
+    dropped: list[list[int]]
+    policer: Profile
+    depth_cells: list[int]
+    depth_packets: list[int]
+    operational_bandwidth_percent: float
+
+
 class InterfaceCounters(TypedDict):
     """One interface."""
 
@@ -234,6 +256,7 @@ class InterfaceCounters(TypedDict):
     access_list_hits: Any
     policy_input: PolicyCounters | None
     policy_output: PolicyCounters | None
+    switch: NotRequired[SwitchPortCounters | None]
 
 
 class AccessListHits(TypedDict):

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Literal, Protocol
 
 from qoslab.errors import QoslabError
-from qoslab.ios.counters import Counters
+from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.device import Device
 from qoslab.ios.show.hardware import Chassis, Software
 
@@ -175,6 +175,12 @@ class Environment(Protocol):
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""
+
+    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+        """A switch's QoS statistics by port, since they were last cleared by either command."""
+
+    async def clear_qos_statistics(self, interface: str | None = None) -> None:
+        """Zero the QoS statistics of all ports of a switch, or of one, and no other counters."""
 
     def cleared(self, interface: str) -> datetime | None:
         """When the interface's counters were last cleared by command; None for never."""

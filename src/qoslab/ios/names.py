@@ -43,6 +43,12 @@ def interface_kind(name: str) -> str:
     return name.rstrip("0123456789/.")
 
 
+def short_name(name: str) -> str:
+    """Return the short form of a full interface name: `Gi1/0/15` of `GigabitEthernet1/0/15`."""
+    kind = interface_kind(name)
+    return kind[:2] + name[len(kind) :]
+
+
 def is_interface_unit(text: str) -> bool:
     """Whether `text` is the numeric part of an interface's name."""
     return _UNIT.fullmatch(text) is not None

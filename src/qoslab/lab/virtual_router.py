@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.counters import Counters
+from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.device import Device
 from qoslab.ios.environment import (
     Activity,
@@ -32,6 +32,7 @@ from qoslab.ios.exec.session import USER_LEVEL
 from qoslab.ios.grammar import CliError
 from qoslab.ios.secrets import verify
 from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.show.switch_counters import since
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack
 
@@ -88,6 +89,7 @@ class VirtualRouter:
         self._in_force: dict[str, Any] | None = None
         self._editing = asyncio.Lock()
         self._cleared: dict[str, datetime] = {}
+        self._statistics_cleared: dict[str, SwitchPortCounters] = {}
         self._activity: dict[str, Activity] = {name: Activity() for name in blank.interfaces}
         self._seen: dict[str, tuple[int, int]] = {}
         self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
@@ -275,6 +277,24 @@ class VirtualRouter:
         for name in self._device.interfaces if interface is None else (interface,):
             self._cleared[name] = moment
             self._seen[name] = (0, 0)
+            self._statistics_cleared.pop(name, None)
+
+    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+        """The data plane's, less what there was when `clear mls qos interface statistics` was typed."""
+        counted: dict[str, SwitchPortCounters] = {}
+        for name, interface in (await self.counters())["interfaces"].items():
+            now = interface.get("switch")
+            if now is not None:
+                before = self._statistics_cleared.get(name)
+                counted[name] = now if before is None else since(now, before)
+        return counted
+
+    async def clear_qos_statistics(self, interface: str | None = None) -> None:
+        """Remember the counters of now."""
+        for name, each in (await self.counters(interface))["interfaces"].items():
+            now = each.get("switch")
+            if now is not None and interface in (None, name):
+                self._statistics_cleared[name] = now
 
     def cleared(self, interface: str) -> datetime | None:
         """When the interface's counters were cleared."""

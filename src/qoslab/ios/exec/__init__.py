@@ -3,7 +3,7 @@
 The modules here register their commands with `EXEC` when they are imported.
 """
 
-from qoslab.ios.exec import configuration, ping, policy, show, system
+from qoslab.ios.exec import configuration, ping, policy, show, switch, system
 from qoslab.ios.exec.session import EXEC, ExecSession
 
-__all__ = ["EXEC", "ExecSession", "configuration", "ping", "policy", "show", "system"]
+__all__ = ["EXEC", "ExecSession", "configuration", "ping", "policy", "show", "switch", "system"]

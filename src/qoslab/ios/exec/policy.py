@@ -10,7 +10,12 @@ from qoslab.ios.show.policy_map import show_class_map, show_policy_map
 _POLICY_MAP = {"policy-map": "Show QoS Policy Map"}
 
 
-@EXEC.add(ANY_MODE, "show policy-map [<policy:word>]", help={**_POLICY_MAP, "policy": "Policy Map name"})
+@EXEC.add(
+    ANY_MODE,
+    "show policy-map [<policy:word>]",
+    requires={"router"},
+    help={**_POLICY_MAP, "policy": "Policy Map name"},
+)
 async def _show_policy_map(session: ExecSession, args: Args) -> str:
     policy = args.optional("policy", str)
     config = session.environment.data_plane_config()
@@ -23,6 +28,7 @@ async def _show_policy_map(session: ExecSession, args: Args) -> str:
 @EXEC.add(
     ANY_MODE,
     "show policy-map interface [<name:interface>] [(input|output)]",
+    requires={"router"},
     help={
         **_POLICY_MAP,
         "interface": "Show Qos Policy Interface",

@@ -95,7 +95,9 @@ class InterfaceView:
     def _lines(self) -> Iterator[str]:
         interface, counters, port = self.interface, self.counters, self.port
         status, protocol = states(interface, port)
-        yield f"{interface.name} is {status}, line protocol is {protocol} "
+        # A Catalyst adds whether a cable is plugged in.
+        plugged = "" if interface.port is None else "(connected) " if protocol == "up" else "(notconnect) "
+        yield f"{interface.name} is {status}, line protocol is {protocol} {plugged}"
         yield from self._hardware(protocol == "up")
         yield (
             f"  Last input {self._since(self.activity.last_input)}, output {self._since(self.activity.last_output)},"
@@ -129,9 +131,14 @@ class InterfaceView:
             yield f"  Description: {interface.description}"
         if interface.address is not None:
             yield f"  Internet address is {interface.address}"
-        bandwidth = hardware.bandwidth_kbps if interface.bandwidth_kbps is None else interface.bandwidth_kbps
+        default, delay = hardware.bandwidth_kbps, hardware.delay_us
+        if interface.port is not None and up:
+            # The speed of a switch's port is forced or negotiated, and these defaults go by it.
+            default = self.counters["line_rate_bps"] // 1000
+            delay = hardware.delay_us * hardware.bandwidth_kbps // max(default, 1)
+        bandwidth = default if interface.bandwidth_kbps is None else interface.bandwidth_kbps
         mtu = 1500 if port is None else port.mtu
-        yield f"  MTU {mtu} bytes, BW {bandwidth} {self.kbit}, DLY {hardware.delay_us} usec, "
+        yield f"  MTU {mtu} bytes, BW {bandwidth} {self.kbit}, DLY {delay} usec, "
         yield (
             f"     reliability 255/255, txload {_load(self.counters['output']['rate_bps'], bandwidth)}/255,"
             f" rxload {_load(self.counters['input']['rate_bps'], bandwidth)}/255"
@@ -141,7 +148,10 @@ class InterfaceView:
         if interface.serial:
             yield "  CRC checking enabled"
         else:
-            yield f"  Full-duplex, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, 100BaseTX/FX"
+            media = "100BaseTX/FX" if interface.port is None else "media type is 10/100/1000BaseTX"
+            yield f"  Full-duplex, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, {media}"
+            if interface.port is not None:
+                yield "  input flow-control is off, output flow-control is unsupported "
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"
 
     def _encapsulation(self, up: bool) -> Iterator[str]:
