@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from qoslab.cli.plan import plan_lines
 from qoslab.errors import ExperimentError
+from qoslab.model.experiment import BACKGROUND_MORE_S
 from qoslab.plan import DRAIN_S, Options, make_plan, traffic_time
 from qoslab.schema import load_experiment
 from qoslab.units import Duration
@@ -80,6 +81,19 @@ def test_traffic_lasts_until_the_last_flow_ends() -> None:
     arm = ARTICLE.arms[0].model_copy(update={"traffic": flows})
     assert traffic_time(ARTICLE, arm) == seconds(35)
     assert traffic_time(ARTICLE, arm.model_copy(update={"traffic": ()})) == seconds(0)
+
+
+def test_background_outlasts_what_it_is_for() -> None:
+    flow = ARTICLE.traffic[0]
+    load = flow.model_copy(update={"name": "load", "background": True})
+    late = flow.model_copy(update={"name": "late", "start_after": Duration(2_500_000_000)})
+    arm = ARTICLE.arms[0].model_copy(update={"traffic": (load, late)})
+    whole = ARTICLE.duration.seconds + 3 + BACKGROUND_MORE_S
+    assert ARTICLE.duration_of(arm, late) == ARTICLE.duration
+    assert ARTICLE.duration_of(arm, load) == seconds(whole)
+    assert traffic_time(ARTICLE, arm) == seconds(whole)
+    alone = arm.model_copy(update={"traffic": (load,)})
+    assert ARTICLE.duration_of(alone, load) == ARTICLE.duration
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def recorded(name: str, suffix: str) -> tuple[Output, Output]:
 
 
 def test_unknown_tool_names_the_known_ones() -> None:
-    with pytest.raises(UserError, match=r'"ttcp", expected one of iperf, iperf3'):
+    with pytest.raises(UserError, match=r'"ttcp", expected one of flood, iperf, iperf3'):
         tool("ttcp")
 
 
@@ -69,7 +69,7 @@ class TestCommands:
         assert commands.deadline_s > 30
 
     def test_flows_own_congestion_control_wins(self) -> None:
-        for name in TOOLS:
+        for name in ("iperf3", "iperf"):
             assert "cubic" in tool(name).commands(flow(congestion_control="cubic"), seconds(1), ENDS, "reno").client
 
     @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ class TestCommands:
         assert client[client.index("--pacing-timer") + 1] == pacing
         assert "--congestion" not in client
 
-    @pytest.mark.parametrize("name", TOOLS)
+    @pytest.mark.parametrize("name", ["iperf3", "iperf"])
     def test_udp_without_a_rate_is_refused(self, name: str) -> None:
         with pytest.raises(UserError, match='traffic "transfer": a UDP flow needs a rate'):
             tool(name).commands(flow(protocol="udp"), seconds(1), ENDS, "reno")
@@ -271,6 +271,151 @@ class TestHostileOutput:
             here[key] = value
             break
         self.parse("iperf3", client.stdout, json.dumps(document))
+
+
+def noise(**keys: object) -> Flow:
+    return flow(tool="flood", protocol="udp", **keys)
+
+
+class TestFlood:
+    def test_the_articles_constant_flood(self) -> None:
+        asked = noise(rate=Rate(600_000), size=Size(200), dscp=46, streams=2)
+        commands = tool("flood").commands(asked, seconds(2.5), ENDS, "reno")
+        assert " ".join(commands.client) == (
+            "flood send 192.168.20.2 --source 192.168.10.2 --bandwidth 600 --size 200 --port 5201 --source-port 40000 "
+            "--duration 2.5 --streams 2 --seed 1 --id 1 --dscp 46"
+        )
+        assert commands.listener == Listener("udp", 5201)
+
+    def test_the_articles_variable_flood(self) -> None:
+        asked = noise(delay=Duration(3_000_000), random=("size", "port"))
+        commands = tool("flood").commands(asked, seconds(60), ENDS, "reno")
+        assert "--delay 3 --source-port" in " ".join(commands.client)
+        assert not {"--size", "--port", "--bandwidth"} & set(commands.client)
+        assert "--any-port" in commands.server
+        assert commands.listener == Listener("raw", 17)
+
+    @pytest.mark.parametrize(
+        ("keys", "said"),
+        [
+            ({"protocol": "tcp", "rate": Rate(1), "size": Size(100)}, "expected protocol: udp"),
+            ({"size": Size(100)}, 'neither of the keys "rate" and "delay"'),
+            ({"rate": Rate(1), "delay": Duration(1), "size": Size(100)}, "both of the keys"),
+            ({"rate": Rate(1)}, 'no key "size"'),
+            ({"rate": Rate(1), "size": Size(55)}, "expected an IP packet of 56 B to 65535 B"),
+            ({"rate": Rate(1), "random": ("size",)}, "with random sizes, expected a delay"),
+            ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "beside a random size"),
+            ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "beside a random port"),
+            ({"delay": Duration(1), "random": ("size", "size")}, "each at most once"),
+            ({"delay": Duration(1), "size": Size(100), "window": Size(1)}, "on flows of iperf only"),
+            ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "cannot fail"),
+        ],
+    )
+    def test_what_it_cannot_do(self, keys: dict[str, object], said: str) -> None:
+        (problem,) = tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
+        assert said in problem.message
+
+    def test_figures_are_the_receivers(self) -> None:
+        result = tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
+        (stream,) = result.streams
+        assert (stream.datagrams, stream.lost, stream.bytes) == (46_776, 46_588, 188 * 72)
+        assert stream.goodput_bps == 188 * 72 * 8 / 10
+        assert stream.sender_bytes == 46_776 * 72
+        assert result.warnings == ("flood client: kept from working, it left out 3224 datagrams of 50000",)
+        assert sum(interval.bytes for interval in result.intervals) == stream.bytes
+
+    def test_streams_are_told_apart(self) -> None:
+        asked = noise(streams=2)
+        client, server = recorded("flood-random", "jsonl")
+        result = tool("flood").parse(asked, seconds(5), client, server)
+        assert [stream.datagrams for stream in result.streams] == [1667, 1667]
+        assert [stream.bytes for stream in result.streams] == [923_038, 906_319]
+        for stream in result.streams:
+            of_stream = [each for each in result.intervals if each.stream == stream.stream]
+            assert sum(each.bytes for each in of_stream) == stream.bytes
+        with pytest.raises(TrafficError, match="figures of 2 streams, expected 1"):
+            tool("flood").parse(noise(), seconds(5), client, server)
+
+    def test_what_nobody_received_is_a_result(self) -> None:
+        client, server = recorded("flood-lossy", "jsonl")
+        total = json.loads(server.stdout.splitlines()[-1])
+        total["received"] |= {"packets": 0, "bytes": 0, "payload_bytes": 0, "sources": []}
+        result = tool("flood").parse(noise(), seconds(10), client, Output(json.dumps(total)))
+        assert [(stream.bytes, stream.goodput_bps, stream.lost) for stream in result.streams] == [(0, 0, 46_776)]
+
+    def test_a_receiver_that_overflowed_is_no_measure(self) -> None:
+        client, server = recorded("flood-lossy", "jsonl")
+        text = server.stdout.replace('"overflowed":0', '"overflowed":3')
+        with pytest.raises(TrafficError, match="no room for 3 datagrams"):
+            tool("flood").parse(noise(), seconds(10), client, Output(text))
+
+    def test_failures_name_side_and_own_words(self) -> None:
+        said = Output("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
+        with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
+            tool("flood").parse(noise(), seconds(1), said, Output(""))
+
+    def test_finished_when_nothing_arrives_any_more(self) -> None:
+        _, server = recorded("flood-lossy", "jsonl")
+        lines = server.stdout.splitlines()[:-1]
+        silent = json.dumps({"interval": {"start_s": 0.0, "end_s": 0.5, "packets": 0, "payload_bytes": 0}})
+        assert not tool("flood").finished(noise(), "\n".join(lines[:5]))
+        assert tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 4))
+        assert not tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 3))
+        assert tool("flood").finished(noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
+        assert tool("flood").finished(noise(background=True), "")
+
+    @settings(max_examples=150, deadline=None)
+    @given(data=st.data())
+    def test_truncated_and_overwritten(self, data: st.DataObject) -> None:
+        texts = [output.stdout for output in recorded("flood-random", "jsonl")]
+        side = data.draw(st.integers(0, 1))
+        start = data.draw(st.integers(0, len(texts[side])))
+        length = data.draw(st.sampled_from([0, 1, 2, 10, 10**6]))
+        filler = data.draw(st.sampled_from(["", "null", "-1", "1e999", "{}", "[", '"', "0", "\n"]))
+        texts[side] = texts[side][:start] + filler + texts[side][start + length :]
+        try:
+            result = tool("flood").parse(noise(streams=2), seconds(5), Output(texts[0]), Output(texts[1]))
+        except TrafficError as error:
+            assert "flood" in error.message and "transfer" in error.message
+        else:
+            assert len(result.streams) == 2
+
+
+class TestMayFail:
+    def test_connections_that_never_came_up_are_a_result(self) -> None:
+        asked = flow(tool="iperf", streams=4, may_fail=True)
+        result = tool("iperf").parse(asked, seconds(4), *recorded("iperf-blocked", "txt"))
+        assert [(stream.local_port, stream.bytes, stream.goodput_bps) for stream in result.streams] == [
+            (None, 0, 0)
+        ] * 4
+        assert result.failure == "0 of 4 connections came up"
+        with pytest.raises(TrafficError, match="figures of 0 streams, expected 4"):
+            tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
+
+    def test_what_arrived_in_time_counts(self) -> None:
+        client, server = recorded("iperf-tcp", "txt")
+        report = read_report(server.stdout)
+        cut = "\n".join(line for line in server.stdout.splitlines() if "0.0000-1." in line or "connected" in line)
+        whole = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, server)
+        for stream, lines in zip(whole.streams, dict(sorted(report.lines.items())).values(), strict=True):
+            assert stream.bytes == sum(line.bytes for line in lines[:-1] if line.end_s < 4.7)
+            assert stream.goodput_bps == stream.bytes * 8 / 4
+        first = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, Output(cut))
+        assert [stream.bytes for stream in first.streams] == [
+            lines[0].bytes for _, lines in sorted(report.lines.items())
+        ]
+        assert whole.failure == first.failure == ""
+
+    def test_refused_words_of_the_client_are_the_reason(self) -> None:
+        client, server = recorded("iperf-blocked", "txt")
+        said = Output(client.stdout + "tcp connect failed: Connection timed out\n")
+        result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), said, server)
+        assert result.failure.endswith("Connection timed out; 0 of 4 connections came up")
+
+    @pytest.mark.parametrize("keys", [{"tool": "iperf3"}, {"tool": "iperf", "protocol": "udp", "rate": Rate(8)}])
+    def test_only_iperf_over_tcp(self, keys: dict[str, object]) -> None:
+        (problem,) = tool(str(keys["tool"])).check(flow(may_fail=True, **keys))
+        assert problem.key == "may_fail"
 
 
 def test_is_listening_reads_the_kernels_table() -> None:

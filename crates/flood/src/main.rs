@@ -70,6 +70,9 @@ struct Send {
     /// DSCP of every packet
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
+    /// Number in every datagram, by which a receiver tells this flood from others; the time where absent
+    #[arg(long, value_name = "N")]
+    id: Option<u64>,
     /// Seed of random sizes and ports
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -95,6 +98,9 @@ struct Receive {
     /// Local address
     #[arg(long)]
     address: Option<Ipv4Addr>,
+    /// Count only floods with this number; all floods where absent
+    #[arg(long, value_name = "N")]
+    id: Option<u64>,
     /// Seconds between two lines of output
     #[arg(long, value_name = "S", default_value = "1", value_parser = quantity::seconds)]
     interval: Quantity,
@@ -141,6 +147,7 @@ fn send(options: &Send) -> Result<(), Error> {
         source_port: options.source_port,
         streams: options.streams,
         dscp: options.dscp,
+        id: options.id,
         seed: options.seed,
         catch_up: options.catch_up,
         spin_ns: options.spin * 1000,
@@ -156,6 +163,7 @@ fn receive(options: &Receive) -> Result<(), Error> {
     let receiver = receive::Receiver {
         address: options.address,
         port: options.port,
+        id: options.id,
         interval: options.interval.0,
         duration: options.duration.map(|duration| duration.0),
     };

@@ -30,6 +30,8 @@ pub struct Receiver {
     pub address: Option<Ipv4Addr>,
     /// The port; every port where absent, which needs a raw socket.
     pub port: Option<u16>,
+    /// Only floods with this number; all where absent.
+    pub id: Option<u64>,
     /// Nanoseconds between two lines of output.
     pub interval: u64,
     /// Nanoseconds; until a signal where absent.
@@ -68,7 +70,7 @@ struct Received<'a> {
     payload_bytes: u64,
     /// From the first arrival to the last.
     seconds: f64,
-    /// Datagrams of others.
+    /// Datagrams of others, other floods among them.
     foreign: u64,
     /// Datagrams that this machine had no room for: with any, the figures are too low.
     overflowed: u64,
@@ -217,6 +219,8 @@ impl Receiver {
                 Some(port) => Some((from.port(), port, &buffer[..length])),
                 None => parse_packet(&buffer[..length]),
             };
+            let found = found.and_then(|(source, port, payload)| Some((source, port, payload, Stamp::read(payload)?)));
+            let found = found.filter(|(_, _, _, stamp)| self.id.is_none_or(|id| id == stamp.flood));
             tally.arrived(from.ip(), found, stamped.unwrap_or_else(clock::wall), clock::now());
         }
         Ok(())
@@ -224,13 +228,9 @@ impl Receiver {
 }
 
 impl Tally {
-    /// Notes a datagram: source port, destination port and payload, by wall clock and monotonic clock.
-    fn arrived(&mut self, address: Ipv4Addr, datagram: Option<(u16, u16, &[u8])>, stamped: u64, now: u64) {
-        let Some((source_port, port, payload)) = datagram else {
-            self.foreign += 1;
-            return;
-        };
-        let Some(stamp) = Stamp::read(payload) else {
+    /// Notes a datagram: source port, destination port, payload and stamp, by wall clock and monotonic clock.
+    fn arrived(&mut self, address: Ipv4Addr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
+        let Some((source_port, port, payload, stamp)) = datagram else {
             self.foreign += 1;
             return;
         };

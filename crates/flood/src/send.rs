@@ -39,6 +39,8 @@ pub struct Flood {
     pub streams: u16,
     /// Of every packet.
     pub dscp: u8,
+    /// In every stamp; the time where absent.
+    pub id: Option<u64>,
     /// Of random sizes and ports.
     pub seed: u64,
     /// Overdue datagrams that may leave late.
@@ -120,7 +122,7 @@ impl Flood {
         let mut late = Histogram::<u64>::new(3).expect("three digits are allowed");
         let mut errors = BTreeMap::new();
         let (mut packets, mut payload_bytes, mut turn) = (0u64, 0u64, 0usize);
-        let flood = clock::wall();
+        let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::now();
         let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
         while !stop.requested() {

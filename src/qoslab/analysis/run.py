@@ -132,14 +132,15 @@ def _references(experiment: Experiment, published: Iterable[PublishedFigure]) ->
 def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
     """Add the rows of a cell; what could not be read is returned."""
     problems: list[str] = []
-    for flow in experiment.flows_of(experiment.arm(cell.arm)):
+    arm = experiment.arm(cell.arm)
+    for flow in experiment.flows_of(arm):
         generator = tool(flow.tool)
         if not cell.traffic(flow.name, "server", generator.suffix).exists():
             problems.append(f'traffic "{flow.name}" left no output')
             continue
         client, server = (cell.read_output(flow.name, generator.suffix, side) for side in ("client", "server"))
         try:
-            result = generator.parse(flow, flow.duration or experiment.duration, client, server)
+            result = generator.parse(flow, experiment.duration_of(arm, flow), client, server)
         except TrafficError as error:
             problems.append(error.message)
             continue

@@ -15,10 +15,10 @@ BIN_S = BIN_NS / 1e9
 
 
 def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
-    """What each stream of a cell is called, by traffic and client port: `stream 1`, `voice 1` among several."""
+    """What each stream of a cell is called, by traffic and number: `stream 1`, `voice 1` among several."""
     several = flows["traffic"].nunique() > 1
     return {
-        (str(row["traffic"]), int(row["local_port"])): f"{row['traffic'] if several else 'stream'} {row['stream']}"
+        (str(row["traffic"]), int(row["stream"])): f"{row['traffic'] if several else 'stream'} {row['stream']}"
         for row in flows.to_dict("records")
     }
 
@@ -46,11 +46,13 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
         )
     ]
     found = pd.DataFrame({ALL: table[towards].sum(axis=1) if towards else table[ALL]})
-    for (traffic, port), label in stream_labels(flows).items():
-        if traffic not in ends:
+    labels = stream_labels(flows)
+    for row in flows.to_dict("records"):
+        traffic, label = str(row["traffic"]), labels[str(row["traffic"]), int(row["stream"])]
+        if traffic not in ends or pd.isna(row["local_port"]):
             continue
         record = ends[traffic]
-        name = flow_name(str(record.source), port, str(record.destination), record.port)
+        name = flow_name(str(record.source), int(row["local_port"]), str(record.destination), record.port)
         if name in table.columns:
             found[label] = table[name]
     return found

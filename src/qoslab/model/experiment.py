@@ -14,6 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 from qoslab.model.metrics import Reference, Unit, as_float, format_value
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
+SECOND_NS = 10**9
+BACKGROUND_MORE_S = 4
+"""Seconds for which background load outlasts the flows that it is for: enough for 16 KiB at 33 kb/s."""
 _NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
 Name = Annotated[str, Field(pattern=rf"^{_NAME}$", max_length=40)]
 Generation = Literal["classic", "hqf"]
@@ -205,23 +208,31 @@ class Flow(Frozen):
     name: Name
     """Unique within an arm."""
     tool: str
-    """The traffic generator: iperf3 or iperf."""
+    """The traffic generator: iperf3, iperf or flood."""
     source: Name = Field(alias="from")
     """The sending host."""
     destination: Name = Field(alias="to")
     """The receiving host."""
     protocol: Literal["tcp", "udp"] = "tcp"
     """Transport protocol."""
-    streams: int = Field(default=1, ge=1, le=128)
-    """Parallel connections."""
+    streams: int = Field(default=1, ge=1, le=10_000)
+    """Parallel connections; of a flood source ports that take turns. iperf3 makes at most 128."""
     duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
     """The experiment's duration where absent."""
+    background: bool = False
+    """Load for others: lasts until they have ended, and has no duration of its own."""
+    may_fail: bool = False
+    """Cut off when its time is over; what arrived is its result, though it were nothing. iperf over TCP only."""
     start_after: Duration = Duration(0)
     """Counted from the start of the cell's traffic."""
     rate: Annotated[Rate, AfterValidator(_above_zero)] | None = None
-    """UDP: payload bits per second of each stream. TCP: pacing by the tool; unlimited where absent."""
+    """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; unlimited where absent."""
+    delay: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    """flood: time between two datagrams of a stream, in place of `rate`."""
     size: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """UDP: payload bytes of a datagram. TCP: bytes of one write."""
+    """UDP: payload bytes of a datagram; flood: bytes of the IP packet. TCP: bytes of one write."""
+    random: tuple[Literal["size", "port"], ...] = ()
+    """flood: drawn anew for each datagram: `size` (payloads of 64 to 1023 bytes), `port` (1 to 65500)."""
     window: Annotated[Size, AfterValidator(_above_zero)] | None = None
     """Socket buffer (`-w`); the kernel's own sizing where absent."""
     congestion_control: str | None = None
@@ -440,6 +451,21 @@ class Experiment(Frozen):
     def flows_of(self, arm: Arm) -> tuple[Flow, ...]:
         """The arm's own traffic, or the experiment's."""
         return self.traffic if arm.traffic is None else arm.traffic
+
+    def duration_of(self, arm: Arm, flow: Flow) -> Duration:
+        """How long a flow of the arm sends: its own duration or the experiment's; as background until the others ended.
+
+        Background goes on a little longer, since the others first connect and then send what their buffers hold, and
+        for whole seconds.
+        """
+        if not flow.background:
+            return flow.duration or self.duration
+        others = [each for each in self.flows_of(arm) if not each.background]
+        end = max((each.start_after + (each.duration or self.duration) for each in others), default=None)
+        if end is None:
+            return self.duration
+        seconds = -((flow.start_after.ns - end.ns) // SECOND_NS) + BACKGROUND_MORE_S
+        return Duration(max(seconds, 1) * SECOND_NS)
 
     def tcp_of(self, arm: Arm) -> TcpProfile:
         """The arm's TCP settings, or the experiment's. `KeyError` for an unknown profile name."""

@@ -136,7 +136,7 @@ class Plan:
 
 def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
     """From the start of the first flow to the end of the last."""
-    ends = [flow.start_after + (flow.duration or experiment.duration) for flow in experiment.flows_of(arm)]
+    ends = [flow.start_after + experiment.duration_of(arm, flow) for flow in experiment.flows_of(arm)]
     return max(ends, default=Duration(0))
 
 
@@ -196,7 +196,7 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
     length = traffic_time(experiment, arm)
     flows = experiment.flows_of(arm)
     nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
-    text = "; ".join(_flow(flow, flow.duration or experiment.duration) for flow in flows)
+    text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in flows)
     yield Step("traffic", nodes, text, length.seconds + DRAIN_S)
     part, whole = DURING
     yield from _observations(experiment, "during", (length * part // whole).seconds)
@@ -223,14 +223,18 @@ def _flow(flow: Flow, duration: Duration) -> str:
     words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
     if flow.streams > 1:
         words.append(f"{flow.streams} streams")
-    settings: tuple[tuple[str, Rate | Size | int | None], ...] = (
+    settings: tuple[tuple[str, Rate | Size | Duration | int | None], ...] = (
         ("rate", flow.rate),
+        ("delay", flow.delay),
         ("size", flow.size),
         ("window", flow.window),
         ("dscp", flow.dscp),
     )
     words.extend(f"{name} {value}" for name, value in settings if value is not None)
-    words.append(str(duration))
+    words.extend(f"random {each}" for each in flow.random)
+    words.append(f"{duration} as background" if flow.background else str(duration))
+    if flow.may_fail:
+        words.append("may fail")
     if flow.start_after:
         words.append(f"from {flow.start_after} on")
     return ", ".join(words)

@@ -40,7 +40,7 @@ class Stream:
     """A row of the stream table."""
 
     name: str
-    port: int
+    port: str
     goodput: str
     share: float
     """Percent of the fastest."""
@@ -152,13 +152,17 @@ def _settings(experiment: Experiment, arm: Arm) -> str:
         parts = [f"{flow.streams} {'stream' if flow.streams == 1 else 'streams'} of {flow.protocol.upper()}"]
         if flow.rate is not None:
             parts.append(f"at {flow.rate} each" if flow.streams > 1 else f"at {flow.rate}")
+        if flow.delay is not None:
+            parts.append(f"every {flow.delay}")
         if flow.size is not None:
             parts.append(f"of {flow.size}")
+        if flow.random:
+            parts.append(f"with random {' and '.join(flow.random)}")
         if flow.window is not None:
             parts.append(f"with socket buffers of {flow.window}")
         if flow.dscp is not None:
             parts.append(f"with DSCP {flow.dscp}")
-        duration = flow.duration or experiment.duration
+        duration = experiment.duration_of(arm, flow)
         words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {flow.tool}")
     tcp = (
         f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
@@ -219,8 +223,8 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
             loss = text.count(int(row["retransmits"]))
         rows.append(
             Stream(
-                name=labels[str(row["traffic"]), int(row["local_port"])],
-                port=int(row["local_port"]),
+                name=labels[str(row["traffic"]), int(row["stream"])],
+                port=text.NONE if pd.isna(row["local_port"]) else str(int(row["local_port"])),
                 goodput=text.rate(row["goodput_bps"]),
                 share=round(100 * row["goodput_bps"] / fastest, 1) if fastest else 0,
                 colour=figures.COLOURS[number % len(figures.COLOURS)],

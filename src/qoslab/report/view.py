@@ -91,7 +91,7 @@ class RunView:
         table = self._table("flows", arm)
         labels = series.stream_labels(table)
         table = table.assign(
-            stream=[labels[str(row["traffic"]), int(row["local_port"])] for row in table.to_dict("records")],
+            stream=[labels[str(row["traffic"]), int(row["stream"])] for row in table.to_dict("records")],
             goodput_kbps=(table["goodput_bps"] / 1e3).round(1),
         )
         return table[["stream", "local_port", "goodput_kbps", "bytes", "seconds", "retransmits"]].set_index("stream")

@@ -20,7 +20,7 @@ from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
 from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
-from qoslab.run.flows import RunningFlow, flow_ports, run_flows
+from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
 from qoslab.schema import render_configuration
@@ -124,14 +124,20 @@ class CellRun:
             ports = flow_ports(experiment.flows_of(self._arm))
             flows = [
                 RunningFlow(
-                    self._lab, flow, experiment.topology, experiment.duration, profile.congestion_control,
-                    port=ports[flow.name], cell=self.cell,
+                    self._lab, flow, experiment.topology, experiment.duration_of(self._arm, flow),
+                    profile.congestion_control, port=ports[flow.name],
+                    seed=flow_seed(experiment.seed, self.cell.repetition, flow.name), cell=self.cell,
                 )
                 for flow in experiment.flows_of(self._arm)
             ]  # fmt: skip
             sampler.start()
             with self.step("traffic", self._traffic_s), self._ending(sampler.stop):
-                run_flows(flows, self.check, lambda: self._observe("during"))
+                results = run_flows(flows, self.check, lambda: self._observe("during"))
+            for name, result in results.items():
+                if result.failure:
+                    self._warn(f'traffic "{name}" did not get through: {result.failure}')
+                for warning in result.warnings:
+                    self._warn(f'traffic "{name}": {warning}')
             with self.step("observe after"):
                 self._observe("after")
             with self.step("capture off"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ from qoslab.errors import ExperimentError, RunInvalid
 from qoslab.lab import Lab
 from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Flow, Topology
+from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.folder import writing
 from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
@@ -57,15 +59,16 @@ class RunningFlow:
 
     def __init__(
         self, lab: Lab, flow: Flow, topology: Topology, duration: Duration, congestion_control: str, *,
-        port: int, cell: Cell,
+        port: int, seed: int, cell: Cell,
     ) -> None:  # fmt: skip
         self.flow = flow
-        self.duration = flow.duration or duration
+        self.duration = duration
         self._lab = lab
         self._tool: TrafficTool = tool(flow.tool)
         ends = Endpoints(
-            source=address_of(topology, flow.source), destination=address_of(topology, flow.destination), port=port
-        )
+            source=address_of(topology, flow.source), destination=address_of(topology, flow.destination), port=port,
+            seed=seed,
+        )  # fmt: skip
         self.commands: Commands = self._tool.commands(flow, self.duration, ends, congestion_control)
         self._cell = cell
         self._port = port
@@ -81,7 +84,8 @@ class RunningFlow:
         with writing(stdout):
             stdout.parent.mkdir(parents=True, exist_ok=True)
         with writing(stdout), stdout.open("xb") as out, stderr.open("xb") as err:
-            process = self._lab.popen(node, argv, stdout=out, stderr=err)
+            program = str(own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
+            process = self._lab.popen(node, [program, *argv[1:]], stdout=out, stderr=err)
         return _Side(process, stdout, stderr)
 
     def start_server(self) -> None:
@@ -127,23 +131,26 @@ class RunningFlow:
     def done(self) -> bool:
         """Whether both sides are done. A side that died makes the flow done: `result` then says what it left.
 
-        Raises `TrafficError` when the flow is past its deadline.
+        A flow that may fail is cut off at its deadline. Raises `TrafficError` when another is past its own.
         """
         if self._client is None or self._server is None:
             return False
         client_ended = self._client.process.poll() is not None
         server_ended = self._server.process.poll() is not None
-        if server_ended and not client_ended and self._server.process.returncode != 0:
+        if server_ended and not client_ended and self._server.process.returncode != 0 and not self.flow.may_fail:
             # The client of a dead server may wait for minutes.
             return True
         if client_ended and not server_ended:
-            if self._client.process.returncode != 0:
+            if self._client.process.returncode != 0 and not self.flow.may_fail:
                 return True
             if not self.commands.server_exits and self._tool.finished(self.flow, self._server.output().stdout):
                 self._server.process.send_signal(signal.SIGINT)
         if client_ended and server_ended:
             return True
         if time.monotonic() > self._deadline:
+            if self.flow.may_fail:
+                self.stop()
+                return True
             side = "server" if client_ended else "client"
             raise TrafficError(
                 f'{self.flow.tool} {side}, traffic "{self.flow.name}": not done {self.commands.deadline_s:.0f} s after '
@@ -233,6 +240,11 @@ class _Observer:
         self._thread.join()
         if self._error is not None:
             raise self._error
+
+
+def flow_seed(seed: int, repetition: int, flow: str) -> int:
+    """The seed of a flow: the same in all arms, another for each flow and repetition; at most 48 bits."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {repetition} {flow}".encode()).digest()[:6], "big")
 
 
 def flow_ports(flows: Sequence[Flow]) -> dict[str, int]:

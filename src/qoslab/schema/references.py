@@ -219,12 +219,13 @@ class _Checker:
                 )
             if flow.tool not in TOOLS:
                 yield self.unknown((*steps, "tool"), flow.tool, TOOLS)
-            if flow.protocol == "udp":
-                if flow.rate is None:
-                    yield self.document.finding(steps, 'found no key "rate", which a UDP flow requires')
-                if flow.congestion_control is not None:
-                    message = f'found "{flow.congestion_control}" on a UDP flow, expected this key on TCP flows only'
-                    yield self.document.finding((*steps, "congestion_control"), message)
+                continue
+            for problem in TOOLS[flow.tool].check(flow):
+                place: Steps = (*steps, problem.key)
+                yield self.document.finding(place if place in self.document.values else steps, problem.message)
+            if flow.background and flow.duration is not None:
+                message = f"found {flow.duration}, expected no duration: a background flow lasts as long as the others"
+                yield self.document.finding((*steps, "duration"), message)
 
     def configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
         for device, configuration in configure.items():

@@ -12,17 +12,20 @@ from qoslab.traffic.base import (
     IntervalResult,
     Listener,
     Output,
+    Problem,
     StreamResult,
     TrafficError,
     TrafficTool,
     is_listening,
 )
+from qoslab.traffic.flood import Flood
 from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3
 
 TOOLS: dict[str, TrafficTool] = {
     "iperf3": Iperf3(),
     "iperf": Iperf2(),
+    "flood": Flood(),
 }
 
 
@@ -42,6 +45,7 @@ __all__ = [
     "IntervalResult",
     "Listener",
     "Output",
+    "Problem",
     "StreamResult",
     "TrafficError",
     "TrafficTool",

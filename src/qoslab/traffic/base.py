@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Literal, Protocol
@@ -28,6 +28,18 @@ class Endpoints:
     destination: IPv4Address
     port: int
     client_port: int | None = None
+    seed: int = 1
+    """Of what the tool draws at random."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about a flow that its tool cannot do."""
+
+    key: str
+    """The flow's key that is wrong or missing."""
+    message: str
+    """`found …, expected …`"""
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,9 @@ class Listener:
     Connecting is no way to find out: a one-off iperf3 server takes the probe for its client.
     """
 
-    protocol: Literal["tcp", "udp"]
+    protocol: Literal["tcp", "udp", "raw"]
     port: int
+    """Of a raw socket the number of its IP protocol."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ class Commands:
     server_exits: bool
     """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
     deadline_s: float
-    """Seconds after the client's start when both sides must be done; later is an error."""
+    """Seconds after the client's start when both sides must be done; later is an error, or cut off if it may fail."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +85,8 @@ class StreamResult:
     """
 
     stream: int
-    local_port: int
-    """The client's port."""
+    local_port: int | None
+    """The client's port; None where the receiver knows nothing of the stream."""
     seconds: float
     bytes: int
     goodput_bps: float
@@ -107,6 +120,8 @@ class FlowResult:
     streams: tuple[StreamResult, ...]
     intervals: tuple[IntervalResult, ...]
     warnings: tuple[str, ...] = ()
+    failure: str = ""
+    """Why a flow that may fail did not get through, or not to its end."""
 
 
 class TrafficTool(Protocol):
@@ -117,6 +132,10 @@ class TrafficTool(Protocol):
     """Ending of the files that keep its output: json, txt."""
     programs: tuple[str, ...]
     """Programs that must be installed on both hosts."""
+
+    def check(self, flow: Flow) -> Iterator[Problem]:
+        """What the flow asks that the tool cannot do."""
+        ...
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
@@ -129,6 +148,22 @@ class TrafficTool(Protocol):
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
         """The figures that count. `TrafficError` when a side failed or its output is broken."""
         ...
+
+
+def check_iperf(flow: Flow) -> Iterator[Problem]:
+    """What both iperfs mind."""
+    if flow.protocol == "udp":
+        if flow.rate is None:
+            yield Problem("rate", 'found no key "rate", which a UDP flow requires')
+        if flow.congestion_control is not None:
+            yield Problem(
+                "congestion_control",
+                f'found "{flow.congestion_control}" on a UDP flow, expected this key on TCP flows only',
+            )
+    if flow.delay is not None:
+        yield Problem("delay", f'found "{flow.delay}" with the tool {flow.tool}, expected this key with flood only')
+    if flow.random:
+        yield Problem("random", f"found {', '.join(flow.random)}, expected this key with the tool flood only")
 
 
 def datagram_rate(flow: Flow) -> int:
@@ -150,11 +185,11 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
         )
 
 
-_LISTEN_STATE = {"tcp": "0A", "udp": "07"}  # TCP_LISTEN; an unconnected UDP socket
+_LISTEN_STATE = {"tcp": "0A", "udp": "07", "raw": "07"}  # TCP_LISTEN; an unconnected UDP or raw socket
 
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
-    """Whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp` and `udp6`)."""
+    """Whether the port is open, told from the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
     wanted = f":{listener.port:04X}"
     state = _LISTEN_STATE[listener.protocol]
     for table in proc_net:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.model.experiment import Flow
@@ -24,14 +25,18 @@ from qoslab.traffic.base import (
     IntervalResult,
     Listener,
     Output,
+    Problem,
     StreamResult,
     TrafficError,
+    check_iperf,
     check_streams,
     datagram_rate,
 )
 from qoslab.units import Duration
 
 DEFAULT_DATAGRAM = 1470
+CUT_S = 0.7
+"""Seconds after its time when a flow that may fail is cut off: its last whole interval has been printed."""
 
 _CONNECTED = re.compile(
     r"^\[ *(?P<id>\d+)\] local (?P<local>\S+) port (?P<local_port>\d+) connected with \S+ port (?P<peer_port>\d+)"
@@ -158,6 +163,12 @@ class Iperf2:
     suffix = "txt"
     programs: tuple[str, ...] = ("iperf",)
 
+    def check(self, flow: Flow) -> Iterator[Problem]:
+        """See `TrafficTool`."""
+        yield from check_iperf(flow)
+        if flow.may_fail and flow.protocol == "udp":
+            yield Problem("may_fail", "found true on a UDP flow, expected this key on TCP flows only")
+
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`. Bytes are printed exactly (`-f b`)."""
         server = ["iperf", "-s", "-p", str(ends.port), "-B", str(ends.destination), "-e", "-i", "1", "-f", "b"]
@@ -186,7 +197,8 @@ class Iperf2:
             client=tuple(client),
             listener=Listener(flow.protocol, ends.port),
             server_exits=False,
-            deadline_s=duration.seconds + DRAIN_S,
+            # One that may fail waits for a connection that never comes.
+            deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
         )
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
@@ -215,9 +227,11 @@ class Iperf2:
         ]
         if not client.stdout.strip() and not errors:
             errors.append(f'iperf client, traffic "{flow.name}": it printed nothing')
+        totals = got.totals()
+        if flow.may_fail:
+            return _cut_off(flow, duration, got, sent, errors, warnings)
         if errors:
             raise TrafficError("; ".join(errors))
-        totals = got.totals()
         check_streams("iperf", flow, len(totals))
         by_port = {
             sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports
@@ -269,3 +283,38 @@ class Iperf2:
             intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
             warnings=tuple(warnings),
         )
+
+
+def _cut_off(
+    flow: Flow, duration: Duration, got: Report, sent: Report, errors: list[str], warnings: list[str]
+) -> FlowResult:
+    """What arrived of a flow that may fail within its time, from the intervals, which are there however it ended."""
+    streams: list[StreamResult] = []
+    intervals: list[IntervalResult] = []
+    for number, (stream, port) in enumerate(sorted(got.peer_ports.items()), start=1):
+        lines = got.lines.get(stream, ())
+        whole = lines[-1] if len(lines) > 1 and lines[-1].start_s == 0 else None
+        parts = [
+            IntervalResult(number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s))
+            for line in lines
+            if line is not whole and line.start_s < line.end_s < duration.seconds + CUT_S
+        ]
+        streams.append(_arrived(number, port, duration, sum(part.bytes for part in parts)))
+        intervals += parts
+    connected = len(streams)
+    if connected < flow.streams:
+        errors = [*errors, f"{connected} of {flow.streams} connections came up"]
+    streams += [_arrived(number, None, duration, 0) for number in range(connected + 1, flow.streams + 1)]
+    return FlowResult(
+        tool="iperf",
+        protocol=flow.protocol,
+        version=got.version or sent.version,
+        streams=tuple(streams),
+        intervals=tuple(intervals),
+        warnings=tuple(warnings),
+        failure="; ".join(errors),
+    )
+
+
+def _arrived(number: int, port: int | None, duration: Duration, count: int) -> StreamResult:
+    return StreamResult(number, port, duration.seconds, count, count * 8 / duration.seconds)

@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from qoslab.errors import UserError
@@ -27,14 +28,17 @@ from qoslab.traffic.base import (
     IntervalResult,
     Listener,
     Output,
+    Problem,
     StreamResult,
     TrafficError,
+    check_iperf,
     check_streams,
     datagram_rate,
 )
 from qoslab.units import Duration
 
 CONNECT_TIMEOUT_MS = 10_000
+MAX_STREAMS = 128
 DEFAULT_DATAGRAM = 1460
 PACING_US = (50, 1000)
 """Shortest and longest pacing timer, in microseconds; 1000 is iperf3's own."""
@@ -51,6 +55,15 @@ class Iperf3:
     name = "iperf3"
     suffix = "json"
     programs: tuple[str, ...] = ("iperf3",)
+
+    def check(self, flow: Flow) -> Iterator[Problem]:
+        """See `TrafficTool`."""
+        yield from check_iperf(flow)
+        if flow.streams > MAX_STREAMS:
+            yield Problem("streams", f"found {flow.streams} streams, expected at most {MAX_STREAMS} with iperf3")
+        if flow.may_fail:
+            # Its control connection meets the same queues, and a server that is cut off has lost what it counted.
+            yield Problem("may_fail", "found true with the tool iperf3, expected this key with iperf only")
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`."""

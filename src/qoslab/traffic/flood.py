@@ -1,0 +1,225 @@
+"""flood: UDP at an exact pace, qoslab's own (crates/flood); JSON on both sides.
+
+As with the articles' flood.pl a size is the length of the IP packet and a rate is that of IP packets; goodput is
+payload, as of every tool. The receiver prints a line for each interval and the sums last; only the sender knows what
+was lost at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from qoslab.model.experiment import Flow
+from qoslab.traffic.base import (
+    DRAIN_S,
+    Commands,
+    Endpoints,
+    FlowResult,
+    IntervalResult,
+    Listener,
+    Output,
+    Problem,
+    StreamResult,
+    TrafficError,
+    check_streams,
+)
+from qoslab.units import Duration
+
+IPPROTO_UDP = 17
+SIZES = (56, 65535)
+"""IP length: headers and the stamp that the receiver counts by; what IP can."""
+INTERVAL_S = 0.5
+SILENT_LINES = 4
+"""After its client's end a receiver is done when so many intervals in a row brought nothing: queues have drained."""
+
+Json = dict[str, Any]
+
+
+class Flood:
+    """The tool `flood`."""
+
+    name = "flood"
+    suffix = "jsonl"
+    programs: tuple[str, ...] = ("flood",)
+
+    def check(self, flow: Flow) -> Iterator[Problem]:
+        """See `TrafficTool`."""
+        if flow.protocol != "udp":
+            yield Problem("protocol", f"found protocol {flow.protocol}, expected protocol: udp with the tool flood")
+        if (flow.rate is None) == (flow.delay is None):
+            found = "neither" if flow.rate is None else "both"
+            yield Problem("delay", f'found {found} of the keys "rate" and "delay", of which a flood requires one')
+        if "size" in flow.random:
+            if flow.size is not None:
+                yield Problem("size", f"found {flow.size} beside a random size, expected no size")
+            if flow.rate is not None:
+                yield Problem("rate", f"found {flow.rate} with random sizes, expected a delay")
+        elif flow.size is None:
+            yield Problem("size", 'found no key "size", which a flood requires unless sizes are random')
+        elif not SIZES[0] <= flow.size.bytes <= SIZES[1]:
+            yield Problem("size", f"found {flow.size}, expected an IP packet of {SIZES[0]} B to {SIZES[1]} B")
+        if len(set(flow.random)) != len(flow.random):
+            yield Problem("random", f"found {', '.join(flow.random)}, expected each at most once")
+        if "port" in flow.random and flow.port is not None:
+            yield Problem("port", f"found port {flow.port} beside a random port, expected no port")
+        for key in ("window", "congestion_control"):
+            if getattr(flow, key) is not None:
+                yield Problem(key, f'found "{getattr(flow, key)}" on a flood, expected this key on flows of iperf only')
+        if flow.may_fail:
+            yield Problem("may_fail", "found true with the tool flood, which cannot fail: what arrives is the result")
+
+    def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
+        """See `TrafficTool`. There is no congestion control."""
+        any_port = "port" in flow.random
+        server = ["flood", "receive", "--address", str(ends.destination), "--id", str(ends.seed)]
+        server += ["--interval", str(INTERVAL_S)]
+        server += ["--any-port"] if any_port else ["--port", str(ends.port)]
+        client = ["flood", "send", str(ends.destination), "--source", str(ends.source)]
+        if flow.rate is not None:
+            client += ["--bandwidth", _decimal(flow.rate.bps, 3)]
+        if flow.delay is not None:
+            client += ["--delay", _decimal(flow.delay.ns, 6)]
+        if flow.size is not None:
+            client += ["--size", str(flow.size.bytes)]
+        if not any_port:
+            client += ["--port", str(ends.port)]
+        if ends.client_port is not None:
+            client += ["--source-port", str(ends.client_port)]
+        client += ["--duration", _decimal(duration.ns, 9), "--streams", str(flow.streams), "--seed", str(ends.seed)]
+        client += ["--id", str(ends.seed)]
+        if flow.dscp is not None:
+            client += ["--dscp", str(flow.dscp)]
+        return Commands(
+            server=tuple(server),
+            client=tuple(client),
+            listener=Listener("raw", IPPROTO_UDP) if any_port else Listener("udp", ends.port),
+            server_exits=False,
+            deadline_s=duration.seconds + DRAIN_S,
+        )
+
+    def finished(self, flow: Flow, server_stdout: str) -> bool:
+        """See `TrafficTool`; nothing has arrived for a while. Background is not waited for: it has done its work."""
+        if flow.background:
+            return True
+        lines = server_stdout.splitlines()[-SILENT_LINES:]
+        try:
+            said = [json.loads(line) for line in lines]
+            return len(said) == SILENT_LINES and all(
+                "waiting" in line or line["interval"]["packets"] == 0 for line in said
+            )
+        except (ValueError, KeyError, TypeError):
+            return False
+
+    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+        """See `TrafficTool`."""
+        errors = [
+            f'flood {side}, traffic "{flow.name}": {line.removeprefix("flood: ")}'
+            for side, output in (("client", client), ("server", server))
+            for line in output.stderr.splitlines()
+            if line.strip()
+        ]
+        if errors:
+            raise TrafficError("; ".join(errors))
+        sent = _lines(client.stdout, "client", flow)
+        lines = _lines(server.stdout, "server", flow)
+        try:
+            return _figures(flow, duration, sent[-1], lines[:-1], lines[-1]["received"])
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
+            raise TrafficError(
+                f'flood, traffic "{flow.name}": the JSON is not what flood prints ({type(error).__name__}: {error})',
+                hint="compare the raw files in traffic/ with the installed flood's version",
+            ) from error
+
+
+def _decimal(number: int, digits: int) -> str:
+    """The number divided by 10 to the power of `digits`, exactly."""
+    whole, fraction = divmod(number, 10**digits)
+    return f"{whole}.{fraction:0{digits}d}".rstrip("0").rstrip(".")
+
+
+def _lines(text: str, side: str, flow: Flow) -> list[Json]:
+    where = f'flood {side}, traffic "{flow.name}"'
+    try:
+        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise TrafficError(f"{where}: the JSON is broken or stops early ({error})") from error
+    if not found or not all(isinstance(line, dict) for line in found):
+        raise TrafficError(f"{where}: it printed no JSON object, it was killed or never started")
+    return found
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"found {value!r}, expected a count")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"found {value!r}, expected a number")
+    return float(value)
+
+
+def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], received: Json) -> FlowResult:
+    overflowed = _count(received["overflowed"])
+    if overflowed:
+        raise TrafficError(
+            f'flood server, traffic "{flow.name}": its machine had no room for {overflowed} datagrams that arrived'
+        )
+    check_streams("flood", flow, len(sent["streams"]))
+    numbers = {_count(stream["source_port"]): number for number, stream in enumerate(sent["streams"], start=1)}
+    # What a queue still held of the same flood of an earlier cell comes from other ports.
+    got = {_count(source["source_port"]): source for source in received["sources"]}
+    # A starved stream may get its few datagrams in one moment, a slow queue deliver its last ones after the end.
+    streams = []
+    for stream in sent["streams"]:
+        port = _count(stream["source_port"])
+        source = got.get(port, {"packets": 0, "payload_bytes": 0, "jitter_ms": None, "last_s": 0.0})
+        seconds = max(duration.seconds, _number(source["last_s"]))
+        payload, packets = _count(source["payload_bytes"]), _count(source["packets"])
+        jitter = source["jitter_ms"]
+        streams.append(
+            StreamResult(
+                stream=numbers[port],
+                local_port=port,
+                seconds=seconds,
+                bytes=payload,
+                goodput_bps=payload * 8 / seconds,
+                sender_bytes=_count(stream["payload_bytes"]),
+                sender_bps=_count(stream["payload_bytes"]) * 8 / _number(sent["seconds"]),
+                datagrams=_count(stream["packets"]),
+                lost=_count(_count(stream["packets"]) - packets),
+                jitter_ms=None if jitter is None else _number(jitter),
+            )
+        )
+    intervals = []
+    for interval in (line["interval"] for line in lines if "interval" in line):
+        start, end = _number(interval["start_s"]), _number(interval["end_s"])
+        by_port = {_count(source["source_port"]): _count(source["payload_bytes"]) for source in interval["sources"]}
+        if end > start:
+            intervals += [
+                IntervalResult(number, start, end, by_port.get(port, 0), by_port.get(port, 0) * 8 / (end - start))
+                for port, number in numbers.items()
+            ]
+    return FlowResult(
+        tool="flood",
+        protocol="udp",
+        version=str(sent["version"]),
+        streams=tuple(streams),
+        intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
+        warnings=tuple(_warnings(sent, received)),
+    )
+
+
+def _warnings(sent: Json, received: Json) -> Iterator[str]:
+    """What a reader should know of the flood as it was."""
+    skipped, packets = _count(sent["skipped"]), _count(sent["packets"])
+    refused = {str(name): _count(number) for name, number in sent["send_errors"].items()}
+    if skipped:
+        yield f"flood client: kept from working, it left out {skipped} datagrams of {skipped + packets}"
+    if refused:
+        said = ", ".join(f"{number} ({name})" for name, number in refused.items())
+        yield f"flood client: its system refused {said} datagrams of {sum(refused.values()) + packets}"
