@@ -599,6 +599,45 @@ pub struct PoliceConfig {
     /// How it was written; affects only how counters are printed.
     #[serde(default)]
     pub form: PoliceForm,
+    /// The bucket finds its own size; null for one of `bc`. No IOS has this.
+    #[serde(default)]
+    pub dynamic: Option<DynamicBucketConfig>,
+}
+
+/// A bucket that finds its own size. Null for the default, which [`crate::defaults`] explains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicBucketConfig {
+    /// Size at the start.
+    #[serde(default)]
+    pub initial_bytes: Option<u64>,
+    /// Least size; one that holds no full packet would let none pass.
+    #[serde(default)]
+    pub minimum_bytes: Option<u64>,
+    /// Greatest size; by default 1.5 seconds of the rate, or as much as the other two.
+    #[serde(default)]
+    pub maximum_bytes: Option<u64>,
+    /// How often the level is compared while the reaction to a drop is watched: more than a round trip.
+    #[serde(default)]
+    pub monitoring_ms: Option<u64>,
+    /// Without a packet for so long what was watched tells nothing.
+    #[serde(default)]
+    pub idle_ms: Option<u64>,
+    /// The first growths: this share of what overflowed.
+    #[serde(default)]
+    pub first_growth_percent: Option<u32>,
+    /// How many they are.
+    #[serde(default)]
+    pub first_growths: Option<u32>,
+    /// Later growths: this share of what overflowed.
+    #[serde(default)]
+    pub growth_percent: Option<u32>,
+    /// By how much the bucket shrinks.
+    #[serde(default)]
+    pub shrink_percent: Option<u32>,
+    /// It shrinks if this share of it was never filled.
+    #[serde(default)]
+    pub spare_percent: Option<u32>,
 }
 
 /// How a policer was written.

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{MatchMode, PoliceAction, PoliceForm, PriorityUnit, RandomDetectBasis, SetField, ShapeMode};
+use crate::config::{
+    DynamicBucketConfig, MatchMode, PoliceAction, PoliceForm, PriorityUnit, RandomDetectBasis, SetField, ShapeMode,
+};
 use crate::switch::counters::{SwitchCounters, SwitchPortCounters};
 
 /// Packets and bytes.
@@ -337,7 +339,7 @@ pub struct SetCounters {
 }
 
 /// A policer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct PoliceCounters {
     pub form: PoliceForm,
@@ -350,6 +352,50 @@ pub struct PoliceCounters {
     pub conformed: ColourCounters,
     pub exceeded: ColourCounters,
     pub violated: Option<ColourCounters>,
+    /// The dynamic bucket; its size is beside the static `bc_bytes`, which it replaces.
+    pub dynamic: Option<DynamicCounters>,
+}
+
+/// A bucket that finds its own size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DynamicCounters {
+    /// Size now.
+    pub bucket_bytes: u64,
+    /// Tokens now.
+    pub level_bytes: u64,
+    /// Mean size over time, since the counters were cleared.
+    pub mean_bucket_bytes: u64,
+    /// Size at the start.
+    pub initial_bytes: u64,
+    /// Least size.
+    pub minimum_bytes: u64,
+    /// Greatest size.
+    pub maximum_bytes: u64,
+    /// How often the level is compared.
+    pub monitoring_ms: u64,
+    /// The reaction to a drop is being watched.
+    pub watching: bool,
+    /// How often the bucket grew.
+    pub growths: u64,
+    /// How often it shrank.
+    pub shrinks: u64,
+    /// Tokens that overflowed while there was demand: between drops and TCP's return to the rate.
+    pub overflow_bytes: u64,
+    /// The most of one such time.
+    pub most_overflow_bytes: u64,
+    /// The last 32 changes of size, the oldest first.
+    pub changes: Vec<BucketChange>,
+}
+
+/// A change of a dynamic bucket's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BucketChange {
+    /// From 1, since the policer began.
+    pub number: u64,
+    /// When.
+    pub time_ns: u64,
+    /// Size from then on.
+    pub bucket_bytes: u64,
 }
 
 /// Packets of one colour.
@@ -500,6 +546,7 @@ pub struct ResolvedPolice {
     pub conform: Vec<PoliceAction>,
     pub exceed: Vec<PoliceAction>,
     pub violate: Option<Vec<PoliceAction>>,
+    pub dynamic: Option<DynamicBucketConfig>,
 }
 
 /// A shaper with its defaults. Figures are null where they depend on the rate of an interface.

@@ -52,6 +52,39 @@ pub const POLICE_LEAST_BURST: u64 = 1_500;
 /// The default burst of a policer is this fraction of a second of its rate in *bits*, taken as bytes: CIR/32 is 250 ms.
 pub const POLICE_BURST_DIVISOR: u64 = 32;
 
+// The dynamic bucket. None of these figures is published by the authors: they are those with which a prototype of the algorithm, inferred from the
+// claims of US 8,743,693, was tried in a simulator over the scenarios of the LANMAN 2007 slides.
+
+/// Its size at the start, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s.
+pub const DYNAMIC_INITIAL_BYTES: u64 = 15_000;
+
+/// Its least size, bytes: two packets of 1 500.
+pub const DYNAMIC_MINIMUM_BYTES: u64 = 3_000;
+
+/// Its greatest size, milliseconds of the rate: a long timeout of TCP must not make it grow for ever.
+pub const DYNAMIC_MAXIMUM_MS: u64 = 1_500;
+
+/// How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as future work.
+pub const DYNAMIC_MONITORING_MS: u64 = 100;
+
+/// Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode.
+pub const DYNAMIC_IDLE_MS: u64 = 3_000;
+
+/// Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first.
+pub const DYNAMIC_FIRST_GROWTH_PERCENT: u32 = 200;
+
+/// How many those are.
+pub const DYNAMIC_FIRST_GROWTHS: u32 = 3;
+
+/// Its later growths, per cent of what overflowed.
+pub const DYNAMIC_GROWTH_PERCENT: u32 = 100;
+
+/// By how much it shrinks, per cent.
+pub const DYNAMIC_SHRINK_PERCENT: u32 = 2;
+
+/// It shrinks if so many per cent of it were never filled.
+pub const DYNAMIC_SPARE_PERCENT: u32 = 10;
+
 /// Interval of the classic shaper, ms.
 pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
 

@@ -3,10 +3,12 @@
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
 use crate::config::{
-    ConfigError, Generation, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, ShapeBurst, ShapeConfig,
+    ConfigError, DynamicBucketConfig, Generation, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec,
+    ShapeBurst, ShapeConfig,
 };
 use crate::counters::{DisciplineName, ResolvedFairQueue, ResolvedPolice, ResolvedShape};
 use crate::defaults;
+use crate::dynamic_bucket::DynamicPlan;
 use crate::marking::greatest;
 use crate::policer::{Algorithm, PolicePlan};
 use crate::queue::QueuePlan;
@@ -15,6 +17,9 @@ use crate::time::{Duration, NANOS_PER_SECOND};
 
 const POLICE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
 const POLICE_BURSTS: std::ops::RangeInclusive<u64> = 1_000..=512_000_000;
+/// A bucket below the longest frame, with a tag, would let some never pass.
+const DYNAMIC_SIZES: std::ops::RangeInclusive<u64> = 1_518..=512_000_000;
+const DYNAMIC_TIMES_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 const SHAPE_BURSTS: std::ops::RangeInclusive<u64> = 256..=154_400_000;
 const SHAPE_BURST_MS: std::ops::RangeInclusive<u64> = 10..=2_000;
 /// The least rate of a shaper: that of the lowest one published.
@@ -123,6 +128,11 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     check_actions("police.conform", config.conform.as_deref())?;
     check_actions("police.exceed", config.exceed.as_deref())?;
     check_actions("police.violate", config.violate.as_deref())?;
+    if config.dynamic.is_some() && (config.pir.is_some() || config.be.is_some() || config.violate.is_some()) {
+        let message = "a dynamic bucket is the only one of its policer: leave out pir, be and violate";
+        return Err(ConfigError::new("police.dynamic", message));
+    }
+    let dynamic = config.dynamic.map(|dynamic| dynamic_bucket(dynamic, cir_bps)).transpose()?;
     let two_rate = config.pir.is_some();
     let two_buckets = two_rate || config.violate.is_some() || config.be.is_some();
     let be_bytes = match config.be {
@@ -145,6 +155,71 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
         conform,
         exceed,
         violate,
+        dynamic,
+    })
+}
+
+/// The figures of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate that is not known.
+fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
+    let path = |field: &str| format!("police.dynamic.{field}");
+    let size = |field: &str, bytes: u64| in_range(&path(field), bytes, &DYNAMIC_SIZES, "bytes");
+    let share = |field: &str, percent: Option<u32>, default: u32, most: u64| {
+        let percent = percent.unwrap_or(default);
+        in_range(&path(field), u64::from(percent), &(1..=most), "per cent")?;
+        Ok(Some(percent))
+    };
+    let initial = size("initial_bytes", config.initial_bytes.unwrap_or(defaults::DYNAMIC_INITIAL_BYTES))?;
+    let minimum = size("minimum_bytes", config.minimum_bytes.unwrap_or(defaults::DYNAMIC_MINIMUM_BYTES))?;
+    let maximum = match (config.maximum_bytes, cir_bps) {
+        (Some(bytes), _) => Some(size("maximum_bytes", bytes)?),
+        (None, None) => None,
+        (None, Some(bps)) => {
+            let bytes = u128::from(bps) * u128::from(defaults::DYNAMIC_MAXIMUM_MS) / 8_000;
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).min(*DYNAMIC_SIZES.end());
+            Some(bytes.max(initial).max(minimum))
+        }
+    };
+    if initial < minimum || maximum.is_some_and(|maximum| initial > maximum) {
+        let most = maximum.map_or(String::new(), |maximum| format!(" to {maximum}"));
+        let message = format!("{initial} bytes at the start: give from the least size of {minimum}{most} bytes");
+        return Err(ConfigError::new(path("initial_bytes"), message));
+    }
+    let monitoring_ms = config.monitoring_ms.unwrap_or(defaults::DYNAMIC_MONITORING_MS);
+    let idle_ms = config.idle_ms.unwrap_or(defaults::DYNAMIC_IDLE_MS);
+    in_range(&path("monitoring_ms"), monitoring_ms, &DYNAMIC_TIMES_MS, "ms")?;
+    in_range(&path("idle_ms"), idle_ms, &DYNAMIC_TIMES_MS, "ms")?;
+    let first_growth = config.first_growth_percent;
+    Ok(DynamicBucketConfig {
+        initial_bytes: Some(initial),
+        minimum_bytes: Some(minimum),
+        maximum_bytes: maximum,
+        monitoring_ms: Some(monitoring_ms),
+        idle_ms: Some(idle_ms),
+        first_growth_percent: share(
+            "first_growth_percent",
+            first_growth,
+            defaults::DYNAMIC_FIRST_GROWTH_PERCENT,
+            1_000,
+        )?,
+        first_growths: Some(config.first_growths.unwrap_or(defaults::DYNAMIC_FIRST_GROWTHS)),
+        growth_percent: share("growth_percent", config.growth_percent, defaults::DYNAMIC_GROWTH_PERCENT, 1_000)?,
+        shrink_percent: share("shrink_percent", config.shrink_percent, defaults::DYNAMIC_SHRINK_PERCENT, 99)?,
+        spare_percent: share("spare_percent", config.spare_percent, defaults::DYNAMIC_SPARE_PERCENT, 99)?,
+    })
+}
+
+fn dynamic_plan(resolved: &DynamicBucketConfig) -> Option<DynamicPlan> {
+    Some(DynamicPlan {
+        initial_bytes: resolved.initial_bytes?,
+        minimum_bytes: resolved.minimum_bytes?,
+        maximum_bytes: resolved.maximum_bytes?,
+        monitoring: Duration::from_millis(resolved.monitoring_ms?),
+        idle: Duration::from_millis(resolved.idle_ms?),
+        first_growth_percent: resolved.first_growth_percent?,
+        first_growths: resolved.first_growths?,
+        growth_percent: resolved.growth_percent?,
+        shrink_percent: resolved.shrink_percent?,
+        spare_percent: resolved.spare_percent?,
     })
 }
 
@@ -164,6 +239,10 @@ pub(crate) fn police_plan(resolved: &ResolvedPolice) -> Option<PolicePlan> {
         bc_bytes: resolved.bc_bytes?,
         be_bytes: if resolved.violate.is_some() { resolved.be_bytes? } else { 0 },
         algorithm,
+        dynamic: match resolved.dynamic {
+            None => None,
+            Some(dynamic) => Some(dynamic_plan(&dynamic)?),
+        },
         conform: resolved.conform.clone(),
         exceed: resolved.exceed.clone(),
         violate: resolved.violate.clone().unwrap_or_default(),
@@ -398,6 +477,7 @@ mod tests {
             exceed: None,
             violate: violate.then(|| vec![PoliceAction::Drop {}]),
             form: crate::config::PoliceForm::Cir,
+            dynamic: None,
         }
     }
 

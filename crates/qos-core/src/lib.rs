@@ -14,6 +14,7 @@ pub mod config;
 pub mod counters;
 pub mod defaults;
 mod delay;
+pub mod dynamic_bucket;
 mod egress;
 mod engine;
 mod fair_queue;

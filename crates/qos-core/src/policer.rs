@@ -4,10 +4,12 @@
 //! are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
 
 use crate::config::{PoliceAction, PoliceForm};
+use crate::counters::DynamicCounters;
+use crate::dynamic_bucket::{DynamicBucket, DynamicPlan};
 use crate::time::{Time, NANOS_PER_SECOND};
 
 /// 10⁻⁹ bits in a byte: 512 000 000 bytes, the largest burst, fit in 64 bits.
-const UNITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
+pub(crate) const UNITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 
 /// The colour of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(crate) struct PolicePlan {
     /// Zero with a single bucket.
     pub be_bytes: u64,
     pub algorithm: Algorithm,
+    /// The bucket's size is found by itself; it is single then.
+    pub dynamic: Option<DynamicPlan>,
     pub conform: Vec<PoliceAction>,
     pub exceed: Vec<PoliceAction>,
     pub violate: Vec<PoliceAction>,
@@ -53,6 +57,44 @@ impl PolicePlan {
             Colour::Conform => &self.conform,
             Colour::Exceed => &self.exceed,
             Colour::Violate => &self.violate,
+        }
+    }
+}
+
+/// What a policer keeps.
+#[derive(Clone, Debug)]
+pub(crate) enum Meter {
+    Static(TokenBuckets),
+    Dynamic(Box<DynamicBucket>),
+}
+
+impl Meter {
+    pub fn of(plan: &PolicePlan, start: Time) -> Meter {
+        match &plan.dynamic {
+            None => Meter::Static(TokenBuckets::of(plan, start)),
+            Some(dynamic) => Meter::Dynamic(Box::new(DynamicBucket::new(plan.cir_bps, dynamic.clone(), start))),
+        }
+    }
+
+    pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
+        match self {
+            Meter::Static(buckets) => buckets.colour(now, bytes),
+            Meter::Dynamic(bucket) => bucket.colour(now, bytes),
+        }
+    }
+
+    /// The same policer with its own counts at zero.
+    pub fn cleared(mut self, now: Time) -> Meter {
+        if let Meter::Dynamic(bucket) = &mut self {
+            bucket.clear(now);
+        }
+        self
+    }
+
+    pub fn dynamic(&self, now: Time) -> Option<DynamicCounters> {
+        match self {
+            Meter::Static(_) => None,
+            Meter::Dynamic(bucket) => Some(bucket.counters(now)),
         }
     }
 }
@@ -85,7 +127,7 @@ impl TokenBuckets {
         TokenBuckets::new(Algorithm::TwoRate { pir_bps }, cir_bps, bc_bytes, be_bytes, start)
     }
 
-    pub(crate) fn of(plan: &PolicePlan, start: Time) -> TokenBuckets {
+    fn of(plan: &PolicePlan, start: Time) -> TokenBuckets {
         TokenBuckets::new(plan.algorithm, plan.cir_bps, plan.bc_bytes, plan.be_bytes, start)
     }
 
@@ -146,6 +188,6 @@ impl TokenBuckets {
     }
 }
 
-fn at_most(units: u128, limit: u64) -> u64 {
+pub(crate) fn at_most(units: u128, limit: u64) -> u64 {
     u64::try_from(units).unwrap_or(u64::MAX).min(limit)
 }

@@ -10,7 +10,7 @@ use crate::counters::{
 use crate::engine::DropReason;
 use crate::marking;
 use crate::packet::Descriptor;
-use crate::policer::{Algorithm, TokenBuckets};
+use crate::policer::{Algorithm, Meter};
 use crate::queue::Discipline;
 use crate::rate::LoadAverage;
 use crate::scheduler::{Scheduler, Slot};
@@ -42,7 +42,7 @@ impl Metered {
 /// What a class counts.
 #[derive(Clone, Debug)]
 struct ClassState {
-    buckets: Option<TokenBuckets>,
+    meter: Option<Meter>,
     offered: Metered,
     dropped: Metered,
     drops: ClassDrops,
@@ -60,7 +60,7 @@ struct ClassState {
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
         ClassState {
-            buckets: plan.police.as_ref().map(|police| TokenBuckets::of(police, now)),
+            meter: plan.police.as_ref().map(|police| Meter::of(police, now)),
             offered: Metered::new(now),
             dropped: Metered::new(now),
             drops: ClassDrops::default(),
@@ -168,13 +168,13 @@ impl Policy {
     fn police(&mut self, now: Time, class: usize, descriptor: &mut Descriptor) -> bool {
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
-        let (Some(police), Some(buckets)) = (&plan.police, &mut state.buckets) else { return true };
+        let (Some(police), Some(meter)) = (&plan.police, &mut state.meter) else { return true };
         // Frames that are not IP are classified but not policed: in the published print the class counts a few more packets than its policer.
         if !descriptor.is_ip() {
             return true;
         }
         let bytes = descriptor.counted_len;
-        let colour = buckets.colour(now, bytes);
+        let colour = meter.colour(now, bytes);
         state.colours[colour as usize].add(now, bytes, self.load_interval_s);
         marking::police(descriptor, police.actions(colour))
     }
@@ -231,7 +231,7 @@ impl Policy {
     pub fn clear(&mut self, now: Time) {
         for (plan, state) in self.plan.classes.iter().zip(&mut self.states) {
             let mut cleared = ClassState::new(plan, now);
-            cleared.buckets = state.buckets.take();
+            cleared.meter = state.meter.take().map(|meter| meter.cleared(now));
             cleared.queued = state.queued;
             cleared.carried = state.queued;
             *state = cleared;
@@ -297,6 +297,7 @@ impl Policy {
                     conformed: conformed.colour(now, load_interval_s),
                     exceeded: exceeded.colour(now, load_interval_s),
                     violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
+                    dynamic: state.meter.as_ref().and_then(|meter| meter.dynamic(now)),
                 }
             }),
             shape: slot.and_then(shape_counters),

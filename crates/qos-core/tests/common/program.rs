@@ -52,6 +52,10 @@ fn policies() -> Vec<(&'static str, Value, bool)> {
                     "exceed": [{"action": "set-dscp-transmit", "value": 0}]}, "set": [{"field": "qos_group", "value": 5}]})
                 ),
                 class("any", json!({"police": {"cir": {"bps": 64_000}, "pir": {"bps": 128_000}}})),
+                class(
+                    "class-default",
+                    json!({"police": {"cir": {"bps": 100_000}, "dynamic": {"initial_bytes": 3_000, "monitoring_ms": 1}}})
+                ),
             ]),
             false,
         ),

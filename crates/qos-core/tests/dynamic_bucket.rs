@@ -1,0 +1,238 @@
+//! The five properties of the dynamic bucket, and what it shows.
+
+mod common;
+
+use common::{configuration, interface, udp, MILLI, PORT, SECOND};
+use proptest::prelude::*;
+use qos_core::config::Framing;
+use qos_core::dynamic_bucket::{DynamicBucket, DynamicPlan};
+use qos_core::policer::Colour;
+use qos_core::{Duration, Engine, Time};
+use serde_json::{json, Value};
+
+fn plan(initial_bytes: u64, maximum_bytes: u64) -> DynamicPlan {
+    DynamicPlan {
+        initial_bytes,
+        minimum_bytes: 3_000,
+        maximum_bytes,
+        monitoring: Duration::from_millis(100),
+        idle: Duration::from_secs(3),
+        first_growth_percent: 200,
+        first_growths: 3,
+        growth_percent: 100,
+        shrink_percent: 2,
+        spare_percent: 10,
+    }
+}
+
+/// A sender that halves its window after a round trip with losses and adds a packet after one without, and that sends its window in one clump
+/// at ten times the rate. The mean size of the bucket over the second half of the time, and the goodput over the rate.
+fn additive_increase(initial: u64, rate_bps: u64, round_trip_ms: u64, seconds: u64) -> (f64, f64) {
+    let mut bucket = DynamicBucket::new(rate_bps, plan(initial, rate_bps * 3 / 16), Time(0));
+    let gap = 1_500 * 8 * SECOND / (rate_bps * 10);
+    let (mut now, mut window) = (0, 2u64);
+    let (mut sizes, mut rounds, mut conformed) = (0, 0, 0);
+    while now < seconds * SECOND {
+        let mut lost = false;
+        for packet in 0..window {
+            match bucket.colour(Time(now + packet * gap), 1_500) {
+                Colour::Conform => conformed += 1_500 * u64::from(now > seconds * SECOND / 2),
+                _ => lost = true,
+            }
+        }
+        // A window that takes longer than the round trip is clocked by the link.
+        now += (round_trip_ms * MILLI).max(window * gap);
+        window = if lost { (window / 2).max(1) } else { window + 1 };
+        if now > seconds * SECOND / 2 {
+            sizes += bucket.bytes().0;
+            rounds += 1;
+        }
+    }
+    let ideal = rate_bps * seconds / 16;
+    (sizes as f64 / f64::from(rounds), conformed as f64 / ideal as f64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// (a) From far below and from far above the size comes to the same band.
+    #[test]
+    fn the_start_does_not_matter(rate_kbps in 1_000u64..5_000, round_trip_ms in 40u64..100) {
+        let rate = rate_kbps * 1_000;
+        let (from_below, goodput) = additive_increase(3_000, rate, round_trip_ms, 1_200);
+        let (from_above, same_goodput) = additive_increase(rate * 3 / 16, rate, round_trip_ms, 1_200);
+        prop_assert!((from_below / from_above - 1.0).abs() < 0.25, "{} and {}", from_below, from_above);
+        // A bucket that never held enough would leave this sender at three quarters.
+        prop_assert!(goodput > 0.9 && same_goodput > 0.9, "{} and {}", goodput, same_goodput);
+    }
+
+    /// (b) A flood that does not react keeps the level near zero: nothing overflows, and the bucket never grows.
+    #[test]
+    fn a_flood_does_not_open_the_bucket(
+        rate_kbps in 100u64..10_000,
+        initial in 3_000u64..100_000,
+        packets in prop::collection::vec((60u32..1_500, 0u64..100), 200..2_000),
+    ) {
+        let rate = rate_kbps * 1_000;
+        let mut bucket = DynamicBucket::new(rate, plan(initial, 200_000), Time(0));
+        let mut now = 0;
+        for (bytes, percent) in packets {
+            bucket.colour(Time(now), bytes);
+            prop_assert!(bucket.bytes().0 <= initial);
+            // The next one comes before its bytes are earned.
+            now += u64::from(bytes) * 8 * SECOND / rate * percent / 100;
+        }
+    }
+
+    /// (c) Traffic below the rate, without a drop, leaves the size alone.
+    #[test]
+    fn an_application_that_asks_for_little_changes_nothing(
+        initial in 3_000u64..100_000,
+        packets in prop::collection::vec((60u32..1_500, 0u64..5_000), 1..500),
+    ) {
+        let rate = 1_000_000;
+        let mut bucket = DynamicBucket::new(rate, plan(initial, 187_500), Time(0));
+        let mut now = 0;
+        for (bytes, pause_ms) in packets {
+            now += u64::from(bytes) * 8 * SECOND / rate + pause_ms * MILLI;
+            prop_assert_eq!(bucket.colour(Time(now), bytes), Colour::Conform);
+            prop_assert_eq!(bucket.bytes().0, initial);
+        }
+    }
+
+    /// (d) Whatever comes, what conforms between any two packets is at most the rate times the time and the greatest bucket.
+    #[test]
+    fn the_rate_holds(
+        rate in 64_000u64..10_000_000,
+        packets in prop::collection::vec((prop_oneof![Just(0u64), 0u64..20_000_000, 0u64..2 * SECOND], 60u32..1_500), 1..150),
+    ) {
+        let greatest = 60_000;
+        let mut bucket = DynamicBucket::new(rate, plan(3_000, greatest), Time(0));
+        let mut now = 0;
+        let mut conformed = Vec::new();
+        for (gap, bytes) in packets {
+            now += gap;
+            if bucket.colour(Time(now), bytes) == Colour::Conform {
+                conformed.push((now, u128::from(bytes)));
+            }
+            let (size, level) = bucket.bytes();
+            prop_assert!(level <= size && (3_000..=greatest).contains(&size));
+        }
+        for first in 0..conformed.len() {
+            let mut bytes = 0;
+            for last in &conformed[first..] {
+                bytes += last.1;
+                let earned = u128::from(rate) * u128::from(last.0 - conformed[first].0);
+                prop_assert!(bytes * 8 * u128::from(SECOND) <= u128::from(greatest) * 8 * u128::from(SECOND) + earned);
+            }
+        }
+    }
+
+    /// (e) Integers, and all work at arrivals: looking at it, or polling the engine at odd times, changes nothing.
+    #[test]
+    fn only_arrivals_count(looks in prop::collection::vec(0u64..40, 300)) {
+        let fates = |look: bool| {
+            let mut engine = policed(json!({"initial_bytes": 3_000, "first_growth_percent": 2, "growth_percent": 1}));
+            let mut outputs = Vec::new();
+            let mut now = 0;
+            for (number, wait) in (0..).zip(&looks) {
+                // Clumps and pauses, so that the bucket grows and shrinks.
+                now += if number % 30 == 0 { 900 * MILLI } else { 2 * MILLI };
+                if look && wait % 3 == 0 {
+                    let early = Time(now - wait * MILLI / 40);
+                    engine.poll(early, &mut outputs);
+                    let _ = engine.counters(early, None);
+                }
+                engine.transmit(Time(now), PORT, udp(1_000, 0, Framing::Ethernet), number);
+            }
+            engine.poll(Time(now + SECOND), &mut outputs);
+            let changes = counters(&mut engine, Time(now + SECOND))["changes"].clone();
+            (common::departures(&outputs), changes)
+        };
+        let (seen, unseen) = (fates(true), fates(false));
+        prop_assert!(unseen.1.as_array().unwrap().len() > 2);
+        prop_assert_eq!(seen, unseen);
+    }
+}
+
+fn policed(dynamic: Value) -> Engine<u64> {
+    let mut engine = common::engine(100_000_000, Framing::Ethernet);
+    let police = json!({"cir": {"bps": 1_000_000}, "dynamic": dynamic});
+    let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
+    engine.configure(Time(0), &configuration("hqf", maps, interface(100_000, None, Some("P")))).unwrap();
+    engine
+}
+
+fn counters(engine: &mut Engine<u64>, now: Time) -> Value {
+    let counters = engine.counters(now, None).interfaces["Out"].clone();
+    serde_json::to_value(&counters.policy_output.unwrap().classes[0].police).unwrap()["dynamic"].clone()
+}
+
+#[test]
+fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
+    let mut engine = policed(json!({"initial_bytes": 10_140}));
+    // Ten packets of 1014 counted bytes empty the bucket, the eleventh is dropped.
+    for number in 0..11 {
+        engine.transmit(Time(0), PORT, udp(1_000, 0, Framing::Ethernet), number);
+    }
+    // 81.12 ms fill it; what the next 18.88 ms bring overflows: 2360 bytes. The packet then finds it full, so the level has risen.
+    engine.transmit(Time(100 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 20);
+    assert_eq!(counters(&mut engine, Time(100 * MILLI))["bucket_bytes"], 10_140);
+    // A clump that takes the level down, looked at 100 ms later: it is judged at the first packet then.
+    for number in 0..9 {
+        engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), number);
+    }
+    engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 30);
+    let shown = counters(&mut engine, Time(101 * MILLI));
+    // Twice what overflowed, as the first growths do. In the meantime 125 bytes came for 1014 that went.
+    assert_eq!(shown["bucket_bytes"], 10_140 + 2 * 2_360);
+    assert_eq!((shown["growths"].as_u64(), shown["shrinks"].as_u64()), (Some(1), Some(0)));
+    assert_eq!((shown["overflow_bytes"].as_u64(), shown["most_overflow_bytes"].as_u64()), (Some(2_360), Some(2_360)));
+    assert_eq!(shown["changes"], json!([{"number": 1, "time_ns": 101 * MILLI, "bucket_bytes": 14_860}]));
+    assert_eq!(shown["watching"], true);
+    // Half of the time at each size.
+    let later = counters(&mut engine, Time(202 * MILLI));
+    assert_eq!(later["mean_bucket_bytes"], 12_500);
+    assert_eq!(later["level_bytes"].as_u64().unwrap(), 10_140 - 10 * 1_014 + 125 + 12_625);
+    // The counts start again; the bucket does not.
+    engine.clear(Time(202 * MILLI), None);
+    let cleared = counters(&mut engine, Time(202 * MILLI));
+    assert_eq!((cleared["growths"].as_u64(), cleared["bucket_bytes"].as_u64()), (Some(0), Some(14_860)));
+    assert_eq!(cleared["changes"], json!([]));
+}
+
+#[test]
+fn defaults_are_filled_in_and_shown() {
+    let engine = policed(json!({"monitoring_ms": 200}));
+    let resolved = serde_json::to_value(engine.resolve()).unwrap();
+    assert_eq!(
+        resolved["policy_maps"]["P"]["classes"][0]["police"]["dynamic"],
+        json!({"initial_bytes": 15_000, "minimum_bytes": 3_000, "maximum_bytes": 187_500, "monitoring_ms": 200, "idle_ms": 3_000,
+            "first_growth_percent": 200, "first_growths": 3, "growth_percent": 100, "shrink_percent": 2, "spare_percent": 10})
+    );
+    let mut slow = policed(json!({}));
+    let police = json!({"cir": {"bps": 8_000}, "dynamic": {}});
+    let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
+    slow.configure(Time(0), &configuration("classic", maps, interface(100_000, None, Some("P")))).unwrap();
+    // 1.5 seconds of 8 kb/s would be less than what it starts with.
+    assert_eq!(counters(&mut slow, Time(0))["maximum_bytes"], 15_000);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |police: Value| {
+        let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+        let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
+        let config = configuration("hqf", maps, interface(100_000, None, Some("P")));
+        engine.configure(Time(0), &config).unwrap_err().path
+    };
+    let with = |dynamic: Value| refused(json!({"cir": {"bps": 1_000_000}, "dynamic": dynamic}));
+    let at = |field: &str| format!("policy_maps.P.classes[0].police.dynamic{field}");
+    assert_eq!(with(json!({"initial_bytes": 2_999})), at(".initial_bytes"));
+    assert_eq!(with(json!({"initial_bytes": 200_000, "maximum_bytes": 100_000})), at(".initial_bytes"));
+    assert_eq!(with(json!({"minimum_bytes": 1_000})), at(".minimum_bytes"));
+    assert_eq!(with(json!({"monitoring_ms": 0})), at(".monitoring_ms"));
+    assert_eq!(with(json!({"shrink_percent": 100})), at(".shrink_percent"));
+    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "pir": {"bps": 2_000_000}, "dynamic": {}})), at(""));
+    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "violate": [{"action": "drop"}], "dynamic": {}})), at(""));
+}
