@@ -290,7 +290,7 @@ fn percentages_are_of_the_bandwidth_or_the_parents_shape() {
         let resolved = engine.resolve();
         assert_eq!(resolved.policy_maps["C"].classes[0].police.clone().unwrap().cir_bps, None);
         let class = class(&mut engine, 0, 0);
-        let police = class.child.unwrap().classes[0].police.unwrap();
+        let police = class.child.unwrap().classes[0].police.clone().unwrap();
         (police.cir_bps, police.cir_percent, police.bc_bytes)
     };
     assert_eq!(cir(Value::Null), (154_400, Some(10), 4_825));
