@@ -8,6 +8,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from qoslab.ios.admission import check_attached, check_policy
 from qoslab.ios.config.class_map import PROTOCOLS
 from qoslab.ios.config.system import route_order
 from qoslab.ios.device import (
@@ -18,15 +19,18 @@ from qoslab.ios.device import (
     Generation,
     Hardware,
     Interface,
+    InterfaceFairQueue,
     Line,
     PortMatch,
     Remark,
     StaticRoute,
     User,
 )
+from qoslab.ios.grammar import RejectedError
 from qoslab.ios.policy import (
     CLASS_DEFAULT,
     Amount,
+    Bandwidth,
     ClassMap,
     Criterion,
     FairQueue,
@@ -35,6 +39,9 @@ from qoslab.ios.policy import (
     PoliceAction,
     PolicyClass,
     PolicyMap,
+    Priority,
+    RandomDetect,
+    RedThresholds,
     Shape,
 )
 from qoslab.ios.secrets import secret_of
@@ -222,14 +229,54 @@ def marks(draw: DrawFn) -> tuple[Mark, ...]:
 
 
 @st.composite
-def policy_classes(draw: DrawFn, name: str, generation: Generation, children: list[str]) -> PolicyClass:
-    fair = name == CLASS_DEFAULT or generation == "hqf"
+def bandwidths(draw: DrawFn, unit: str) -> Bandwidth:
+    # Small shares, so that most policies may be attached; those that may not are told apart below.
+    most = {"kbps": 200, "percent": 20, "remaining_percent": 30, "remaining_ratio": 1000}[unit]
+    return Bandwidth(unit, draw(st.integers(8 if unit == "kbps" else 1, most)))  # type: ignore[arg-type]
+
+
+@st.composite
+def priorities(draw: DrawFn, generation: Generation) -> Priority:
+    unit = draw(st.sampled_from(("strict", "kbps", "percent")))
+    if unit == "strict":
+        return Priority(level=draw(maybe(st.integers(1, 2))) if generation == "hqf" else None)
+    number = draw(st.integers(8, 100) if unit == "kbps" else st.integers(1, 20))
+    return Priority(unit, number, draw(maybe(st.integers(32, 2_000_000))))  # type: ignore[arg-type]
+
+
+@st.composite
+def random_detects(draw: DrawFn) -> RandomDetect:
+    basis = draw(st.sampled_from(("precedence", "dscp")))
+    values = draw(st.sets(dscps if basis == "dscp" else precedences, max_size=3))
+    thresholds = []
+    for value in sorted(values):
+        low, high = sorted(draw(st.tuples(st.integers(1, 4096), st.integers(1, 4096))))
+        thresholds.append((value, RedThresholds(low, high, draw(maybe(st.integers(1, 65535))))))
+    return RandomDetect(basis, draw(maybe(st.integers(1, 16))), tuple(thresholds))  # type: ignore[arg-type]
+
+
+@st.composite
+def policy_classes(
+    draw: DrawFn, name: str, generation: Generation, children: list[str], unit: str, queues: bool
+) -> PolicyClass:
+    default = name == CLASS_DEFAULT
+    kind = draw(st.sampled_from((None, "bandwidth", "priority"))) if queues else None
+    bandwidth = draw(bandwidths(unit)) if kind == "bandwidth" else None
+    priority = draw(priorities(generation)) if kind == "priority" and not default else None
+    fair = (default or generation == "hqf") and priority is None
+    shape = draw(maybe(shapes())) if queues else None
+    early = queues and (default or bandwidth is not None or shape is not None)
     return PolicyClass(
         name,
-        shape=draw(maybe(shapes())),
+        bandwidth=bandwidth,
+        priority=priority,
+        shape=shape,
         police=draw(maybe(polices())),
-        fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096]))))) if fair else None,
-        queue_limit=draw(maybe(st.integers(1, 4096))),
+        fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096])))))
+        if fair and queues
+        else None,
+        queue_limit=draw(maybe(st.integers(1, 4096))) if queues else None,
+        random_detect=draw(maybe(random_detects())) if early else None,
         marks=draw(marks()),
         service_policy=draw(maybe(st.sampled_from(children))) if children else None,
     )
@@ -238,30 +285,60 @@ def policy_classes(draw: DrawFn, name: str, generation: Generation, children: li
 @st.composite
 def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dict[str, PolicyMap]:
     maps: dict[str, PolicyMap] = {}
-    leaves: list[str] = []
+    depth: dict[str, int] = {}
+    units = ["kbps", "percent", "remaining_percent", *(["remaining_ratio"] if generation == "hqf" else [])]
     for name in draw(st.lists(st.sampled_from(POLICIES), unique=True)):
         chosen = draw(st.lists(st.sampled_from(classes), unique=True, max_size=3)) if classes else []
         if draw(st.booleans()):
             chosen.append(CLASS_DEFAULT)
-        content = tuple(draw(policy_classes(each, generation, leaves)) for each in chosen)
-        maps[name] = PolicyMap(name, content, draw(maybe(texts)))
-        # The data plane does not queue in a child.
-        if all(each.service_policy is None and not each.queueing for each in content):
-            leaves.append(name)
+        unit, queues = draw(st.sampled_from(units)), draw(st.booleans())
+        below = [each for each in maps if depth[each] < 3]
+        content = tuple(draw(policy_classes(each, generation, below, unit, queues)) for each in chosen)
+        policy = PolicyMap(name, content, draw(maybe(texts)))
+        check_policy(Device(hardware(generation)), policy)
+        maps[name] = policy
+        depth[name] = 1 + max((depth[each.service_policy] for each in content if each.service_policy), default=0)
     return maps
 
 
-def _carried_inwards(policy: PolicyMap, maps: dict[str, PolicyMap]) -> bool:
-    return all(
-        not each.queueing and (each.service_policy is None or _carried_inwards(maps[each.service_policy], maps))
-        for each in policy.classes
-    )
+def _carried(generation: Generation, interface: Interface, maps: dict[str, PolicyMap], direction: str) -> list[str]:
+    """The policy-maps that the interface can carry."""
+    device, found = Device(hardware(generation), policy_maps=maps), []
+    for policy in maps.values():
+        try:
+            check_attached(device, policy, interface, direction)
+        except RejectedError:
+            continue
+        found.append(policy.name)
+    return found
 
 
 @st.composite
-def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap]) -> Interface:
+def fair_queues(draw: DrawFn, generation: Generation, serial: bool) -> InterfaceFairQueue:
+    if serial and draw(st.booleans()):
+        return InterfaceFairQueue(enabled=False)
+    if generation == "hqf":
+        return InterfaceFairQueue()
+    powers = st.sampled_from([16, 64, 4096])
+    figures = draw(st.lists(powers, max_size=2))
+    if len(figures) == 2 and draw(st.booleans()):
+        figures.append(draw(st.integers(0, 1000)))
+    return InterfaceFairQueue(True, *figures)
+
+
+@st.composite
+def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap], generation: Generation) -> Interface:
+    bare = draw(_bare_interfaces(name, number, generation))
+    for direction in ("input", "output"):
+        carried = _carried(generation, bare, maps, direction)
+        if carried:
+            setattr(bare, f"service_policy_{direction}", draw(maybe(st.sampled_from(carried))))
+    return bare
+
+
+@st.composite
+def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generation) -> Interface:
     serial = name.startswith("Serial")
-    inward = [each.name for each in maps.values() if _carried_inwards(each, maps)]
     address = draw(maybe(st.integers(1, 254)))
     second = draw(st.integers(0, 2)) if address is not None else 0
     return Interface(
@@ -276,13 +353,12 @@ def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap])
         duplex="auto" if serial else draw(st.sampled_from(("auto", "full"))),
         speed="auto" if serial else draw(st.sampled_from(("auto", "100"))),
         tx_ring_limit=draw(maybe(st.integers(1, 32767))),
-        fair_queue=draw(st.sampled_from((None, True, False) if serial else (None, True))),
+        fair_queue=draw(maybe(fair_queues(generation, serial))),
+        max_reserved_bandwidth=draw(maybe(st.integers(1, 100))) if generation == "classic" else None,
         clock_rate_bps=draw(maybe(st.integers(300, 8_000_000))) if serial else None,
         hold_queue_in=draw(maybe(st.integers(0, 4096))),
         hold_queue_out=draw(maybe(st.integers(1, 4096))),
         keepalive=draw(st.booleans()),
-        service_policy_input=draw(maybe(st.sampled_from(inward))) if inward else None,
-        service_policy_output=draw(maybe(st.sampled_from(list(maps)))) if maps else None,
     )
 
 
@@ -337,7 +413,7 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         domain_name=draw(maybe(st.just("lab.example"))),
         class_maps=classes,
         policy_maps=maps,
-        interfaces={name: draw(interfaces(name, number, maps)) for number, name in enumerate(PORTS)},
+        interfaces={name: draw(interfaces(name, number, maps, chosen)) for number, name in enumerate(PORTS)},
         routes=draw(routes()),
         access_lists=draw(access_lists()),
         banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),

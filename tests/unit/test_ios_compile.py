@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
@@ -91,12 +92,60 @@ def test_serial_line_and_bursts() -> None:
         "load_interval_s": 30,
         "tx_ring_limit": 3,
         "hold_queue_out": 20,
-        "fair_queue": {"enabled": False},
+        "fair_queue": {"enabled": False, "discard_threshold": None, "dynamic_queues": None, "reserved_queues": None},
         "max_reserved_percent": None,
         "service_policy_input": None,
         "service_policy_output": None,
     }
     assert compiled["interfaces"]["Serial0/1"]["encapsulation"] == "hdlc"
+
+
+def test_queueing() -> None:
+    text = (
+        "class-map Voice\nmatch dscp ef\nclass-map Web\nmatch cos 1\n"
+        "policy-map P\nclass Voice\npriority 64 2000\nclass Web\nbandwidth percent 20\nqueue-limit 32\n"
+        "random-detect dscp-based\nrandom-detect exponential-weighting-constant 5\nrandom-detect dscp af11 10 20\n"
+        "random-detect dscp ef 20 30 5\nclass class-default\nfair-queue 64\n"
+        "interface s0/0\nfair-queue 128 32\nmax-reserved-bandwidth 90\nservice-policy output P\n"
+    )
+    compiled = compile_device(parse_config(text, hardware()))
+    voice, web, default = compiled["policy_maps"]["P"]["classes"]
+    assert voice["priority"] == {"unit": "kbps", "number": 64, "burst_bytes": 2000, "level": None}
+    assert (web["bandwidth"], web["queue_limit"]) == ({"percent": 20}, {"packets": 32})
+    assert web["random_detect"] == {
+        "basis": "dscp",
+        "exponential_weight": 5,
+        "thresholds": [
+            {"value": 10, "min": 10, "max": 20, "denominator": None},
+            {"value": 46, "min": 20, "max": 30, "denominator": 5},
+        ],
+    }
+    assert default["fair_queue"] == {"queues": 64}
+    line = compiled["interfaces"]["Serial0/0"]
+    assert line["max_reserved_percent"] == 90
+    assert line["fair_queue"] == {
+        "enabled": True,
+        "discard_threshold": 128,
+        "dynamic_queues": 32,
+        "reserved_queues": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "compiled"),
+    [
+        ("bandwidth remaining percent 30", "bandwidth", {"remaining_percent": 30}),
+        ("bandwidth remaining ratio 7", "bandwidth", {"remaining_ratio": 7}),
+        ("bandwidth 200", "bandwidth", {"kbps": 200}),
+        ("priority level 2", "priority", {"unit": "strict", "number": None, "burst_bytes": None, "level": 2}),
+        ("priority percent 30", "priority", {"unit": "percent", "number": 30, "burst_bytes": None, "level": None}),
+        ("priority", "priority", {"unit": "strict", "number": None, "burst_bytes": None, "level": None}),
+    ],
+)
+def test_forms_of_bandwidth_and_priority(typed: str, field: str, compiled: dict[str, object]) -> None:
+    text = f"class-map Web\nmatch cos 1\npolicy-map P\nclass Web\n{typed}\n"
+    result = compile_device(parse_config(text, hardware("hqf")))
+    assert result["policy_maps"]["P"]["classes"][0][field] == compiled
 
 
 def test_classification() -> None:

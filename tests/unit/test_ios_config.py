@@ -6,21 +6,27 @@ import re
 from random import Random
 
 import pytest
+from ansible_collections.cisco.ios.plugins.terminal.ios import TerminalModule
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from ios_commands import typed_line
 from ios_strategies import hardware
 from qoslab.errors import IosError
-from qoslab.ios.config import CONFIG, DATA_PLANE, ConfigSession
+from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.grammar import CliError
 from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.refusals import REFUSALS as OUR_WORDS
 from qoslab.ios.running_config import render
 from qoslab.ios.secrets import md5_crypt, secret_of, verify
+from qoslab.run.ansible import device_message, playbooks_folder
+from qoslab.run.inventory import IosAccess
+from qoslab.run.testbed import testbed as make_testbed
 
-FULL = DATA_PLANE | {"bandwidth", "priority", "random-detect", "hierarchical-queueing"}
+GROUP_VARIABLES = playbooks_folder() / "group_vars" / "ios.yml"
 CARET = "% Invalid input detected at '^' marker."
 
 BASE = """\
@@ -40,6 +46,9 @@ policy-map Edge
 policy-map Inner
  class class-default
   service-policy Edge
+policy-map Queue
+ class Data
+  bandwidth 64
 interface FastEthernet0/0
  ip address 10.0.0.1 255.255.255.0
  service-policy output Edge
@@ -47,13 +56,10 @@ ip access-list extended List
  10 permit ip any any
 """
 
-FLAT = BASE.replace("  shape average 1000000\n", "")
-"""Without queueing above a child policy-map's class."""
-
 
 def configured(text: str, generation: Generation = "classic", base: str = BASE) -> Device:
-    device = parse_config(base, hardware(generation), capabilities=FULL)
-    apply(device, text, capabilities=FULL)
+    device = parse_config(base, hardware(generation))
+    apply(device, text)
     return device
 
 
@@ -144,6 +150,32 @@ REFUSALS: list[tuple[str, str]] = [
     ("access-list 200 permit ip any any", "@12"),
     ("access-list 101 permit udp any any eq 53 fragments", "@41"),
     ("interface fa0/0\nhold-queue 0 out", "@11"),
+    ("interface s0/0\ntx-ring-limit 0", "@14"),
+    ("interface s0/0\ntx-ring-limit 32768", "@14"),
+    ("interface s0/0\nclock rate 299", "@11"),
+    ("interface s0/0\nfair-queue 65", "Congestive discard threshold must be a power of 2"),
+    ("interface s0/0\nfair-queue 64 17", "Number of dynamic queues must be a power of 2"),
+    ("interface s0/0\nfair-queue 64 16 1001", "@17"),
+    ("interface s0/0\nmax-reserved-bandwidth 101", "@23"),
+    ("interface fa0/1\nservice-policy input Queue", "CBWFQ : Can be enabled as an output feature only"),
+    ("policy-map Queue\nclass Voice\nbandwidth 7", "@10"),
+    ("policy-map Queue\nclass Voice\nbandwidth percent 101", "@18"),
+    ("policy-map Queue\nclass Voice\nbandwidth remaining ratio 3", "@20"),
+    ("policy-map Queue\nclass Voice\npriority level 1", "@9"),
+    ("policy-map Queue\nclass Data\npriority 64 31", "@12"),
+    ("policy-map Queue\nclass class-default\nrandom-detect dscp ef 20 40", "@14"),
+    ("policy-map Queue\nclass class-default\nrandom-detect precedence 3 40 20", "@30"),
+    ("policy-map Queue\nclass class-default\nrandom-detect exponential-weighting-constant 17", "@45"),
+    (
+        "policy-map Plain\nclass class-default\nservice-policy Queue\ninterface s0/0\nservice-policy output Plain",
+        "CBWFQ : Hierarchy supported only if shaping is configured in this class",
+    ),
+    (
+        "policy-map Queue\nclass Voice\nbandwidth 900\ninterface fa0/0\nno service-policy output Edge\n"
+        "policy-map Edge\nclass class-default\nno service-policy\nservice-policy Queue\n"
+        "interface fa0/0\nservice-policy output Edge\npolicy-map Queue\nclass Data\nbandwidth 101",
+        "I/f FastEthernet0/0 policy-map Queue requested bandwidth 1001 (kbps), available only 1000 (kbps)",
+    ),
     ("policy-map Edge\nclass Data\nshape average 1000000 8000 255", "@27"),
     ("banner motd #a ^C b#", "% Error: a banner can not contain ^C"),
     ("enable secret 5 cisco", "ERROR: The secret you entered is not a valid encrypted secret."),
@@ -155,8 +187,8 @@ REFUSALS: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "said"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
 def test_refusals(text: str, said: str) -> None:
-    device = parse_config(BASE, hardware(), capabilities=FULL)
-    session = ConfigSession(device, FULL)
+    device = parse_config(BASE, hardware())
+    session = ConfigSession(device)
     *before, last = text.split("\n")
     for line in before:
         session.execute(line)
@@ -172,20 +204,46 @@ def test_refusals(text: str, said: str) -> None:
     assert session.position == position
 
 
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ("policy-map Child\nclass Voice\n shape average 9000", 1),
-        ("policy-map Top\nclass class-default\nservice-policy Queue", 15),
-    ],
-)
-def test_queueing_in_a_child_needs_a_data_plane_that_can(text: str, column: int) -> None:
-    base = f"{BASE}policy-map Queue\nclass Data\nshape average 9000\n"
-    parse_config(base + text, hardware(), capabilities=FULL)
-    simple = base.replace("service-policy Edge", "set cos 1", 1)
-    parse_config(simple, hardware())
-    with pytest.raises(IosError, match=re.escape("\n    " + " " * column + "^\n    " + CARET)):
-        parse_config(simple + text, hardware())
+def marked_as_errors(answer: str) -> list[bool]:
+    """Whether Ansible takes an answer for a refusal, whether Unicon does, and whether a run finds the words in it."""
+    variables = YAML(typ="safe").load(GROUP_VARIABLES)["ansible_terminal_stderr_re"]
+    ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in variables]
+    device = make_testbed("x", {"R1": IosAccess("192.0.2.1", "lab", "lab")})["devices"]["R1"]
+    unicon = device["connections"]["cli"]["settings"]["CONFIGURE_ERROR_PATTERN"]
+    said = device_message({"msg": f"Task failed: {answer.encode()!r}"})
+    return [
+        any(pattern.search(answer) for pattern in ansible),
+        any(re.search(pattern, answer, re.MULTILINE) for pattern in unicon),
+        said.splitlines()[-1] == [line for line in answer.splitlines() if line][-2],
+    ]
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
+def test_clients_take_refusals_for_errors(text: str, said: str) -> None:
+    session = ConfigSession(parse_config(BASE, hardware()))
+    *before, last = text.split("\n")
+    for line in before:
+        session.execute(line)
+    with pytest.raises(CliError) as caught:
+        session.execute(last)
+    answer = "\r\n".join([last, *caught.value.render(), f"R1{session.prompt}#"])
+    assert marked_as_errors(answer) == [True, True, True]
+
+
+@pytest.mark.parametrize("said", ["Sum total of class bandwidths exceeds 99 percent", "% Error: bad_config: no"])
+def test_clients_take_the_later_generations_refusals_for_errors(said: str) -> None:
+    assert marked_as_errors(f"bandwidth percent 60\r\n{said}\r\nR1(config-pmap-c)#") == [True, True, True]
+
+
+def test_clients_take_no_notice_for_an_error() -> None:
+    answer = "configure terminal\r\nEnter configuration commands, one per line.  End with CNTL/Z.\r\nR1(config)#"
+    assert marked_as_errors(answer)[:2] == [False, False]
+
+
+def test_ansible_is_given_its_own_words_and_ours() -> None:
+    theirs = [each.pattern.decode() for each in TerminalModule.terminal_stderr_re]
+    given = [each["pattern"] for each in YAML(typ="safe").load(GROUP_VARIABLES)["ansible_terminal_stderr_re"]]
+    assert given == [*theirs, *OUR_WORDS]
 
 
 def test_hqf_keeps_one_percent_for_class_default() -> None:
@@ -202,12 +260,66 @@ def test_hqf_admission_counts_kilobits_where_attached() -> None:
         configured(text.format(991), "hqf")
 
 
+HQF_REFUSALS: list[tuple[str, str]] = [
+    ("policy-map New\nclass Data\nbandwidth percent 60\nclass Voice\nbandwidth percent 40", "Sum total of class"),
+    ("policy-map New\nclass Data\nbandwidth remaining percent 60\nclass Voice\nbandwidth remaining ratio 4", "All cl"),
+    ("policy-map New\nclass Data\nfair-queue\npriority percent 10", "fair-queue and priority can not be configured"),
+    ("policy-map New\nclass Data\npriority\nfair-queue", "fair-queue and priority can not be configured"),
+    ("policy-map New\nclass Data\npriority level 3", "@15"),
+    ("policy-map New\nclass Data\nrandom-detect", "random-detect needs bandwidth or shape"),
+    ("policy-map New\nclass Data\nbandwidth 64\nrandom-detect\nno bandwidth", "random-detect needs bandwidth or"),
+    ("interface s0/0\nfair-queue 64", "@11"),
+    ("interface s0/0\nmax-reserved-bandwidth 80", "@0"),
+    # A sum that only the parent's rate makes too large: of what is attached, and of what is to be attached.
+    (
+        "policy-map Queue\nclass Data\nbandwidth 900\npolicy-map Edge\nclass class-default\nno service-policy\n"
+        "service-policy Queue\npolicy-map Queue\nclass Voice\npriority 91",
+        "Sum total of class bandwidths exceeds 99 percent",
+    ),
+    (
+        "policy-map Top\nclass class-default\nservice-policy Queue\npolicy-map Queue\nclass Data\nbandwidth 700\n"
+        "interface s0/0\nbandwidth 700\nservice-policy output Top",
+        "Sum total of class bandwidths exceeds 99 percent",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), HQF_REFUSALS, ids=[text.replace("\n", "; ") for text, _ in HQF_REFUSALS])
+def test_refusals_of_the_later_generation(text: str, said: str) -> None:
+    device = parse_config(BASE, hardware("hqf"))
+    session = ConfigSession(device)
+    *before, last = text.split("\n")
+    for line in before:
+        session.execute(line)
+    unchanged = device.copy()
+    with pytest.raises(CliError) as caught:
+        session.execute(last)
+    printed = caught.value.render()
+    if said.startswith("@"):
+        assert printed[:2] == [" " * int(said[1:]) + "^", CARET]
+    else:
+        assert printed[0].startswith(said)
+    assert device == unchanged
+
+
+def test_three_levels_may_queue() -> None:
+    text = (
+        "policy-map Leaf\n class Voice\n  priority percent 20\n class Data\n  bandwidth percent 79\n  fair-queue\n"
+        "policy-map Middle\n class Data\n  bandwidth 500\n  service-policy Leaf\n"
+        "policy-map Outer\n class class-default\n  shape average 1000000\n  service-policy Middle\n"
+        "interface s0/0\n service-policy output Outer\n"
+    )
+    device = configured(text, "hqf")
+    assert device.interfaces["Serial0/0"].service_policy_output == "Outer"
+    assert parse_config(render(device), device.hardware) == device
+
+
 def test_bandwidth_of_an_interface_is_not_taken_below_what_is_reserved() -> None:
     device = configured(
         "policy-map P\nclass Data\nbandwidth 700\ninterface s0/0\nbandwidth 1000\nservice-policy output P"
     )
     with pytest.raises(IosError, match="available only 375"):
-        apply(device, "interface s0/0\nbandwidth 500", capabilities=FULL)
+        apply(device, "interface s0/0\nbandwidth 500")
     assert device.interfaces["Serial0/0"].bandwidth_kbps == 1000
 
 
@@ -218,22 +330,14 @@ def test_the_reservable_share_is_not_taken_below_what_is_reserved() -> None:
     )
     for line in ("max-reserved-bandwidth 89", "no max-reserved-bandwidth"):
         with pytest.raises(IosError, match=re.escape("requested bandwidth 900 (kbps), available only")):
-            apply(device, f"interface s0/0\n{line}", capabilities=FULL)
+            apply(device, f"interface s0/0\n{line}")
     assert device.interfaces["Serial0/0"].max_reserved_bandwidth == 90
 
 
 def test_a_numbered_list_without_entries_is_kept() -> None:
     device = configured("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
     assert "ip access-list extended 101" in lines_of(device)
-    assert parse_config(render(device), device.hardware, capabilities=FULL) == device
-
-
-@pytest.mark.parametrize("action", ["bandwidth 100", "priority 100", "random-detect"])
-def test_what_the_data_plane_lacks_does_not_exist(action: str) -> None:
-    text = f"{BASE}policy-map New\nclass Data\nshape average 8000000\n{action}"
-    parse_config(text, hardware(), capabilities=FULL)
-    with pytest.raises(IosError, match=re.escape(CARET)):
-        parse_config(text, hardware(), capabilities=DATA_PLANE - {"bandwidth", "priority", "random-detect"})
+    assert parse_config(render(device), device.hardware) == device
 
 
 @pytest.mark.parametrize(
@@ -275,6 +379,20 @@ def test_what_the_data_plane_lacks_does_not_exist(action: str) -> None:
         ("set qos 3\nset ip precedence network", ["set ip precedence 7", "set qos-group 3"]),
         ("bandwidth remaining percent 30", ["bandwidth remaining percent 30"]),
         ("priority 100 2000", ["priority 100 2000"]),
+        ("priority percent 10 3000", ["priority percent 10 3000"]),
+        ("priority", ["priority"]),
+        ("priority 64\nno priority 64", []),
+        ("bandwidth percent 20\nno bandwidth percent 20", []),
+        (
+            "bandwidth 64\nrandom-detect exponential-weighting-constant 5\nrandom-detect precedence 1 10 30",
+            [
+                "bandwidth 64",
+                "random-detect",
+                "random-detect exponential-weighting-constant 5",
+                "random-detect precedence 1 10 30",
+            ],
+        ),
+        ("bandwidth 64\nrandom-detect dscp-based\nrandom-detect prec-based", ["bandwidth 64", "random-detect"]),
         (
             "shape average 9000\nrandom-detect dscp-based\nrandom-detect dscp ef 20 40 5",
             ["shape average 9000", "random-detect dscp-based", "random-detect dscp ef 20 40 5"],
@@ -289,7 +407,7 @@ def test_actions_as_printed(typed: str, printed: list[str]) -> None:
     lines = lines_of(device)
     start = lines.index("class Data") + 1
     assert lines[start : lines.index("!", start)] == printed
-    apply(device, f"policy-map P\nclass Data\n{typed}", capabilities=FULL)
+    apply(device, f"policy-map P\nclass Data\n{typed}")
     assert lines_of(device)[start : start + len(printed)] == printed
 
 
@@ -398,7 +516,7 @@ def test_a_secret_typed_again_keeps_its_salt() -> None:
 
 
 def test_a_command_further_up_leaves_the_mode() -> None:
-    session = ConfigSession(configured(""), FULL)
+    session = ConfigSession(configured(""))
     for line, prompt in [
         ("policy-map Edge", "(config-pmap)"),
         ("class Data", "(config-pmap-c)"),
@@ -420,7 +538,7 @@ def test_a_command_further_up_leaves_the_mode() -> None:
 
 def test_a_policy_that_another_session_removes() -> None:
     device = configured("")
-    session = ConfigSession(device, FULL)
+    session = ConfigSession(device)
     for line in ("policy-map Inner", "class class-default"):
         session.execute(line)
     apply(device, "no policy-map Inner")
@@ -452,8 +570,8 @@ _lines = st.lists(st.sampled_from(_WORDS) | st.sampled_from(_VALUES), max_size=8
 @given(st.lists(_lines, max_size=12))
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_typed_is_carried_out_or_refused(lines: list[str]) -> None:
-    device = parse_config(BASE, hardware(), capabilities=FULL)
-    session = ConfigSession(device, FULL)
+    device = parse_config(BASE, hardware())
+    session = ConfigSession(device)
     for line in lines:
         before = device.copy()
         try:
@@ -463,16 +581,15 @@ def test_whatever_is_typed_is_carried_out_or_refused(lines: list[str]) -> None:
         if session.finished:
             break
     if not session.collecting:
-        assert parse_config(render(device), hardware(), capabilities=FULL) == device
+        assert parse_config(render(device), hardware()) == device
 
 
-@given(st.randoms(use_true_random=False), st.sampled_from(["classic", "hqf"]), st.booleans())
+@given(st.randoms(use_true_random=False), st.sampled_from(["classic", "hqf"]))
 @settings(max_examples=60, deadline=None)
-def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Generation, full: bool) -> None:
-    capabilities = FULL | {"hierarchical-queueing"} if full else DATA_PLANE
-    device = parse_config(BASE if full else FLAT, hardware(generation), capabilities=capabilities)
+def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Generation) -> None:
+    device = parse_config(BASE, hardware(generation))
     start = render(device)
-    session = ConfigSession(device, capabilities)
+    session = ConfigSession(device)
     for _ in range(50):
         before = device.copy()
         try:
@@ -480,14 +597,13 @@ def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Gene
         except CliError:
             assert device == before
         if session.finished:
-            session = ConfigSession(device, capabilities)
+            session = ConfigSession(device)
     printed = render(device)
-    again = parse_config(printed, device.hardware, capabilities=capabilities)
+    again = parse_config(printed, device.hardware)
     assert again == device
     assert render(again) == printed
-    if not full:
-        undo_lines(start, printed, device.hardware)
-        undo_lines(printed, start, device.hardware)
+    undo_lines(start, printed, device.hardware)
+    undo_lines(printed, start, device.hardware)
 
 
 @given(st.text())

@@ -11,13 +11,11 @@ from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
 from qoslab.errors import IosError
-from qoslab.ios.config import DATA_PLANE
 from qoslab.ios.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import class_lines, render, render_interface
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
-FULL = DATA_PLANE | {"bandwidth", "priority", "random-detect"}
 
 ARTICLES: dict[str, tuple[Hardware, str]] = {
     "running-config.policed": (
@@ -46,10 +44,10 @@ ARTICLES: dict[str, tuple[Hardware, str]] = {
 @pytest.mark.parametrize("name", ARTICLES)
 def test_articles_configurations(name: str) -> None:
     chassis, text = ARTICLES[name]
-    device = parse_config(text, chassis, capabilities=FULL)
+    device = parse_config(text, chassis)
     printed = render(device)
     assert printed == (GOLDENS / f"{name}.txt").read_text()
-    assert parse_config(printed, chassis, capabilities=FULL) == device
+    assert parse_config(printed, chassis) == device
 
 
 @given(devices())

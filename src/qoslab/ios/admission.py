@@ -10,6 +10,8 @@ from qoslab.ios.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
 
 DEFAULT_MAX_RESERVED_PERCENT = 75
 """Classic generation: share of the interface bandwidth that classes may reserve in all."""
+MAX_SUM_PERCENT = 99
+"""Later generation: what classes may reserve in all; the rest is class-default's."""
 MAX_LEVELS = 3
 """Levels of a policy hierarchy."""
 
@@ -32,6 +34,8 @@ FAIR_QUEUE_AND_PRIORITY = "fair-queue and priority can not be configured in the 
 FAIR_QUEUE_NOT_DEFAULT = "fair-queue can only be configured in class class-default"
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
+# [I] Up to 12.4(15)T a child could queue below a shaper only; the words are remembered, not read.
+HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 PRIORITY_IN_DEFAULT = "priority can not be configured in class class-default"
 
 
@@ -88,7 +92,7 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
         raise RejectedError(MIXED_UNITS)
-    if _reserved(policy, "percent") > 99 and device.generation == "hqf":
+    if _reserved(policy, "percent") > MAX_SUM_PERCENT and device.generation == "hqf":
         raise RejectedError(SUM_EXCEEDS_99)
     remaining = sum(
         each.bandwidth.number
@@ -109,20 +113,48 @@ def check_attached(device: Device, policy: PolicyMap, interface: Interface, dire
                 if each.queueing:
                     raise RejectedError(OUTPUT_ONLY)
         return
-    rate = interface_bandwidth_kbps(interface)
+    rate = float(interface_bandwidth_kbps(interface))
+    share = DEFAULT_MAX_RESERVED_PERCENT
+    if interface.max_reserved_bandwidth is not None:
+        share = interface.max_reserved_bandwidth
+    _check_reserved(device, policy, interface, rate, rate * share / 100)
+
+
+def _check_reserved(device: Device, policy: PolicyMap, interface: Interface, rate: float, limit: float) -> None:
+    """Refuse a policy-map whose classes reserve more than they may, itself and further down.
+
+    `rate` is what percentages are of, `limit` what classes may have in the classic generation, both in kbit/s.
+    """
     reserved = _reserved(policy, "kbps") + rate * _reserved(policy, "percent") / 100
     if device.generation == "hqf":
-        if reserved > rate * 99 / 100:
+        if reserved > rate * MAX_SUM_PERCENT / 100:
             raise RejectedError(SUM_EXCEEDS_99)
-        return
-    share = interface.max_reserved_bandwidth
-    limit = rate * (DEFAULT_MAX_RESERVED_PERCENT if share is None else share) // 100
-    if reserved > limit:
+    elif reserved > limit:
         # Wording modelled on IOS.
         raise RejectedError(
             f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved:.0f} (kbps), "
-            f"available only {limit} (kbps)"
+            f"available only {limit:.0f} (kbps)"
         )
+    for each in policy.classes:
+        if each.service_policy is None:
+            continue
+        child = device.policy_maps[each.service_policy]
+        if device.generation == "classic" and each.shape is None and any(below.queueing for below in child.classes):
+            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
+        # [I] Below a class its own rate takes the place of the interface's bandwidth, all of it reservable.
+        below = _class_rate(each, rate)
+        _check_reserved(device, child, interface, below, below)
+
+
+def _class_rate(each: PolicyClass, rate: float) -> float:
+    """Return what a class has, in kbit/s: its shape rate, its bandwidth, or all that its parent has (`rate`)."""
+    if each.shape is not None:
+        amount = each.shape.rate
+        return rate * amount.number / 100 if amount.unit == "percent" else amount.number / 1000
+    for given in (each.bandwidth, each.priority):
+        if given is not None and given.number is not None and given.unit in ("kbps", "percent"):
+            return float(given.number) if given.unit == "kbps" else rate * given.number / 100
+    return rate
 
 
 def check_change(device: Device, policy: PolicyMap) -> None:

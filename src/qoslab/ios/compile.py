@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from qoslab.ios.admission import interface_bandwidth_kbps
@@ -178,7 +179,7 @@ def _interface(device: Device, interface: Interface) -> dict[str, Any]:
         "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
         "tx_ring_limit": interface.tx_ring_limit,
         "hold_queue_out": interface.hold_queue_out,
-        "fair_queue": None if interface.fair_queue is None else {"enabled": interface.fair_queue},
+        "fair_queue": None if interface.fair_queue is None else asdict(interface.fair_queue),
         "max_reserved_percent": interface.max_reserved_bandwidth,
         "service_policy_input": interface.service_policy_input,
         "service_policy_output": interface.service_policy_output,

@@ -43,6 +43,17 @@ class Hardware:
             raise ValueError(f"duplicate interface among {self.interfaces}")
 
 
+@dataclass(frozen=True, slots=True)
+class InterfaceFairQueue:
+    """`fair-queue [THRESHOLD [DYNAMIC [RESERVABLE]]]` or `no fair-queue`; None is what was not typed."""
+
+    enabled: bool = True
+    discard_threshold: int | None = None
+    """Packets of one conversation."""
+    dynamic_queues: int | None = None
+    reserved_queues: int | None = None
+
+
 @dataclass(slots=True)
 class Interface:
     """One interface; `name` is the full name."""
@@ -60,7 +71,7 @@ class Interface:
     speed: Speed = "auto"
     tx_ring_limit: int | None = None
     """Packets."""
-    fair_queue: bool | None = None
+    fair_queue: InterfaceFairQueue | None = None
     """None is the platform's own choice."""
     clock_rate_bps: int | None = None
     hold_queue_in: int | None = None

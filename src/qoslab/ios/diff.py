@@ -226,7 +226,9 @@ def _depth(text: str, path: list[_Block]) -> int:
     if len(path) < 2 or not path[1].line.startswith("policy-map "):
         return 1
     word = text.split()[0]
-    if word.endswith("-action"):
+    # Further lines about early detection go with the first, without which they would come to nothing.
+    detail = word == "random-detect" and len(path) > 3 and path[3].line.startswith("random-detect")
+    if word.endswith("-action") or detail:
         return 3
     return 1 if text.startswith(" ") and not text.startswith("  ") else 2
 
@@ -257,6 +259,9 @@ def _key(line: str) -> str:
     if words[0] == "hold-queue":
         return f"hold-queue {words[-1]}"
     if text.startswith("ip address ") and words[-1] == "secondary":
+        return text
+    if words[0] == "random-detect" and len(words) > 2:
+        # A further line about early detection.
         return text
     return next((head for head in _SETTINGS if f"{text} ".startswith(f"{head} ")), text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from qoslab.errors import IosError
-from qoslab.ios.config import DATA_PLANE, ConfigSession
+from qoslab.ios.config import ConfigSession
 from qoslab.ios.device import Device, Hardware
 from qoslab.ios.grammar import CliError
 
@@ -15,25 +15,21 @@ _HEADING = re.compile(
 )
 
 
-def parse_config(
-    text: str, hardware: Hardware, *, source: str = "configuration", capabilities: frozenset[str] = DATA_PLANE
-) -> Device:
+def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:
     """Return the device that a configuration describes. Raise IosError naming `source` and line when it is refused."""
     device = Device(hardware)
-    apply(device, text, source=source, capabilities=capabilities)
+    apply(device, text, source=source)
     return device
 
 
-def apply(
-    device: Device, text: str, *, source: str = "configuration", capabilities: frozenset[str] = DATA_PLANE
-) -> None:
+def apply(device: Device, text: str, *, source: str = "configuration") -> None:
     """Carry out a fragment of configuration on top of `device`, as if typed.
 
     Raise IosError at the first line that the device refuses; the lines before it have taken effect then, so give a copy
     where that matters. Text may be a whole running configuration with its heading; nothing but comments may follow
     `end`.
     """
-    session = ConfigSession(device, capabilities)
+    session = ConfigSession(device)
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if session.finished and line.strip() and not line.lstrip().startswith("!"):

@@ -16,6 +16,7 @@ from qoslab.ios.device import (
     AddressMatch,
     Device,
     Interface,
+    InterfaceFairQueue,
     Line,
     PortMatch,
     Remark,
@@ -329,7 +330,7 @@ def interface_lines(interface: Interface) -> Iterator[str]:
     if interface.tx_ring_limit is not None:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
     if interface.fair_queue is not None:
-        yield "fair-queue" if interface.fair_queue else "no fair-queue"
+        yield _interface_fair_queue(interface.fair_queue)
     if not interface.keepalive:
         yield "no keepalive"
     if interface.clock_rate_bps is not None:
@@ -359,6 +360,13 @@ def _line_speed(interface: Interface) -> Iterator[str]:
         yield f"speed {interface.speed}"
     if interface.duplex != "auto":
         yield f"duplex {interface.duplex}"
+
+
+def _interface_fair_queue(fair_queue: InterfaceFairQueue) -> str:
+    if not fair_queue.enabled:
+        return "no fair-queue"
+    figures = (fair_queue.discard_threshold, fair_queue.dynamic_queues, fair_queue.reserved_queues)
+    return " ".join(["fair-queue", *(str(figure) for figure in figures if figure is not None)])
 
 
 def route_line(route: StaticRoute) -> str:

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import DeviceError
+from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.run.inventory import Access, IosAccess
+
+UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
+"""What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""
 
 INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "Loopback": "loopback", "Vlan": "vlan"}
 """pyATS's word for an interface, by a part of IOS's name."""
@@ -50,7 +54,11 @@ def _device(access: IosAccess, known_hosts: Path | None) -> dict[str, Any]:
         cli["ssh_options"] = f"-o UserKnownHostsFile={known_hosts} -o StrictHostKeyChecking=yes"
     # no configuration lines at login; the hostname is the one in the prompt; no waiting when hanging up
     cli["arguments"] = {"init_config_commands": [], "learn_hostname": True}
-    cli["settings"] = {"GRACEFUL_DISCONNECT_WAIT_SEC": 0, "POST_DISCONNECT_WAIT_SEC": 0}
+    cli["settings"] = {
+        "GRACEFUL_DISCONNECT_WAIT_SEC": 0,
+        "POST_DISCONNECT_WAIT_SEC": 0,
+        "CONFIGURE_ERROR_PATTERN": [*UNICON_REFUSALS, *REFUSALS],
+    }
     return {
         "os": "ios",
         "type": "router",

@@ -85,7 +85,7 @@ class Selectors:
                 yield Problem(message, did_you_mean(part, classes))
 
     def _classes(self, arm: Arm, router: str | None) -> list[str]:
-        """The classes of the configured policy-maps; none where no policy-map is configured, for a router may have some."""
+        """The classes of the configured policy-maps; none without a policy-map, for a router may have some."""
         texts = []
         for device, layers in self.experiment.configurations_of(arm).items():
             for layer in layers if router in (None, device) else ():

@@ -14,11 +14,10 @@ from qoslab.ios.config import (
     switch_qos,
     system,
 )
-from qoslab.ios.config.session import CONFIG, DATA_PLANE, MODES, ConfigSession, commands_of
+from qoslab.ios.config.session import CONFIG, MODES, ConfigSession, commands_of
 
 __all__ = [
     "CONFIG",
-    "DATA_PLANE",
     "MODES",
     "ConfigSession",
     "access_list",

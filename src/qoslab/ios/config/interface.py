@@ -6,8 +6,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 
 from qoslab.ios.admission import check_attached
+from qoslab.ios.config.policy_map import POWER_OF_TWO
 from qoslab.ios.config.session import CONFIG, ConfigSession
-from qoslab.ios.device import Interface
+from qoslab.ios.device import Interface, InterfaceFairQueue
 from qoslab.ios.grammar import Args, IncompleteError, RejectedError
 
 DEFAULT_LOAD_INTERVAL_S = 300
@@ -16,6 +17,9 @@ DEFAULT_LOAD_INTERVAL_S = 300
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
 ALREADY_ATTACHED = "Policy map {policy} is already attached"
 SWITCHED = "Command rejected: IP addresses may not be configured on L2 links"
+THRESHOLD_POWER_OF_TWO = (
+    "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
+)
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -141,7 +145,7 @@ def _check_reserved(session: ConfigSession, changed: Interface) -> None:
     "interface",
     "max-reserved-bandwidth <percent:1-100>",
     no=True,
-    requires={"classic", "bandwidth"},
+    requires={"classic"},
     help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
 )
 def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
@@ -246,18 +250,36 @@ def _hold_queue(session: ConfigSession, args: Args) -> None:
         session.interface.hold_queue_out = packets
 
 
+_FAIR_QUEUE_HELP = {
+    "fair-queue": "Enable Fair Queuing on an Interface",
+    "threshold": "Congestive Discard Threshold",
+    "dynamic": "Number Dynamic Conversation Queues",
+    "reservable": "Number Reservable Conversation Queues",
+}
+
+
+# HQF knows no conversations of an interface, so the figures exist before it only.
 @CONFIG.add(
     "interface",
-    "fair-queue",
+    "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",
     no=True,
-    requires={"router"},
-    help={"fair-queue": "Enable Fair Queuing on an Interface"},
+    requires={"classic"},
+    help=_FAIR_QUEUE_HELP,
 )
+@CONFIG.add("interface", "fair-queue", no=True, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
 def _fair_queue(session: ConfigSession, args: Args) -> None:
     if args.form == "default" or (args.negated and not session.interface.serial):
         session.interface.fair_queue = None
-    else:
-        session.interface.fair_queue = not args.negated
+        return
+    if args.negated:
+        session.interface.fair_queue = InterfaceFairQueue(enabled=False)
+        return
+    threshold, dynamic, reservable = (args.optional(name, int) for name in ("threshold", "dynamic", "reservable"))
+    if threshold is not None and threshold & (threshold - 1):
+        raise RejectedError(THRESHOLD_POWER_OF_TWO)
+    if dynamic is not None and dynamic & (dynamic - 1):
+        raise RejectedError(POWER_OF_TWO)
+    session.interface.fair_queue = InterfaceFairQueue(True, threshold, dynamic, reservable)
 
 
 @CONFIG.add("interface", "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})

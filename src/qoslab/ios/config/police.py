@@ -71,7 +71,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     "policy-class",
     f"police <committed:{_RATE}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
-    requires={"police"},
+    requires={"router"},
     help=_HELP,
 )
 @CONFIG.add(
@@ -79,7 +79,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police cir <committed:{_RATE}> [bc <committed-burst:{_BURST}>]"
     f" [be <excess-burst:{_BURST}>] [pir <peak:{_RATE}> [be <excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
-    requires={"police"},
+    requires={"router"},
     help=_HELP,
 )
 @CONFIG.add(
@@ -88,7 +88,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f" [be <excess-burst:{_BURST_MS}> ms] [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]"
     f" {_ACTIONS}",
     no=True,
-    requires={"police"},
+    requires={"router"},
     help=_HELP,
 )
 @CONFIG.add(
@@ -96,7 +96,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police rate <committed:{_RATE}> [bps] [burst <committed-burst:{_BURST}>]"
     f" [peak-rate <peak:{_RATE}> [bps] [peak-burst <excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
-    requires={"police"},
+    requires={"router"},
     help=_HELP,
 )
 @CONFIG.add(
@@ -104,7 +104,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
     f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]] {_ACTIONS}",
     no=True,
-    requires={"police"},
+    requires={"router"},
     help=_HELP,
 )
 def _police(session: ConfigSession, args: Args) -> None:

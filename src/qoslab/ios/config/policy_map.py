@@ -54,24 +54,8 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
     result = replace(policy, classes=classes)
     if result == policy:
         return
-    if "hierarchical-queueing" not in session.capabilities and _queues_in_a_child(session.device, result):
-        # A device without it does not know the word that would lead there.
-        raise session.refuse_word()
     check_change(session.device, result)
     session.device.policy_maps[policy.name] = result
-
-
-def _queues_in_a_child(device: Device, policy: PolicyMap) -> bool:
-    """Whether `policy` queues and is a child, or has a child that queues."""
-    below = [
-        part
-        for each in policy.classes
-        if each.service_policy is not None
-        for part in descendants(device, device.policy_maps[each.service_policy])
-    ]
-    if any(other.service_policy == policy.name for parent in device.policy_maps.values() for other in parent.classes):
-        below.append(policy)
-    return any(each.queueing for part in below for each in part.classes)
 
 
 @CONFIG.add(
@@ -152,7 +136,7 @@ _SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_preced
     "policy-class",
     "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>)",
     no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>])",
-    requires={"set"},
+    requires={"router"},
     help={
         "set": "Set QoS values",
         "ip": "Set IP specific values",
@@ -203,8 +187,8 @@ def _shape_syntax(top: int) -> str:
 
 
 # The highest rates are remembered from the command line of each generation, not confirmed by a document.
-@CONFIG.add("policy-class", _shape_syntax(154_400_000), no=True, requires={"shape", "classic"}, help=_SHAPE_HELP)
-@CONFIG.add("policy-class", _shape_syntax(1_000_000_000), no=True, requires={"shape", "hqf"}, help=_SHAPE_HELP)
+@CONFIG.add("policy-class", _shape_syntax(154_400_000), no=True, requires={"classic"}, help=_SHAPE_HELP)
+@CONFIG.add("policy-class", _shape_syntax(1_000_000_000), no=True, requires={"hqf"}, help=_SHAPE_HELP)
 def _shape(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
@@ -239,14 +223,14 @@ _BANDWIDTH_HELP = {
     "policy-class",
     "bandwidth (<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-100>)",
     no=True,
-    requires={"bandwidth"},
+    requires={"router"},
     help=_BANDWIDTH_HELP,
 )
 @CONFIG.add(
     "policy-class",
     "bandwidth remaining ratio <parts:1-1000>",
     no=True,
-    requires={"bandwidth", "hqf"},
+    requires={"hqf"},
     help=_BANDWIDTH_HELP,
 )
 def _bandwidth(session: ConfigSession, args: Args) -> None:
@@ -277,10 +261,10 @@ _PRIORITY_HELP = {
     "policy-class",
     "priority [(<kbps:8-2000000>|percent <share:1-100>) [<burst:32-2000000>]]",
     no=True,
-    requires={"priority"},
+    requires={"router"},
     help=_PRIORITY_HELP,
 )
-@CONFIG.add("policy-class", "priority level <queue:1-2>", no=True, requires={"priority", "hqf"}, help=_PRIORITY_HELP)
+@CONFIG.add("policy-class", "priority level <queue:1-2>", no=True, requires={"hqf"}, help=_PRIORITY_HELP)
 def _priority(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
@@ -299,7 +283,7 @@ def _priority(session: ConfigSession, args: Args) -> None:
     "policy-class",
     "fair-queue [<queues:16-4096>]",
     no=True,
-    requires={"fair-queue"},
+    requires={"router"},
     help={"fair-queue": "Enable Flow-based Fair Queuing in this Class", "queues": "Number Dynamic Conversation Queues"},
 )
 def _fair_queue(session: ConfigSession, args: Args) -> None:
@@ -314,7 +298,7 @@ def _fair_queue(session: ConfigSession, args: Args) -> None:
     "policy-class",
     "queue-limit <packets:1-4096> [packets]",
     no=True,
-    requires={"queue-limit"},
+    requires={"router"},
     help={"queue-limit": "Queue Max Threshold for Tail Drop", "packets": "Packets"},
 )
 def _queue_limit(session: ConfigSession, args: Args) -> None:
@@ -325,10 +309,10 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "policy-class",
     "random-detect [dscp-based|prec-based|exponential-weighting-constant <weight:1-16>"
-    "|precedence <precedence:precedence> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"
-    "|dscp <dscp:dscp> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]]",
-    no="random-detect [exponential-weighting-constant|precedence <precedence:precedence>|dscp <dscp:dscp>]",
-    requires={"random-detect"},
+    "|precedence <level:precedence> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"
+    "|dscp <code-point:dscp> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]]",
+    no="random-detect [exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]",
+    requires={"router"},
     help={
         "random-detect": "Enable Random Early Detection as drop policy",
         "dscp-based": "Enable dscp-based WRED as drop policy",
@@ -336,7 +320,9 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
         "exponential-weighting-constant": "weight for mean queue depth calculation",
         "weight": "integer in 1..16 used in weighted average to mean 2^number",
         "precedence": "parameters for each precedence value",
+        "level": "IP precedence",
         "dscp": "parameters for each dscp value",
+        "code-point": "Differentiated services codepoint value",
         "minimum": "minimum threshold (number of packets)",
         "maximum": "maximum threshold (number of packets)",
         "denominator": "mark probability denominator",
@@ -365,7 +351,7 @@ def _red_thresholds(red: RandomDetect, args: Args) -> RandomDetect:
     basis = "dscp" if "dscp" in args else "precedence"
     if basis != red.basis:
         raise args.invalid(basis)
-    value = args.value(basis, int)
+    value = args.value("code-point" if basis == "dscp" else "level", int)
     table = dict(red.thresholds)
     if args.unset:
         table.pop(value, None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from qoslab.ios.device import Device, Hardware, Interface, Line
-from qoslab.ios.grammar import Args, HelpItem, InvalidInputError, Match, RejectedError, Table
+from qoslab.ios.grammar import Args, HelpItem, Match, RejectedError, Table
 from qoslab.ios.policy import ClassMap, PolicyClass, PolicyMap
 
 
@@ -35,22 +35,10 @@ MODES: dict[str, Mode] = {
     "extended-acl": Mode("config-ext-nacl", "config"),
 }
 
-DATA_PLANE: frozenset[str] = frozenset({"police", "shape", "set", "queue-limit", "fair-queue"})
-"""What the data plane carries out today; a command that needs more does not exist on the device.
 
-Further capabilities, each of which switches commands on: `bandwidth`, `priority`, `random-detect`;
-`hierarchical-queueing` allows queueing actions in a policy-map that is the child of another.
-"""
-
-
-def commands_of(hardware: Hardware, data_plane: frozenset[str] = DATA_PLANE) -> frozenset[str]:
-    """Return the capabilities by which a device's commands are chosen, with a data plane of those capabilities.
-
-    What the data plane does for a router's policies has commands on routers only; a switch has those of its own.
-    """
-    if hardware.family == "switch":
-        return frozenset({"switch"})
-    return data_plane | {"router", hardware.generation}
+def commands_of(hardware: Hardware) -> frozenset[str]:
+    """Return what commands may require of a device: `switch`, or `router` and the generation of its software."""
+    return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router", hardware.generation})
 
 
 T = TypeVar("T")
@@ -75,18 +63,16 @@ class Position:
 class ConfigSession:
     """One login's configuration mode, from `configure terminal` to `end`.
 
-    `capabilities` are those of the data plane behind the device; `commands_of` adds what the device is. After `end`, or
-    `exit` from the outermost mode, `finished` is true. `notices` collects what a carried-out line prints; its
-    reader empties it.
+    Its `capabilities` are what commands may require (`commands_of`). After `end`, or `exit` from the outermost mode,
+    `finished` is true. `notices` collects what a carried-out line prints; its reader empties it.
     """
 
-    def __init__(self, device: Device, capabilities: frozenset[str] = DATA_PLANE) -> None:
+    def __init__(self, device: Device) -> None:
         self.device = device
-        self.capabilities = commands_of(device.hardware, capabilities)
+        self.capabilities = commands_of(device.hardware)
         self.position = Position("config")
         self.finished = False
         self.notices: list[str] = []
-        self._args: Args | None = None
         self._banner: _Banner | None = None
 
     @property
@@ -112,7 +98,6 @@ class ConfigSession:
         match = self.parse(line)
         before = self.position
         self._climb(match.mode)
-        self._args = match.args
         try:
             match.command.handler(self, match.args)
         except Exception:
@@ -149,13 +134,6 @@ class ConfigSession:
         """Leave configuration from any depth."""
         self.position = Position("config")
         self.finished = True
-
-    def refuse_word(self) -> InvalidInputError:
-        """Return the error that marks the policy that the line being carried out names, or its first word."""
-        assert self._args is not None
-        words = self._args.ordered()
-        policy = [word for word in words if word.name == "policy"]
-        return InvalidInputError((policy or words)[0].column)
 
     def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:
         """Take the following lines as text up to `delimiter`, then call `keep` with it."""

@@ -1,0 +1,36 @@
+"""How an IOS router refuses a well-formed line: the words by which clients know that it did.
+
+Ansible's and Unicon's own lists hold what the parser of a command line says, and little of what quality of service
+adds. Both are given these patterns too: Ansible in `playbooks/group_vars/ios.yml`, Unicon in the testbed. Each is
+searched line by line.
+"""
+
+from __future__ import annotations
+
+REFUSALS: tuple[str, ...] = (
+    r"^Sum total of class bandwidths exceeds",
+    r"^(?:CBWFQ|GTS) : ",
+    r"requested bandwidth \d+ \(kbps\),? (?:available )?only \d+",
+    r"^All classes with bandwidth should have consistent units",
+    r"can(?: ?not| only) be configured (?:in|under) ",
+    r"^random-detect needs ",
+    r"^% ?(?:[Pp]olicy|[Cc]lass)[- ]map \S+ (?:not configured|is being used|can not |has the maximum)",
+    r"^% class-default is a well-known class",
+    r"^% Policy-map hierarchy exceeds",
+    r"^Policy map \S+ is already attached",
+    r"must be a power of 2",
+    r"^PIR must not be less than CIR",
+    r"^% Load interval must be",
+    r"^Bad mask ",
+    r"^% \S+ overlaps with ",
+    r"^ERROR: ",
+    r"^Command rejected: ",
+    r"^% ?Inconsistent address and mask",
+    r"^% ?Invalid ",
+    r"^% Hostname contains",
+    r"^% A named \w+ IP access list with this name",
+    r"^% Duplicate sequence number",
+    r"^% Address not found on this interface",
+    r"^% Must delete secondary before deleting primary",
+    r"^% The object being configured has been removed",
+)
