@@ -21,6 +21,18 @@ use crate::serialiser::Serialiser;
 use crate::time::Time;
 use crate::tx_ring::TxRing;
 
+/// What is left of a port's way out without its queues.
+#[derive(Debug)]
+pub(crate) struct Line<P> {
+    pub port: PortId,
+    pub link: Serialiser,
+    pub impairment: Impairment,
+    pub wire: DelayLine<P>,
+    pub settled: Time,
+    pub last: Time,
+    pub traffic: Traffic,
+}
+
 /// A port's way out.
 #[derive(Debug)]
 pub(crate) struct Egress<P> {
@@ -84,6 +96,15 @@ impl<P> Egress<P> {
         }
         self.fill(now);
         self.run(now);
+    }
+
+    /// Drops what waits and leaves the line.
+    pub fn into_line(mut self, now: Time, outputs: &mut Outputs<P>) -> Line<P> {
+        let now = now.max(self.settled);
+        self.run(now);
+        self.purge(now, outputs);
+        let Egress { port, link, impairment, wire, settled, last, traffic, .. } = self;
+        Line { port, link, impairment, wire, settled, last, traffic }
     }
 
     /// Puts other queues in place; what waits moves to them.

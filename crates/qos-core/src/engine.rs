@@ -12,7 +12,11 @@ use crate::ingress::Ingress;
 use crate::packet::Descriptor;
 use crate::plan::{self, PortPlan};
 use crate::port::Outputs;
+use crate::switch::config::SwitchConfig;
+use crate::switch::{self, pool::Pool};
 use crate::time::Time;
+use crate::tournament::Tournament;
+use crate::way_out::WayOut;
 
 /// A port, numbered in the order of the ports' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,6 +147,11 @@ pub struct Engine<P> {
     config: Option<RouterConfig>,
     resolved: Resolved,
     outputs: Outputs<P>,
+    /// A switch's memory, by ASIC.
+    pools: Vec<Pool>,
+    /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
+    in_due: Tournament,
+    out_due: Tournament,
     start: Time,
 }
 
@@ -152,7 +161,7 @@ struct Port<P> {
     config: PortConfig,
     plan: PortPlan,
     ingress: Ingress<P>,
-    egress: Egress<P>,
+    egress: WayOut<P>,
 }
 
 impl<P> Engine<P> {
@@ -169,6 +178,9 @@ impl<P> Engine<P> {
             config: None,
             resolved: Resolved { policy_maps: BTreeMap::new() },
             outputs: Outputs(Vec::new()),
+            pools: Vec::new(),
+            in_due: Tournament::new(ports.ports.len()),
+            out_due: Tournament::new(ports.ports.len()),
             start,
         };
         for (index, (name, config)) in ports.ports.iter().enumerate() {
@@ -190,7 +202,7 @@ impl<P> Engine<P> {
                 name: name.clone(),
                 config: config.clone(),
                 ingress: Ingress::new(id, &plan, config, start),
-                egress: Egress::new(id, &plan, &config.link, ports.seed, start),
+                egress: WayOut::Router(Box::new(Egress::new(id, &plan, &config.link, ports.seed, start))),
                 plan,
             });
         }
@@ -238,8 +250,15 @@ impl<P> Engine<P> {
             let interface = config.interfaces.get(&port.name);
             plans.push(plan::configured(&port.name, &port.config, interface, &compiler)?);
         }
+        if self.config.as_ref().is_some_and(|before| before.switch.is_some() != config.switch.is_some()) {
+            let message = "a router does not become a switch, nor a switch a router: start another daemon";
+            return Err(ConfigError::new("switch", message));
+        }
         // Everything is checked: from here on nothing fails.
         self.advance(now);
+        if let Some(switch) = &config.switch {
+            self.set_up_switch(now, switch, &plans);
+        }
         let empty = AccessList::new("", &[]);
         self.access_lists.resize(numbers.values().map(|number| number + 1).max().unwrap_or(0), empty);
         for (name, entries) in &config.access_lists {
@@ -252,13 +271,48 @@ impl<P> Engine<P> {
         for (port, plan) in self.ports.iter_mut().zip(plans) {
             if port.plan != plan {
                 port.ingress.configure(now, &port.plan, &plan);
-                port.egress.configure(now, &port.plan, &plan, &mut self.access_lists, &mut self.outputs);
+                let (lists, pools) = (&mut self.access_lists, &mut self.pools);
+                port.egress.configure(now, &port.plan, &plan, lists, pools, &mut self.outputs);
                 port.plan = plan;
             }
+        }
+        for index in 0..self.ports.len() {
+            self.note_in(index);
+            self.note_out(index);
         }
         self.resolved = resolved;
         self.config = Some(config.clone());
         Ok(())
+    }
+
+    /// Makes the ports those of a switch, which they are for ever, and the memory what the configuration reserves of it.
+    fn set_up_switch(&mut self, now: Time, switch: &SwitchConfig, plans: &[PortPlan]) {
+        let wired = plans.iter().filter_map(|plan| Some(&plan.switch.as_ref()?.egress));
+        for (asic, cells) in switch::plan::reserved(switch, wired).into_iter().enumerate() {
+            if asic == self.pools.len() {
+                self.pools.push(Pool::new(self.ports.len()));
+            }
+            self.pools[asic].set_reserved(cells);
+        }
+        let as_switch = |(port, plan): (Port<P>, &PortPlan)| Port {
+            egress: port.egress.into_switch(now, plan, &mut self.outputs),
+            ..port
+        };
+        self.ports = std::mem::take(&mut self.ports).into_iter().zip(plans).map(as_switch).collect();
+    }
+
+    /// Notes when a port's way in next has something to do.
+    fn note_in(&mut self, index: usize) {
+        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(Tournament::NONE, |time| time.0));
+    }
+
+    /// Notes when a port's way out next has something to do.
+    fn note_out(&mut self, index: usize) {
+        let egress = &self.ports[index].egress;
+        self.out_due.set(index, egress.deadline().map_or(Tournament::NONE, |time| time.0));
+        if let Some(egress) = egress.as_switch() {
+            self.pools[egress.asic()].set_release(index, egress.next_release());
+        }
     }
 
     /// Numbers for the access lists of a configuration: those that are in force keep theirs.
@@ -289,8 +343,9 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn receive(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        let port = &mut self.ports[usize::from(port.0)];
-        port.ingress.receive(arrival, descriptor, payload, &mut self.outputs);
+        let index = usize::from(port.0);
+        self.ports[index].ingress.receive(arrival, descriptor, payload, &mut self.outputs);
+        self.note_in(index);
     }
 
     /// The router's own IP stack sends a frame by `port`. It passes the output policy, queues, ring and link and comes out on [`Side::Wire`].
@@ -298,8 +353,34 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn transmit(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        let port = &mut self.ports[usize::from(port.0)];
-        port.egress.transmit(arrival, descriptor, payload, &mut self.access_lists, &mut self.outputs);
+        let index = usize::from(port.0);
+        match &mut self.ports[index].egress {
+            WayOut::Router(egress) => {
+                egress.transmit(arrival, descriptor, payload, &mut self.access_lists, &mut self.outputs);
+            }
+            WayOut::Switch(egress) => {
+                let asic = egress.asic();
+                let (now, short) = egress.prepare(arrival, &descriptor, &mut self.pools[asic]);
+                if short {
+                    self.note_out(index);
+                    self.settle_memory(asic, now);
+                }
+                if let WayOut::Switch(egress) = &mut self.ports[index].egress {
+                    egress.transmit(now, descriptor, payload, &mut self.pools[asic], &mut self.outputs);
+                }
+            }
+        }
+        self.note_out(index);
+    }
+
+    /// Lets the ports of a switch's ASIC give back the cells that are due by `now`.
+    fn settle_memory(&mut self, asic: usize, now: Time) {
+        while let Some(other) = self.pools[asic].release_due(now) {
+            if let WayOut::Switch(egress) = &mut self.ports[other].egress {
+                egress.settle(now, &mut self.pools[asic]);
+            }
+            self.note_out(other);
+        }
     }
 
     /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across ports.
@@ -312,27 +393,39 @@ impl<P> Engine<P> {
     /// that waits to go out. So a caller that is late can bring those frames through the router's own IP stack and give them to
     /// [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
     pub fn poll_inside(&mut self, now: Time, into: &mut Vec<Output<P>>) {
-        for port in &mut self.ports {
-            port.ingress.advance(now, &mut self.access_lists, &mut self.outputs);
-        }
+        self.advance_in(now);
         into.append(&mut self.outputs.0);
     }
 
     fn advance(&mut self, now: Time) {
-        for port in &mut self.ports {
-            port.ingress.advance(now, &mut self.access_lists, &mut self.outputs);
-            port.egress.advance(now, &mut self.outputs);
+        self.advance_in(now);
+        while self.out_due.least_key() <= now.0 {
+            let Some(index) = self.out_due.least() else { return };
+            self.ports[index].egress.advance(now, &mut self.pools, &mut self.outputs);
+            self.note_out(index);
+        }
+    }
+
+    fn advance_in(&mut self, now: Time) {
+        while self.in_due.least_key() <= now.0 {
+            let Some(index) = self.in_due.least() else { return };
+            self.ports[index].ingress.advance(now, &mut self.access_lists, &mut self.outputs);
+            self.note_in(index);
         }
     }
 
     /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.ports.iter().flat_map(|port| [port.ingress.deadline(), port.egress.deadline()]).flatten().min()
+        let next = self.in_due.least_key().min(self.out_due.least_key());
+        (next != Tournament::NONE).then_some(Time(next))
     }
 
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
         self.advance(now);
+        for asic in 0..self.pools.len() {
+            self.settle_memory(asic, now);
+        }
         let mut interfaces = BTreeMap::new();
         for (index, port) in self.ports.iter_mut().enumerate() {
             if interface.is_some_and(|wanted| usize::from(wanted.0) != index) {
@@ -352,7 +445,7 @@ impl<P> Engine<P> {
                 access_list_hits: None,
                 policy_input,
                 policy_output: egress.policy,
-                switch: None,
+                switch: port.egress.as_switch().map(|egress| egress.port_counters(port.ingress.switch_counts())),
             };
             interfaces.insert(port.name.clone(), counters);
         }
@@ -364,7 +457,7 @@ impl<P> Engine<P> {
             uptime_ns: now.since(self.start).0,
             interfaces,
             access_lists: self.access_list_numbers.iter().map(|(name, n)| (name.clone(), entries(n))).collect(),
-            switch: None,
+            switch: (!self.pools.is_empty()).then(|| Pool::counters(&self.pools)),
         }
     }
 
@@ -415,6 +508,11 @@ impl<P> Engine<P> {
             }
             port.ingress.audit().map_err(fail)?;
             port.egress.audit().map_err(fail)?;
+        }
+        for (asic, pool) in self.pools.iter().enumerate() {
+            let ports = self.ports.iter().filter_map(|port| port.egress.as_switch());
+            pool.audit(ports.filter(|egress| egress.asic() == asic).map(|egress| egress.held()))
+                .map_err(|what| format!("memory {asic}: {what}"))?;
         }
         Ok(())
     }

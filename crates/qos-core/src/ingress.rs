@@ -14,6 +14,7 @@ use crate::plan::PortPlan;
 use crate::policy::Policy;
 use crate::port::{Outputs, Traffic};
 use crate::serialiser::Serialiser;
+use crate::switch::ingress::{IngressCounts, SwitchIngress};
 use crate::time::Time;
 
 /// A port's way in.
@@ -29,6 +30,8 @@ pub(crate) struct Ingress<P> {
     arriving: DelayLine<P>,
     last: Time,
     policy: Option<Policy>,
+    /// A switch's port.
+    switch: Option<SwitchIngress>,
     enabled: bool,
     traffic: Traffic,
 }
@@ -48,6 +51,7 @@ impl<P> Ingress<P> {
             arriving: DelayLine::new(now),
             last: now,
             policy: None,
+            switch: None,
             enabled: plan.enabled,
             traffic: Traffic::new(now, plan.load_interval_s),
         }
@@ -64,6 +68,10 @@ impl<P> Ingress<P> {
                 new.input.clone().map(|plan| Policy::new(plan, now, new.load_interval_s, new.police_in_drop_rate));
         } else if let Some(policy) = &mut self.policy {
             policy.set_load_interval(new.load_interval_s);
+        }
+        match (&mut self.switch, new.switch.as_deref()) {
+            (Some(switch), Some(plan)) => switch.configure(now, &plan.ingress),
+            (switch, plan) => *switch = plan.map(|plan| SwitchIngress::new(plan.ingress.clone(), now)),
         }
     }
 
@@ -112,19 +120,23 @@ impl<P> Ingress<P> {
                 continue;
             }
             self.traffic.count(time, bytes);
-            let verdict = self.policy.as_mut().map(|policy| (policy.apply(time, &mut descriptor, lists), policy));
-            match verdict {
-                Some((verdict, _)) if !verdict.pass => {
-                    self.drop(time, &descriptor, frame.payload, DropReason::Police, outputs);
-                }
-                passed => {
-                    if let Some((verdict, policy)) = passed {
+            let policed = match (&mut self.switch, &mut self.policy) {
+                (Some(switch), policy) => !switch.pass(time, &mut descriptor, policy.as_mut(), lists),
+                (None, Some(policy)) => {
+                    let verdict = policy.apply(time, &mut descriptor, lists);
+                    if verdict.pass {
                         policy.sent(verdict.class, bytes);
                     }
-                    self.traffic.totals.sent.add(bytes);
-                    outputs.depart_inside(time, self.port, descriptor, frame.payload);
+                    !verdict.pass
                 }
+                (None, None) => false,
+            };
+            if policed {
+                self.drop(time, &descriptor, frame.payload, DropReason::Police, outputs);
+                continue;
             }
+            self.traffic.totals.sent.add(bytes);
+            outputs.depart_inside(time, self.port, descriptor, frame.payload);
         }
     }
 
@@ -141,12 +153,19 @@ impl<P> Ingress<P> {
         (self.traffic.counters(now), self.policy.as_mut().map(|policy| policy.counters::<P>(now, None)))
     }
 
+    pub fn switch_counts(&self) -> Option<&IngressCounts> {
+        self.switch.as_ref().map(|switch| &switch.counts)
+    }
+
     pub fn link_counters(&self) -> PropagationCounters {
         PropagationCounters { lost: self.traffic.lost, in_flight: self.arriving.len() as u64 }
     }
 
     pub fn clear(&mut self, now: Time) {
         self.traffic.clear(now);
+        if let Some(switch) = &mut self.switch {
+            switch.counts = IngressCounts::default();
+        }
         if let Some(policy) = &mut self.policy {
             policy.clear(now);
         }

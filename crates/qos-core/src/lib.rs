@@ -37,6 +37,7 @@ pub mod switch;
 pub mod time;
 mod tournament;
 mod tx_ring;
+mod way_out;
 mod weighted_fair;
 
 pub use config::{ConfigError, PortsConfig, RouterConfig};

@@ -64,6 +64,10 @@ pub struct Descriptor {
     pub dscp: u8,
     /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller applies it with [`rewrite_cos`].
     pub cos: u8,
+    /// VLAN tags.
+    pub tags: u8,
+    /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from [`crate::Side::Inside`] to [`crate::Engine::transmit`].
+    pub label: Option<crate::switch::Label>,
     /// The router's own group number. The engine's input policy sets it; the caller carries it from [`crate::Side::Inside`] to [`crate::Engine::transmit`].
     pub qos_group: u16,
     /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
@@ -135,6 +139,8 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
         line_len: 0,
         dscp: 0,
         cos: 0,
+        tags: 0,
+        label: None,
         qos_group: 0,
         input_port: None,
         protocol: 0,
@@ -152,6 +158,7 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     if let Some(found) = layout(frame) {
         payload = frame.get(found.network..).unwrap_or(&[]);
         tags = found.tags;
+        descriptor.tags = tags as u8;
         if tags > 0 {
             descriptor.cos = frame[14] >> 5;
         }

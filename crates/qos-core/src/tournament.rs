@@ -38,9 +38,18 @@ impl Tournament {
             };
             // The lower index wins a draw, so that the outcome does not depend on history.
             let winner = if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
+            // Above a node that another index won and still wins nothing has changed.
+            if winner == self.winners[node] && winner != index as u32 {
+                return;
+            }
             self.winners[node] = winner;
             node /= 2;
         }
+    }
+
+    /// The least key, [`NONE`](Self::NONE) if none takes part.
+    pub fn least_key(&self) -> u64 {
+        self.keys[self.winners[1] as usize]
     }
 
     /// The index of the least key, if any takes part.

@@ -7,4 +7,11 @@
 pub mod config;
 pub mod constants;
 pub mod counters;
+pub(crate) mod egress;
+pub(crate) mod ingress;
+mod label;
 pub(crate) mod plan;
+pub(crate) mod pool;
+mod srr;
+
+pub use label::Label;

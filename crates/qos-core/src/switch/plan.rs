@@ -15,8 +15,8 @@ use super::config::{
     ExceedAction, InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust,
 };
 use super::constants::{
-    operational_bandwidth, ASIC_PORTS, MAXIMUM_CAP_PERCENT, POLICERS_PER_PORT, POLICE_BURSTS, POLICE_RATES, PORT_CELLS,
-    QUEUES, THRESHOLDS,
+    operational_bandwidth, ASIC_PORTS, FIFO_CELLS, FIFO_CHARGED, MAXIMUM_CAP_PERCENT, POLICERS_PER_PORT, POLICE_BURSTS,
+    POLICE_RATES, PORT_CELLS, QUEUES, THRESHOLDS,
 };
 
 /// A queue and one of its thresholds, both from 0.
@@ -96,7 +96,6 @@ pub(crate) struct QueueLimits {
 }
 
 impl QueueLimits {
-    #[allow(dead_code)]
     pub fn maximum(&self) -> u32 {
         self.thresholds[THRESHOLDS - 1]
     }
@@ -116,8 +115,9 @@ pub(crate) struct EgressPlan {
     pub priority_queue: bool,
     /// The port's physical speed.
     pub speed: Rate,
-    /// Hundredths of a per cent of the speed that the port may use.
+    /// Hundredths of a per cent of the speed that the port may use, and what is shown of that.
     pub operational: u32,
+    pub shown_operational: u32,
     /// Whose memory the port uses.
     pub asic: usize,
 }
@@ -336,6 +336,21 @@ pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
     })
 }
 
+/// What each ASIC reserves for the queues of its ports. Ports without a cable, which the engine does not know, are mapped to queue-set 1.
+pub(crate) fn reserved<'a>(switch: &SwitchConfig, wired: impl Iterator<Item = &'a EgressPlan>) -> Vec<u32> {
+    let of = |limits: &[QueueLimits]| limits.iter().map(|each| each.reserved).sum::<u32>();
+    let unwired = if switch.qos { of(&limits(&switch.queue_sets[0])) } else { 0 };
+    let mut asics: Vec<(u32, u32)> = Vec::new();
+    for plan in wired {
+        if asics.len() <= plan.asic {
+            asics.resize(plan.asic + 1, (0, 0));
+        }
+        asics[plan.asic].0 += 1;
+        asics[plan.asic].1 += of(&plan.limits);
+    }
+    asics.into_iter().map(|(ports, reserved)| reserved + ASIC_PORTS.saturating_sub(ports) * unwired).collect()
+}
+
 /// The ASIC of a port: by the last number of its name, from 1.
 pub(crate) fn asic(name: &str) -> usize {
     let number: u32 = name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or(1);
@@ -421,7 +436,8 @@ pub(crate) fn port(
         actions,
         policers,
     };
-    let egress = EgressPlan {
+    let shown_operational = operational_bandwidth(config.limit);
+    let mut egress = EgressPlan {
         qos: switch.qos,
         rewrite: switch.rewrite_ip_dscp,
         dscp_cos,
@@ -432,9 +448,19 @@ pub(crate) fn port(
         share: config.share,
         priority_queue: config.priority_queue,
         speed: Rate(config.speed_bps.unwrap_or(port.link.rate_bps)),
-        operational: operational_bandwidth(config.limit),
+        operational: shown_operational,
+        shown_operational,
         asic: asic(name),
     };
+    if !switch.qos {
+        // One queue of common cells; everything else is stored but has no effect.
+        egress.limits = [QueueLimits::default(); QUEUES];
+        egress.limits[FIFO_CHARGED.0] = QueueLimits { reserved: 0, thresholds: [FIFO_CELLS; THRESHOLDS] };
+        egress.shape = default.shape.map(|_| 0);
+        egress.share = default.share;
+        egress.priority_queue = false;
+        egress.operational = operational_bandwidth(100);
+    }
     Ok((SwitchPortPlan { ingress, egress }, input))
 }
 
