@@ -15,8 +15,9 @@ use qos_core::{
     ConfigError, Counters, Departure, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time,
 };
 
+use crate::bridge::{retag, Bridge, Tag};
 use crate::clock::Clock;
-use crate::frame::TransitKeys;
+use crate::frame::{TransitKeys, LONGEST};
 use crate::health::{Health, Lateness};
 use crate::ledger::{Ledger, Transit};
 use crate::netdev;
@@ -105,6 +106,8 @@ pub struct Dataplane {
     pool: Pool,
     keys: TransitKeys,
     ledger: Ledger,
+    /// The ports that switch instead of handing frames to the kernel.
+    bridge: Bridge,
     lateness: Lateness,
     counts: Counts,
     /// Time that the engine has reached.
@@ -112,6 +115,9 @@ pub struct Dataplane {
     // Kept between rounds for their memory.
     outputs: Vec<Output<Held>>,
     inward: Vec<Departure<Held>>,
+    due: Vec<(PortId, Arrival)>,
+    copies: Vec<(PortId, Option<Tag>)>,
+    bytes: Vec<u8>,
 }
 
 /// Why the data plane cannot start.
@@ -221,11 +227,15 @@ impl Dataplane {
             pool: Pool::default(),
             keys: TransitKeys::default(),
             ledger: Ledger::new(IN_TRANSIT, TRANSIT_NS),
+            bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns),
             counts: Counts::default(),
             reached: now,
             outputs: Vec::new(),
             inward: Vec::new(),
+            due: Vec::new(),
+            copies: Vec::new(),
+            bytes: Vec::new(),
         };
         plane.mark_undelivered();
         Ok(plane)
@@ -354,9 +364,14 @@ impl Dataplane {
         while rest.peek().is_some() {
             let now = self.clock.now();
             for departure in rest.by_ref().take(BATCH) {
+                if self.bridge.switches(departure.port) {
+                    self.switch(departure);
+                    continue;
+                }
                 let Departure { time, port, descriptor, payload, .. } = departure;
                 if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
-                    let transit = Transit { event: time, input: port, qos_group: descriptor.qos_group };
+                    let Descriptor { qos_group, label, .. } = descriptor;
+                    let transit = Transit { event: time, input: port, qos_group, label };
                     self.ledger.insert(now.0, key, transit);
                 }
                 let sending = Sending { time, frame: payload.frame };
@@ -373,6 +388,30 @@ impl Dataplane {
         self.take_from_inside();
     }
 
+    /// Gives a frame of a switched port to the ports by which it leaves.
+    fn switch(&mut self, departure: Departure<Held>) {
+        let Departure { time, port: input, descriptor, payload, .. } = departure;
+        let mut copies = std::mem::take(&mut self.copies);
+        let frame = self.pool.get(&payload.frame);
+        self.bridge.forward(time, input, frame, |port, tag| copies.push((port, tag)));
+        for (output, tag) in copies.drain(..) {
+            retag(self.pool.get(&payload.frame), tag, &mut self.bytes);
+            // One tag more can be too long for a frame that had two already.
+            if self.bytes.len() > LONGEST {
+                self.counts.malformed += 1;
+                continue;
+            }
+            let port = &mut self.ports[usize::from(output.0)];
+            let parsed = parse(&self.bytes, port.framing);
+            let Descriptor { qos_group, label, input_port, .. } = descriptor;
+            let held = Held { frame: self.pool.put(&self.bytes), dscp: parsed.dscp, cos: parsed.cos };
+            let descriptor = Descriptor { qos_group, label, input_port, ..parsed };
+            port.arrivals.push(Arrival { event: time, descriptor, held });
+        }
+        self.copies = copies;
+        self.pool.free(payload.frame);
+    }
+
     /// Takes what the router's own IP stack has sent, with its event time.
     fn take_from_inside(&mut self) {
         for port in &mut self.ports {
@@ -387,6 +426,7 @@ impl Dataplane {
                     let event = match transit {
                         Some(transit) => {
                             descriptor.qos_group = transit.qos_group;
+                            descriptor.label = transit.label;
                             descriptor.input_port = Some(transit.input);
                             transit.event
                         }
@@ -404,14 +444,17 @@ impl Dataplane {
         }
     }
 
-    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time.
+    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time over all ports: a switch's
+    /// ports share their memory.
     fn take_up_arrivals(&mut self) {
         for port in &mut self.ports {
             port.arrivals.sort_by_key(|a| a.event);
             let due = port.arrivals.partition_point(|a| a.event <= self.reached);
-            for Arrival { event, descriptor, held } in port.arrivals.drain(..due) {
-                self.engine.transmit(event, port.id, descriptor, held);
-            }
+            self.due.extend(port.arrivals.drain(..due).map(|arrival| (port.id, arrival)));
+        }
+        self.due.sort_by_key(|(_, arrival)| arrival.event);
+        for (port, Arrival { event, descriptor, held }) in self.due.drain(..) {
+            self.engine.transmit(event, port, descriptor, held);
         }
     }
 
@@ -442,7 +485,9 @@ impl Dataplane {
     /// Those of [`Engine::configure`].
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
         self.round();
-        self.engine.configure(self.reached, config)
+        self.engine.configure(self.reached, config)?;
+        self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
+        Ok(())
     }
 
     /// What the engine counted, of one port or all.

@@ -6,6 +6,7 @@
 //! matched first in, first out. Entries that are not asked for (packets for the router itself, or that it dropped) expire, and the
 //! oldest makes room when the ledger is full; a frame that is not found keeps the kernel's stamp.
 
+use qos_core::switch::Label;
 use qos_core::{PortId, Time};
 
 /// What is remembered of a frame in transit.
@@ -17,6 +18,8 @@ pub struct Transit {
     pub input: PortId,
     /// QoS group that an input policy has set.
     pub qos_group: u16,
+    /// Label that a switch's way in has given it.
+    pub label: Option<Label>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -163,7 +166,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn transit(event: u64) -> Transit {
-        Transit { event: Time(event), input: PortId(0), qos_group: 0 }
+        Transit { event: Time(event), input: PortId(0), qos_group: 0, label: None }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Frames come from packet sockets ([`ring`]) and pass the engine of `qos-core` in event time ([`dataplane`]); a control socket ([`control`],
 //! [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
 
+pub mod bridge;
 pub mod client;
 pub mod clock;
 pub mod control;
