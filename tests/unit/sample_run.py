@@ -219,6 +219,7 @@ def make_run(
                 cell.write_output(flow.name, suffix, side, Output(file.read_text()))
         source = captures[arm.name] if captures else RECORDED / "capture" / "four-streams.pcapng"
         shutil.copyfile(source, cell.capture("server"))
+        cell.write_experiment(model.model_copy(update={"arms": (arm,), "compare": None}))
         kind = {word: True for word in ("police", "shape") if word in arm.name}
         late = (begun - STARTED).total_seconds()
         for half in range(-2, int(seconds * 2) + 3):

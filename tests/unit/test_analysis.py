@@ -232,7 +232,9 @@ class TestClasses:
     def test_the_table_names_every_class_and_what_is_wanted(self) -> None:
         flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
         wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
-        found = metrics(flows, self.table, 9.0, wanted).set_index("metric")["value"]
+        seconds = {"a/1": 9.0}
+        flows, classes = flows.assign(cell="a/1"), self.table.assign(cell="a/1")
+        found = metrics(flows, classes, seconds, wanted).set_index("metric")["value"]
         assert found["goodput.sum(y)"] == 2400 and found["goodput.sum"] == 3200
         assert found["class.passed(A)"] == found["class.passed(R1 FastEthernet0/1 A)"]
         assert not any("nowhere" in name for name in found.index)
@@ -305,7 +307,7 @@ def metrics_table(*figures: tuple[str, int, str, float]) -> pd.DataFrame:
             {"arm": arm, "repetition": repetition, "metric": metric, "unit": "b/s", "value": value}
             for arm, repetition, metric, value in figures
         ],
-    )
+    ).assign(valid=True)
 
 
 class TestCompare:
@@ -358,7 +360,7 @@ class TestCompare:
             "A, b", self.measured, self.published, [expectation(arm="policed", metric="police.bc", equals="31250 B")]
         )
         rows = list(csv.DictReader(StringIO(comparing.to_csv(table))))
-        assert list(rows[0]) == ["article", "arm", "metric", "unit", "published", "measured", "tolerance", "verdict"]
+        assert list(rows[0]) == comparing.COLUMNS
         assert rows[0]["measured"] == "" and rows[0]["article"] == "A, b"
         objects = json.loads(comparing.to_json(table), parse_constant=pytest.fail)
         assert objects[0]["measured"] is None and objects[1]["measured"] == 960_000
@@ -450,8 +452,8 @@ class TestRun:
 
 
 def test_metrics_are_by_cell() -> None:
-    flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number) for number in (1, 2)])
-    table = metrics(flows, classes_table(), 1.0)
+    flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number, cell=f"a/{number}") for number in (1, 2)])
+    table = metrics(flows, classes_table().assign(cell="a/1"), {"a/1": 1.0, "a/2": 1.0})
     assert list(table[table["metric"] == "goodput.sum"]["repetition"]) == [1, 2]
 
 

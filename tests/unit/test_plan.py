@@ -88,7 +88,7 @@ def test_background_outlasts_what_it_is_for() -> None:
     load = flow.model_copy(update={"name": "load", "background": True})
     late = flow.model_copy(update={"name": "late", "start_after": Duration(2_500_000_000)})
     arm = ARTICLE.arms[0].model_copy(update={"traffic": (load, late)})
-    whole = ARTICLE.duration.seconds + 3 + BACKGROUND_MORE_S
+    whole = round(ARTICLE.duration.seconds) + 3 + BACKGROUND_MORE_S
     assert ARTICLE.duration_of(arm, late) == ARTICLE.duration
     assert ARTICLE.duration_of(arm, load) == seconds(whole)
     assert traffic_time(ARTICLE, arm) == seconds(whole)

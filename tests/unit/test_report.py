@@ -165,6 +165,9 @@ class TestPage:
         shutil.copytree(folder.cell("policed").path, folder.cell("policed", 2).path)
         file = folder.cell("policed", 2).path / "cell.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition": 2}))
+        manifest = json.loads((folder.path / "manifest.json").read_text())
+        manifest["cells"].append({"arm": "policed", "repetition": 2, "valid": True})
+        (folder.path / "manifest.json").write_text(json.dumps(manifest))
         page = build_page(folder, analyse(folder))
         assert [(arm.anchor, arm.subtitle) for arm in page.arms] == [
             ("policed", "repetition 1"),

@@ -138,7 +138,11 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     written = manifest(
         published=(PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "iperf"),),
-        cells=(CellSummary(arm="policed", repetition=1, valid=False, reasons=("late",)),),
+        cells=(
+            CellSummary(arm="free", repetition=1, valid=True),
+            CellSummary(arm="policed", repetition=2, valid=True),
+            CellSummary(arm="policed", repetition=1, valid=False, reasons=("late",)),
+        ),
     )
     run.write_manifest(written)
     for arm, repetition in (("free", 1), ("policed", 2), ("policed", 1)):
@@ -150,16 +154,16 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
     assert record().traffic_started == NOW
 
 
-@pytest.mark.parametrize(("version", "said"), [(2, "newer"), (0, "older"), ("x", "older")])
+@pytest.mark.parametrize(("version", "said"), [(3, "newer"), (1, "older"), ("x", "older")])
 def test_another_format_is_refused(tmp_path: Path, version: object, said: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(json.dumps({"format": version}))
-    with pytest.raises(UserError, match=f"found format {version}, expected 1") as caught:
+    with pytest.raises(UserError, match=f"found format {version}, expected 2") as caught:
         run.manifest()
     assert said in caught.value.hint
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "experiment": 3}', "\0"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 2, "experiment": 3}', "\0"])
 def test_a_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(text)
@@ -256,7 +260,7 @@ class TestTables:
         run = RunFolder.create(tmp_path, "police", NOW)
         tables.write_table(run, name, tables.frame(name, []))
         assert list(tables.read_table(run, name).columns) == tables.columns(name)
-        assert list(tables.columns(name))[:2] == ["arm", "repetition"]
+        assert list(tables.columns(name))[:3] == ["arm", "repetition", "cell"]
 
     def test_a_missing_or_damaged_table_is_a_users_error(self, tmp_path: Path) -> None:
         run = RunFolder.create(tmp_path, "police", NOW)

@@ -7,7 +7,7 @@ traffic's sum is the payload of all its streams over the longest of their times;
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from qoslab.analysis.classes import DURING, Figure, class_figures, interfaces_of
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
-_CELL = ["arm", "repetition"]
+_CELL = ["arm", "repetition", "cell"]
 
 
 def jain(goodputs: pd.Series) -> float:
@@ -119,25 +119,27 @@ def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]
 
 
 def metrics(
-    flows: pd.DataFrame, classes: pd.DataFrame, traffic_s: float, wanted: Iterable[Reference] = ()
+    flows: pd.DataFrame, classes: pd.DataFrame, traffic_s: Mapping[str, float], wanted: Iterable[Reference] = ()
 ) -> pd.DataFrame:
     """The `metrics` table: every metric of all flows or classes, of each by itself, and as `wanted`.
 
-    `traffic_s` is the experiment's traffic time.
+    `traffic_s` is the traffic time of each cell.
     """
     wanted = tuple(wanted)
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
-    for key, cell in flows.groupby(_CELL, sort=False):
+    for key, cell in flows.groupby(_CELL, sort=False, dropna=False):
         for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
             found += [(key, selector, figure) for figure in _traffic_figures(cell, selector)]
-    for key, cell in classes.groupby(_CELL, sort=False):
+    for key, cell in classes.groupby(_CELL, sort=False, dropna=False):
         outputs = cell[cell["direction"] == "output"]["class"].unique()
         for selector in _selectors(wanted, "class", outputs):
-            found += [(key, selector, figure) for figure in _class_figures(cell, selector, traffic_s)]
+            figures = _class_figures(cell, selector, traffic_s[str(key[2])])
+            found += [(key, selector, figure) for figure in figures]
     rows: list[dict[str, object]] = [
         {
             "arm": key[0],
             "repetition": key[1],
+            "cell": key[2],
             "metric": str(Reference(METRICS[name], selector)),
             "unit": METRICS[name].unit,
             "value": value,

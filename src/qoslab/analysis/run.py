@@ -63,25 +63,30 @@ def analyse(folder: RunFolder) -> Outcome:
     }
     packets: list[pd.DataFrame] = []
     reasons: list[str] = []
-    invalid: set[tuple[str, int]] = set()
-    for cell in folder.cells():
+    invalid: set[str] = set()
+    measured = folder.cells()
+    experiments = _Experiments()
+    seconds: dict[str, float] = {}
+    for cell in measured:
         record = cell.record()
-        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition}
-        problems = _collect(cell, record, experiment, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
-        table, unreadable = _packets(cell, record, experiment)
+        own = experiments.of(cell)
+        seconds[cell.name] = own.duration.seconds
+        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
+        problems = _collect(cell, record, own, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
+        table, unreadable = _packets(cell, record, own)
         problems += unreadable
-        packets.append(table.assign(arm=cell.arm, repetition=cell.repetition))
+        packets.append(table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name))
         if not record.valid:
             # What could not be read follows from what went wrong in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
         if problems:
-            invalid.add((cell.arm, cell.repetition))
-            reasons += [f"{cell.arm}/{cell.repetition}: {problem}" for problem in dict.fromkeys(problems)]
-    recorded = {(cell.arm, cell.repetition) for cell in folder.cells()}
+            invalid.add(cell.name)
+            reasons += [f"{cell.name}: {problem}" for problem in dict.fromkeys(problems)]
+    recorded = {cell.name for cell in measured}
     for summary in manifest.cells:
-        if (summary.arm, summary.repetition) not in recorded:
+        if summary.name not in recorded:
             why = summary.reasons or ("it was not run to the end",)
-            reasons += [f"{summary.arm}/{summary.repetition}: {reason}" for reason in why]
+            reasons += [f"{summary.name}: {reason}" for reason in why]
     if not manifest.cells:
         reasons.append("no cell was run")
 
@@ -91,29 +96,24 @@ def analyse(folder: RunFolder) -> Outcome:
         if packets
         else tables.frame("packets_io", [])
     )
-    found["metrics"] = metrics(
-        found["flows"], found["classes"], experiment.duration.seconds, _references(experiment, manifest.published)
-    )
+    found["metrics"] = metrics(found["flows"], found["classes"], seconds, _references(experiment, manifest.published))
+    parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
-        tables.write_table(folder, name, table)
+        found[name] = tables.with_parameters(table, parameters)
+        tables.write_table(folder, name, found[name])
 
-    figures = found["metrics"]
-    cells = {(cell.arm, cell.repetition) for cell in manifest.cells}
-    arms = {arm for arm, _ in cells}
-    untrusted = frozenset(arms - {arm for arm, _ in cells & recorded - invalid})
-    counts = [
-        arm in untrusted or (arm, repetition) not in invalid
-        for arm, repetition in zip(figures["arm"], figures["repetition"], strict=True)
-    ]
+    trusted = recorded - invalid
+    arms = {summary.arm for summary in manifest.cells}
+    untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
     wanted = experiment.compare
+    planned = comparing.Planned(manifest.cells)
     comparison = comparing.compare(
         wanted.article if wanted else "",
-        figures[counts],
-        [figure for figure in manifest.published if arms.issuperset(figure.arm.split("/"))],
-        [expectation for expectation in wanted.expectations if arms.issuperset(expectation.arms)] if wanted else (),
+        found["metrics"].assign(valid=found["metrics"]["cell"].isin(list(trusted))),
+        [each for each in manifest.published if planned.has(each.arm.split("/"), each.where)],
+        [each for each in wanted.expectations if planned.has(each.arms, each.where)] if wanted else (),
         arms=[arm.name for arm in experiment.arms],
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
-        untrusted=untrusted,
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
@@ -127,6 +127,20 @@ def _references(experiment: Experiment, published: Iterable[PublishedFigure]) ->
         names += [expectation.metric for expectation in experiment.compare.expectations]
         names += [name for shown in experiment.compare.show.values() for name in shown]
     return [Reference.parse(name) for name in dict.fromkeys(names)]
+
+
+class _Experiments:
+    """The experiments of cells. Those of many cells are alike, and reading each is the dearest part of a small cell."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Experiment] = {}
+
+    def of(self, cell: Cell) -> Experiment:
+        """The experiment that the cell is."""
+        content = cell.experiment_file.read_bytes() if cell.experiment_file.exists() else b""
+        if content not in self._known:
+            self._known[content] = cell.experiment()
+        return self._known[content]
 
 
 def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
@@ -178,7 +192,7 @@ def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd
             problems.append(error.message)
             continue
         parts.append(table.assign(capture=point.name))
-    columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition")]
+    columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
 
 

@@ -54,7 +54,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         )
         table.add_row(
             name,
-            row["metric"],
+            row["metric"] + (f" ({row['where']})" if row["where"] else ""),
             published,
             measured or "not measured",
             _difference(row["published"], row["measured"]),

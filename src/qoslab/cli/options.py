@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
-from qoslab.model.experiment import Experiment
-from qoslab.schema import load_experiment, parse_set
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import Order
+from qoslab.plan import Options
+from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.units import Duration, QuantityError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -48,15 +52,100 @@ set_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+class JobsType(click.ParamType[int | str]):
+    """A number of labs, or `auto`."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """A number from 1, or the word."""
+        text = str(value)
+        if text == "auto":
+            return text
+        if not text.isdecimal() or int(text) < 1:
+            self.fail(f'found "{text}", expected a number from 1, or auto', param, ctx)
+        return int(text)
+
+
+JOBS = JobsType()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which cells are run, and how long."""
+
+    arms: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    duration: Duration | None = None
+    repetitions: int | None = None
+    order: Order | None = None
+
+    def options(self) -> Options:
+        """As the plan takes them. `ExperimentError` for an `--only` that is not KEY=VALUE."""
+        only = []
+        for each in self.only:
+            name, equals, value = each.partition("=")
+            if not equals or not name.strip() or not value.strip():
+                raise ExperimentError(f'found --only "{each}", expected KEY=VALUE, such as rtt="50 ms"')
+            only.append((name.strip(), value.strip()))
+        return Options(
+            arms=self.arms, duration=self.duration, repetitions=self.repetitions, only=tuple(only), order=self.order
+        )
+
+    def words(self) -> tuple[str, ...]:
+        """As typed."""
+        found = [f"--duration {self.duration}"] if self.duration is not None else []
+        found += [f"--arm {arm}" for arm in self.arms]
+        found += [f"--repetitions {self.repetitions}"] if self.repetitions is not None else []
+        found += [f"--only {each}" for each in self.only]
+        found += [f"--order {self.order}"] if self.order is not None else []
+        return tuple(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a record; `after` reads it."""
+        return {
+            "arms": list(self.arms),
+            "only": list(self.only),
+            "duration": None if self.duration is None else str(self.duration),
+            "repetitions": self.repetitions,
+            "order": self.order,
+        }
+
+    def after(self, recorded: Mapping[str, Any]) -> Choice:
+        """What was recorded, but for what is given anew."""
+        length = recorded["duration"]
+        return Choice(
+            arms=self.arms or tuple(recorded["arms"]),
+            only=self.only or tuple(recorded["only"]),
+            duration=self.duration or (None if length is None else Duration.parse(length)),
+            repetitions=self.repetitions or recorded["repetitions"],
+            order=self.order or recorded["order"],
+        )
+
+
 def cell_options(function: _F) -> _F:
-    """`--arm`, `--duration`, `--repetitions`: which cells are run, and how long."""
+    """`--arm`, `--only`, `--duration`, `--repetitions`, `--order`, as one argument `choice`."""
+
+    @functools.wraps(function)
+    def gathered(
+        *, arms: tuple[str, ...], only: tuple[str, ...], duration: Duration | None, repetitions: int | None,
+        order: Order | None, **rest: Any,
+    ) -> Any:  # fmt: skip
+        return function(choice=Choice(arms, only, duration, repetitions, order), **rest)
+
+    result: Any = gathered
     for option in (
-        click.option("--repetitions", type=click.IntRange(min=1), help="How often each arm is run."),
+        click.option("--order", type=click.Choice(["as written", "random", "blocked"]), help="Of the cells."),
+        click.option("--repetitions", type=click.IntRange(min=1), help="How often each cell is run."),
         click.option("--duration", type=DURATION, help="Traffic time of each cell, as 10s."),
+        click.option(
+            "--only", multiple=True, metavar="KEY=VALUE",
+            help="Only cells with this value of a parameter, as rtt='50 ms'; may be given repeatedly.",
+        ),
         click.option("--arm", "arms", multiple=True, metavar="ARM", help="Only this arm; may be given repeatedly."),
-    ):
-        function = option(function)
-    return function
+    ):  # fmt: skip
+        result = option(result)
+    return cast("_F", result)
 
 
 def experiment_file(given: str) -> Path:
@@ -66,7 +155,7 @@ def experiment_file(given: str) -> Path:
     return named if not path.exists() and path.name == given and named.exists() else path
 
 
-def open_experiment(given: str, sets: Sequence[str]) -> tuple[Path, Experiment]:
+def open_sweep(given: str, sets: Sequence[str]) -> tuple[Path, Sweep]:
     """Read and check an experiment, with `--set` options. `ExperimentError` where it does not hold."""
     file = experiment_file(given)
-    return file, load_experiment(file, dict(map(parse_set, sets)))
+    return file, load_sweep(file, dict(map(parse_set, sets)))

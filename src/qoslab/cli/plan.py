@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from qoslab.cli.options import cell_options, experiment_argument, json_option, open_experiment, set_option
-from qoslab.plan import Options, Plan, Step, make_plan
-from qoslab.units import Duration
+from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, open_sweep, set_option
+from qoslab.model.expressions import show_value
+from qoslab.plan import Plan, Step, make_plan
 
 
 @click.command()
@@ -20,17 +20,15 @@ from qoslab.units import Duration
 def command(
     experiment: str,
     sets: Sequence[str],
-    arms: Sequence[str],
-    duration: Duration | None,
-    repetitions: int | None,
+    choice: Choice,
     as_json: bool,
 ) -> None:
     """Show what a run would do, without doing it.
 
     EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds.
     """
-    _, checked = open_experiment(experiment, sets)
-    plan = make_plan(checked, Options(arms=tuple(arms), duration=duration, repetitions=repetitions))
+    _, sweep = open_sweep(experiment, sets)
+    plan = make_plan(sweep, choice.options())
     if as_json:
         click.echo(json.dumps(plan.as_dict(), indent=2))
     else:
@@ -38,15 +36,48 @@ def command(
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """The plan as text: one block for each cell, one line for each step."""
-    cells = f"{len(plan.cells)} cell" + ("" if len(plan.cells) == 1 else "s")
-    yield f"{plan.experiment.title} ({plan.experiment.name}): {cells}, about {_minutes(plan.seconds)}"
+    """The plan as text: one block for each cell, one line for each step.
+
+    Of an arm's cells with different parameters only the first has its steps.
+    """
+    yield _headline(plan)
     yield from _block(plan.before)
+    seen: set[str] = set()
     for index, cell in enumerate(plan.cells, 1):
         yield f"cell {index} of {len(plan.cells)}: {cell.name}, about {_minutes(cell.seconds)}"
-        yield from _block(cell.steps)
+        if not cell.parameters or cell.arm not in seen:
+            yield from _block(cell.steps)
+        seen.add(cell.arm)
     yield "at the end"
     yield from _block(plan.after)
+
+
+def summary_lines(plan: Plan) -> Iterator[str]:
+    """What a run comes to: cells by arm, values of the parameters, time."""
+    yield _headline(plan)
+    for arm in plan.experiment.arms:
+        own = [cell for cell in plan.cells if cell.arm == arm.name]
+        if not own:
+            continue
+        repetitions = len({cell.repetition for cell in own})
+        times = f", {repetitions} repetitions" if repetitions > 1 else ""
+        yield f"  arm {arm.name}: {_cells(len(own))}{times}"
+        for name in own[0].parameters:
+            values = dict.fromkeys(value for cell in own if (value := cell.identity.get(name)) is not None)
+            yield f"    {name}: {', '.join(map(show_value, values))}"
+    yield f"order: {plan.experiment.order}"
+    labs = ", ".join(f"{count} labs {_minutes(plan.seconds_with(count))}" for count in (2, 4) if len(plan.cells) > 1)
+    yield f"time: one lab {_minutes(plan.seconds)}" + (f", {labs}" if labs else "") + " (estimates)"
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell" + ("" if count == 1 else "s")
+
+
+def _headline(plan: Plan) -> str:
+    return (
+        f"{plan.experiment.title} ({plan.experiment.name}): {_cells(len(plan.cells))}, about {_minutes(plan.seconds)}"
+    )
 
 
 def _block(steps: Iterable[Step]) -> Iterator[str]:
@@ -58,4 +89,7 @@ def _block(steps: Iterable[Step]) -> Iterator[str]:
 
 def _minutes(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,77 +1,167 @@
-"""`qoslab run`: an experiment from policy push to report."""
+"""`qoslab run`: from policy push to report."""
 
 from __future__ import annotations
 
+import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import RUNS, cell_options, experiment_argument, json_option, open_experiment, set_option
-from qoslab.errors import ExitStatus
-from qoslab.plan import Options, make_plan
-from qoslab.schema import load_published
-from qoslab.units import Duration
+from qoslab.cli.options import (
+    JOBS,
+    RUNS,
+    Choice,
+    cell_options,
+    json_option,
+    open_sweep,
+    set_option,
+)
+from qoslab.cli.plan import summary_lines
+from qoslab.errors import ExitStatus, UserError
+from qoslab.plan import Plan, make_plan
+from qoslab.schema import Sweep, load_published
+from qoslab.schema.references import parameters_of
+
+if TYPE_CHECKING:
+    from qoslab.results import RunFolder
+
+SWEEP_ATTEMPTS = 3
+"""How often a cell of a sweep is tried that a busy machine made invalid."""
+
+NEWEST = ""
+"""What `--resume` without a run stands for."""
 
 
 @click.command()
-@experiment_argument
+@click.argument("experiment", metavar="EXPERIMENT", required=False)
 @set_option
 @cell_options
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Labs that run side by side.")
+@click.option(
+    "--jobs",
+    type=JOBS,
+    metavar="N|auto",
+    help="Labs side by side; auto: as many as the machine has time for. [default: auto for a matrix, else 1]",
+)
+@click.option(
+    "--attempts",
+    type=click.IntRange(min=1),
+    help="How often a cell is tried that the machine was too busy for. [default: 3 for a matrix, else 1]",
+)
+@click.option("--dry-run", is_flag=True, help="Say how many cells there are and how long they take; run nothing.")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value=NEWEST,
+    metavar="[RUN]",
+    help="Run only what this run lacks: a run's folder or an experiment's name; the newest run without it.",
+)
 @json_option
 def command(
-    experiment: str,
+    experiment: str | None,
     sets: Sequence[str],
-    arms: Sequence[str],
-    duration: Duration | None,
-    repetitions: int | None,
-    jobs: int,
+    choice: Choice,
+    jobs: int | str | None,
+    attempts: int | None,
+    dry_run: bool,
+    resume: str | None,
     as_json: bool,
-) -> ExitStatus:
+) -> ExitStatus:  # fmt: skip
     """Run an experiment on the virtual lab and compare with the published figures.
 
     EXPERIMENT is a file, or the name of one in experiments/. The figures go to standard output, everything else to
     standard error; the last line says where the report is. The exit status is 0 when every figure is within its
-    tolerance, 1 when one is outside, 3 when the run is invalid.
+    tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
+    invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
-    file, checked = open_experiment(experiment, sets)
-    plan = make_plan(checked, Options(arms=tuple(arms), duration=duration, repetitions=repetitions))
-    published = (
-        load_published(file.parent / checked.compare.published, [arm.name for arm in checked.arms])
-        if checked.compare is not None
-        else ()
-    )
+    folder = None
+    recorded: Mapping[str, Any] = {}
+    if resume is not None:
+        folder = _to_resume(experiment, resume, sets)
+        recorded = folder.options()
+        experiment = experiment or str(recorded["file"])
+        sets = [*recorded["sets"], *sets]
+        choice = choice.after(recorded)
+    if experiment is None:
+        raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
+    file, sweep = open_sweep(experiment, sets)
+    plan = make_plan(sweep, choice.options())
+    matrix = bool(sweep.parameters)
+    if dry_run:
+        _say_plan(plan, as_json=as_json)
+        return ExitStatus.WITHIN
+    published = _published(file, sweep)
 
     from qoslab.run.progress import RunProgress
     from qoslab.run.runner import Request, carry_out
 
-    overrides = [f"--set {each}" for each in sets] + ([f"--duration {duration}"] if duration is not None else [])
-    overrides += [f"--arm {arm}" for arm in arms]
-    overrides += [f"--repetitions {repetitions}"] if repetitions is not None else []
-    request = Request(file, plan, published, tuple(overrides), RUNS, jobs, _load_analysis)
+    request = Request(
+        file, plan, published, (*(f"--set {each}" for each in sets), *choice.words()), RUNS,
+        jobs=None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1),
+        meanwhile=_load_analysis,
+        resume=folder,
+        options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
+        attempts=attempts or (SWEEP_ATTEMPTS if matrix else 1),
+    )  # fmt: skip
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
     with (
-        RunProgress(checked.title, [cell.name for cell in plan.cells], plan.seconds) as progress,
-        carry_out(request, progress) as folder,
+        RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(request.jobs or 2)) as progress,
+        carry_out(request, progress) as made,
     ):
         progress("run", "analysis and report")
         from qoslab.analysis import analyse
         from qoslab.report import render
 
-        outcome = analyse(folder)
-        render(folder, outcome)
-        folder.publish()
+        outcome = analyse(made)
+        render(made, outcome)
+        made.publish()
 
     from qoslab.cli.figures import print_outcome
 
-    print_outcome(outcome, folder, as_json=as_json)
+    print_outcome(outcome, made, as_json=as_json)
     return outcome.exit_status
+
+
+def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunFolder:
+    from qoslab.results import find_unfinished
+
+    if experiment is not None and resume == NEWEST:
+        _, sweep = open_sweep(experiment, sets)
+        resume = sweep.experiment.name
+    found = find_unfinished(RUNS, resume or None)
+    if experiment is not None:
+        name = open_sweep(experiment, sets)[1].experiment.name
+        if found.path.parent.name != name:
+            raise UserError(
+                f"{found.path} is a run of {found.path.parent.name}, not of {name}",
+                hint="Give the run of that experiment, or leave EXPERIMENT out.",
+            )
+    return found
+
+
+def _published(file: Path, sweep: Sweep) -> Any:
+    experiment = sweep.experiment
+    if experiment.compare is None:
+        return ()
+    arms = [arm.name for arm in experiment.arms]
+    path = file.parent / experiment.compare.published
+    return load_published(path, arms, parameters=parameters_of(experiment))
+
+
+def _say_plan(plan: Plan, *, as_json: bool) -> None:
+    if as_json:
+        arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
+        told = {"experiment": plan.experiment.name, "cells": len(plan.cells), "arms": arms, "seconds": plan.seconds}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo("\n".join(summary_lines(plan)))
 
 
 def _load_analysis() -> None:

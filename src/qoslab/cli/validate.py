@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from qoslab.cli.options import experiment_argument, json_option, open_experiment, set_option
+from qoslab.cli.options import experiment_argument, json_option, open_sweep, set_option
 from qoslab.errors import ExitStatus, ExperimentError
 
 
@@ -23,7 +23,7 @@ def command(experiment: str, sets: Sequence[str], as_json: bool) -> ExitStatus:
     --json as a list of findings on stdout.
     """
     try:
-        file, checked = open_experiment(experiment, sets)
+        file, sweep = open_sweep(experiment, sets)
     except ExperimentError as error:
         if not as_json:
             raise
@@ -33,6 +33,9 @@ def command(experiment: str, sets: Sequence[str], as_json: bool) -> ExitStatus:
     if as_json:
         click.echo(json.dumps({"valid": True, "message": "", "findings": []}, indent=2))
     else:
+        checked = sweep.experiment
         arms = ", ".join(arm.name for arm in checked.arms)
-        click.echo(f"{file}: the experiment {checked.name} holds; arms: {arms}", err=True)
+        cells = sum(len(sweep.combinations(arm.name)) for arm in checked.arms) * checked.repetitions
+        counted = f"; {cells} cells of {', '.join(sweep.parameters)}" if sweep.parameters else ""
+        click.echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}", err=True)
     return ExitStatus.WITHIN

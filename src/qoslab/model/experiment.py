@@ -5,12 +5,15 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from qoslab.model.expressions import read_value, show_value
+from qoslab.model.matrix import Matrix, ParameterName, Scalar
 from qoslab.model.metrics import Reference, Unit, as_float, format_value
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
@@ -21,6 +24,7 @@ _NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
 Name = Annotated[str, Field(pattern=rf"^{_NAME}$", max_length=40)]
 Generation = Literal["classic", "hqf"]
 Moment = Literal["before", "during", "after"]
+Order = Literal["as written", "random", "blocked"]
 
 _Q = TypeVar("_Q", bound=Quantity)
 
@@ -265,6 +269,8 @@ class Arm(Frozen):
     """A profile's name or settings; the experiment's where absent."""
     traffic: tuple[Flow, ...] | None = None
     """Replaces the experiment's traffic where present."""
+    matrix: Matrix | None = None
+    """Replaces the experiment's matrix where present."""
 
 
 class CapturePoint(Frozen):
@@ -335,8 +341,15 @@ class Expectation(Frozen):
     """Greatest."""
     equals: Bound | None = None
     """Exactly this."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = {}
+    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
     reason: str = ""
     """Why this bound; for the report."""
+
+    @property
+    def selection(self) -> str:
+        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
+        return selection_text(self.where)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -378,6 +391,16 @@ class Expectation(Frozen):
         return f"at most {_plain(self.at_most, self.unit)}" if self.at_most is not None else ""
 
 
+def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
+    """Which cells count, for people; empty where all do."""
+
+    def words(value: Scalar | tuple[Scalar, ...]) -> str:
+        values = value if isinstance(value, tuple) else (value,)
+        return " or ".join(show_value(read_value(each)) for each in values)
+
+    return ", ".join(f"{name} = {words(value)}" for name, value in where.items())
+
+
 def _plain(bound: Bound, unit: Unit) -> str:
     return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
 
@@ -388,7 +411,7 @@ class Comparison(Frozen):
     article: str
     """The publication's title."""
     published: str
-    """A CSV file, relative to the experiment file, with the columns arm, metric, unit, value, source."""
+    """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
     expectations: tuple[Expectation, ...] = ()
     """Which figures decide the verdict; a published figure without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = {}
@@ -407,6 +430,13 @@ class PublishedFigure:
     """In `unit`."""
     source: str
     """Where in the publication it stands."""
+    where: Mapping[str, Scalar] = field(default_factory=dict)
+    """The parameters of the cells that it is about; all cells of the arm where empty."""
+
+    @property
+    def selection(self) -> str:
+        """`where` for people."""
+        return selection_text(self.where)
 
 
 class Experiment(Frozen):
@@ -422,8 +452,12 @@ class Experiment(Frozen):
     """Nodes and links, the same for all arms."""
     duration: Annotated[Duration, AfterValidator(_above_zero)]
     """Traffic time of each cell; `--duration` overrides it."""
+    matrix: Matrix | None = None
+    """Parameters and their values; each combination is a cell of each arm. `$(NAME)` elsewhere stands for the value."""
     repetitions: int = Field(default=1, ge=1)
-    """How often each arm is run."""
+    """How often each arm (with a matrix: each combination) is run."""
+    order: Order = "as written"
+    """Of the cells. `random`: all of them, by the seed; `blocked`: each repetition at random before the next begins."""
     seed: int = 1
     """Seed of everything random."""
     configure: dict[Name, Configuration] = {}
@@ -447,6 +481,10 @@ class Experiment(Frozen):
             if arm.name == name:
                 return arm
         raise KeyError(name)
+
+    def matrix_of(self, arm: Arm) -> Matrix | None:
+        """The arm's own matrix, or the experiment's."""
+        return self.matrix if arm.matrix is None else arm.matrix
 
     def flows_of(self, arm: Arm) -> tuple[Flow, ...]:
         """The arm's own traffic, or the experiment's."""

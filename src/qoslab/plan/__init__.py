@@ -1,18 +1,23 @@
-"""What a run will do, in order: cells (arm × repetition) and their steps, with estimates. Pure.
+"""What a run will do, in order: cells (arm × parameters × repetition) and their steps, with estimates. Pure.
 
 `qoslab plan` prints it, `run` carries it out.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from qoslab.errors import ExperimentError
-from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment
+from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment, Order
+from qoslab.model.expressions import Value, read_value, show_value
+from qoslab.model.matrix import BUILT_IN, Parameters, as_scalar, as_texts, same
 from qoslab.platforms import platform_of
-from qoslab.units import Duration, Rate, Size
+from qoslab.schema import CellIdentity, Sweep
+from qoslab.schema.near import did_you_mean
+from qoslab.units import Duration, QuantityError, Rate, Size
 
 StepKind = Literal[
     "lab up",
@@ -59,6 +64,10 @@ class Options:
     """Instead of the experiment's."""
     lab: str = "virtual"
     """`virtual`, or an inventory."""
+    only: tuple[tuple[str, str], ...] = ()
+    """Only cells with these values, by parameter (or `arm`, `repetition`); of one parameter any of its values."""
+    order: Order | None = None
+    """Instead of the experiment's."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +89,41 @@ class Step:
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm, once."""
+    """One arm with one combination of parameters, once."""
 
-    arm: str
-    repetition: int
-    """From 1."""
-    steps: tuple[Step, ...]
+    identity: CellIdentity
+    sweep: Sweep = field(repr=False, compare=False)
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.identity.arm
+
+    @property
+    def repetition(self) -> int:
+        """From 1."""
+        return self.identity.repetition
+
+    @property
+    def parameters(self) -> Parameters:
+        """Its parameters with their values."""
+        return self.identity.values
 
     @property
     def name(self) -> str:
-        """ARM/REPETITION, as the folder under `cells/`."""
-        return f"{self.arm}/{self.repetition}"
+        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`."""
+        return self.identity.folder
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment that this cell is: one arm, all values in their places."""
+        return self.sweep.resolve(self.identity)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What is done, in order."""
+        experiment = self.experiment
+        return tuple(_steps(experiment, experiment.arm(self.arm)))
 
     @property
     def seconds(self) -> float:
@@ -98,21 +131,43 @@ class Cell:
         return sum(step.seconds for step in self.steps if step.after_s is None)
 
 
+TIMES = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
+"""Keys of an experiment whose values make a cell longer; for the estimate."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole run."""
 
-    experiment: Experiment
-    """With the options applied; it still lists the arms that are left out."""
+    sweep: Sweep
+    """The experiment with the options applied; it still lists the arms that are left out."""
     lab: str
     before: tuple[Step, ...]
     cells: tuple[Cell, ...]
     after: tuple[Step, ...]
 
     @property
+    def experiment(self) -> Experiment:
+        """The experiment, with the parameters of each arm's first combination."""
+        return self.sweep.experiment
+
+    @property
     def seconds(self) -> float:
         """Estimate of the run, cells one after another."""
-        return sum(step.seconds for step in (*self.before, *self.after)) + sum(cell.seconds for cell in self.cells)
+        return self.seconds_with(1)
+
+    def seconds_with(self, labs: int) -> float:
+        """Estimate of the run with so many labs side by side."""
+        known: dict[tuple[object, ...], float] = {}
+        names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
+        total = 0.0
+        for cell in self.cells:
+            # Cells that differ in other things take as long as each other.
+            key = (cell.arm, *(cell.identity.get(name) for name in names[cell.arm]))
+            if key not in known:
+                known[key] = cell.seconds
+            total += known[key]
+        return sum(step.seconds for step in (*self.before, *self.after)) + total / max(1, min(labs, len(self.cells)))
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: plain values, times in seconds."""
@@ -124,6 +179,7 @@ class Plan:
             "cells": [
                 {
                     "arm": cell.arm,
+                    "parameters": as_texts(cell.parameters),
                     "repetition": cell.repetition,
                     "seconds": cell.seconds,
                     "steps": [asdict(step) for step in cell.steps],
@@ -140,10 +196,11 @@ def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
     return max(ends, default=Duration(0))
 
 
-def make_plan(experiment: Experiment, options: Options | None = None) -> Plan:
-    """The run of a checked experiment. `ExperimentError` for an arm that it does not have."""
+def make_plan(experiment: Experiment | Sweep, options: Options | None = None) -> Plan:
+    """The run of a checked experiment. `ExperimentError` for options that it cannot follow."""
     chosen = options or Options()
-    names = [arm.name for arm in experiment.arms]
+    sweep = experiment if isinstance(experiment, Sweep) else Sweep.of(experiment)
+    names = [arm.name for arm in sweep.experiment.arms]
     for name in chosen.arms:
         if name not in names:
             raise ExperimentError(
@@ -158,24 +215,73 @@ def make_plan(experiment: Experiment, options: Options | None = None) -> Plan:
         changes["duration"] = chosen.duration
     if chosen.repetitions is not None:
         changes["repetitions"] = chosen.repetitions
-    experiment = experiment.model_copy(update=changes)
+    if chosen.order is not None:
+        changes["order"] = chosen.order
+    sweep = sweep.with_experiment(**changes)
+    experiment = sweep.experiment
     everyone = tuple(experiment.topology.nodes)
     return Plan(
-        experiment=experiment,
+        sweep=sweep,
         lab=chosen.lab,
         before=(Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S),),
-        # Repetitions outermost: what drifts with time then touches all arms alike.
-        cells=tuple(
-            Cell(arm.name, repetition, tuple(_steps(experiment, arm)))
-            for repetition in range(1, experiment.repetitions + 1)
-            for arm in experiment.arms
-            if not chosen.arms or arm.name in chosen.arms
-        ),
+        cells=tuple(Cell(identity, sweep) for identity in _ordered(sweep, _selected(sweep, chosen))),
         after=(
             Step("lab down", everyone, "", LAB_DOWN_S),
             Step("report", (), "tables, comparison, report.html", REPORT_S),
         ),
     )
+
+
+def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
+    """All cells as written, but for those that the options leave out."""
+    experiment = sweep.experiment
+    # Repetitions outermost: what drifts with time then touches all arms alike.
+    cells = [
+        CellIdentity(arm.name, tuple(parameters.items()), repetition)
+        for repetition in range(1, experiment.repetitions + 1)
+        for arm in experiment.arms
+        if not options.arms or arm.name in options.arms
+        for parameters in sweep.combinations(arm.name)
+    ]
+    wanted: dict[str, list[Value]] = {}
+    known = (*BUILT_IN, *sweep.parameters)
+    for name, text in options.only:
+        if name not in known:
+            raise ExperimentError(
+                f'found --only {name}={text}, expected one of {", ".join(known)} before the "="',
+                hint=did_you_mean(name, known),
+            )
+        values = list(dict.fromkeys(value for cell in cells if (value := cell.get(name)) is not None))
+        try:
+            value = read_value(as_scalar(text))
+        except QuantityError as error:
+            raise ExperimentError(f"--only {name}={text}: {error.message}", hint=error.hint) from error
+        found = [each for each in values if same(each, value) or show_value(each) == text]
+        if not found:
+            listed = ", ".join(map(show_value, values)) or "nothing: no cell is left"
+            raise ExperimentError(f"found --only {name}={text}, expected a value of {name}: {listed}")
+        wanted.setdefault(name, []).extend(found)
+    chosen = [cell for cell in cells if all(cell.get(name) in values for name, values in wanted.items())]
+    if not chosen:
+        said = " ".join(f"--only {name}={text}" for name, text in options.only)
+        raise ExperimentError(f"found no cell with {said}, expected at least one")
+    return chosen
+
+
+def _ordered(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
+    """In the experiment's order. A cell's place at random depends on the seed and on itself, not on the other cells."""
+    seed = sweep.experiment.seed
+
+    def place(cell: CellIdentity) -> bytes:
+        return hashlib.sha256(f"{seed} {cell.folder}".encode()).digest()
+
+    match sweep.experiment.order:
+        case "random":
+            return sorted(cells, key=place)
+        case "blocked":
+            return sorted(cells, key=lambda cell: (cell.repetition, place(cell)))
+        case "as written":
+            return cells
 
 
 def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from qoslab.analysis.classes import class_drops
 from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.matrix import parameters_text
 from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
 
@@ -112,24 +114,34 @@ class ArmPage:
         return [*self.io_graphs, *self.class_graphs]
 
 
-def arm_page(
-    folder: RunFolder, experiment: Experiment, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str]
-) -> ArmPage:
+def cell_title(cell: Cell) -> str:
+    """A cell in a table of cells."""
+    parts = [cell.arm, parameters_text(cell.parameters)]
+    return ", ".join(filter(None, [*parts, f"repetition {cell.repetition}" if cell.repetition > 1 else ""]))
+
+
+def cell_anchor(cell: Cell) -> str:
+    """Its name within the page."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", cell.name.removesuffix("/1"))
+
+
+def arm_page(folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str]) -> ArmPage:
     """The section of a cell from the run's tables (`found`) and its raw files."""
+    experiment = cell.experiment()
     arm = experiment.arm(cell.arm)
     record = cell.record()
-    anchor = cell.arm if cell.repetition == 1 else f"{cell.arm}-{cell.repetition}"
-    own = {
-        name: table[(table["arm"] == cell.arm) & (table["repetition"] == cell.repetition)]
-        for name, table in found.items()
-    }
+    anchor = cell_anchor(cell)
+    repetitions = folder.manifest().experiment.repetitions
+    own = {name: table[table["cell"] == cell.name] for name, table in found.items()}
     streams, total = _streams(own["flows"])
     fates, drops = _drops(own["classes"])
     udp = bool((own["flows"]["protocol"] == "udp").any())
     return ArmPage(
         anchor=anchor,
         title=arm.title or arm.name,
-        subtitle=f"repetition {cell.repetition}" if experiment.repetitions > 1 else "",
+        subtitle=", ".join(
+            filter(None, [parameters_text(cell.parameters), f"repetition {cell.repetition}" if repetitions > 1 else ""])
+        ),
         settings=_settings(experiment, arm),
         problems=problems,
         warnings=list(record.warnings),

@@ -15,7 +15,7 @@ from qoslab.analysis.run import Outcome
 from qoslab.model.experiment import Experiment
 from qoslab.model.metrics import Reference
 from qoslab.report import text
-from qoslab.report.arms import ArmPage, Graph, arm_page
+from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
 from qoslab.results import Manifest, RunFolder, tables
 
 
@@ -37,6 +37,8 @@ class Figure:
 
     description: str
     metric: str
+    where: str
+    """Which cells of the arm; all where empty."""
     reason: str
     published: str
     source: str
@@ -88,17 +90,22 @@ class Page:
         return [graph for arm in self.arms for graph in arm.graphs]
 
 
+CELLS_IN_FULL = 24
+"""Runs with more cells get a table of them instead of a section with graphs for each."""
+
+
 def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """The report of a run that has been analysed."""
     manifest = folder.manifest()
     experiment = manifest.experiment
     found = {name: tables.read_table(folder, name) for name in ("flows", "classes", "packets_io")}
     arms = []
-    for cell in folder.cells():
-        name = f"{cell.arm}/{cell.repetition}: "
+    cells = folder.cells()
+    shown = cells if len(cells) <= CELLS_IN_FULL else []
+    for cell in shown:
+        name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
-        arms.append(arm_page(folder, experiment, cell, found, problems))
-    given = folder.path / "experiment.yml"
+        arms.append(arm_page(folder, cell, found, problems))
     return Page(
         version=__version__,
         title=experiment.title,
@@ -112,7 +119,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),
         provenance_tables=_provenance_tables(manifest),
-        experiment_file=given.read_text(encoding="utf-8") if given.exists() else "",
+        experiment_file=folder.experiment_text(),
     )
 
 
@@ -159,19 +166,20 @@ def _was(row: dict[Any, Any]) -> str:
 def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:
     """The comparison by arm. Figures of `untrusted` arms are called `not valid`."""
     experiment = manifest.experiment
-    sources = {(figure.arm, figure.metric): figure.source for figure in manifest.published}
+    sources = {(figure.arm, figure.metric, figure.selection): figure.source for figure in manifest.published}
     expectations = experiment.compare.expectations if experiment.compare else ()
-    reasons = {(each.arm, each.metric, each.tolerance): each.reason for each in expectations}
+    reasons = {(each.arm, each.metric, each.selection, each.tolerance): each.reason for each in expectations}
     groups = []
     for arm in dict.fromkeys(comparison["arm"]):
         doubtful = bool(set(untrusted).intersection(arm.split("/")))
         rows = []
         for row in comparison[comparison["arm"] == arm].to_dict("records"):
-            key = (row["arm"], row["metric"])
+            key = (row["arm"], row["metric"], row["where"])
             rows.append(
                 Figure(
                     description=Reference.parse(row["metric"]).description,
                     metric=row["metric"],
+                    where=row["where"],
                     reason=reasons.get((*key, row["tolerance"]), ""),
                     published=text.figure(row["published"], row["unit"]),
                     source=sources.get(key, ""),
@@ -191,7 +199,7 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
     steps: list[dict[str, str]] = []
     for cell in folder.cells():
         record = cell.record()
-        name = cell.arm if cell.repetition == 1 else f"{cell.arm}, repetition {cell.repetition}"
+        name = cell_title(cell)
         for device, health in record.health.items():
             late = health.lateness_ns
             cells = [

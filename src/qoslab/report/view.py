@@ -139,4 +139,4 @@ class RunView:
         cell = self._cell(arm)
         _ = self.outcome
         table = tables.read_table(self.folder, name)
-        return table[(table["arm"] == cell.arm) & (table["repetition"] == cell.repetition)]
+        return table[table["cell"] == cell.name]

@@ -1,8 +1,9 @@
 """The run folder: where everything of a run is, and the records in it. Its layout is in docs/architecture.md."""
 
-from qoslab.results.folder import Cell, RunFolder, find_run, runs
+from qoslab.results.folder import Cell, RunFolder, find_run, find_unfinished, runs
 from qoslab.results.records import (
     FORMAT,
+    Attempt,
     CaptureRecord,
     CellRecord,
     CellSummary,
@@ -11,11 +12,13 @@ from qoslab.results.records import (
     Lateness,
     Manifest,
     ObservedCommand,
+    Session,
     Step,
 )
 
 __all__ = [
     "FORMAT",
+    "Attempt",
     "CaptureRecord",
     "Cell",
     "CellRecord",
@@ -26,7 +29,9 @@ __all__ = [
     "Manifest",
     "ObservedCommand",
     "RunFolder",
+    "Session",
     "Step",
     "find_run",
+    "find_unfinished",
     "runs",
 ]

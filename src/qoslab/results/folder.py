@@ -7,17 +7,21 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from qoslab.errors import UserError
-from qoslab.model.experiment import Moment
-from qoslab.results.records import FORMAT, CellRecord, Manifest
+from qoslab.model.experiment import Experiment, Moment
+from qoslab.model.expressions import Value
+from qoslab.model.matrix import Parameters, as_number
+from qoslab.results.records import FORMAT, CellRecord, CellSummary, Manifest
+from qoslab.schema import CellIdentity
 from qoslab.traffic import Output
 
 LATEST = "latest"
@@ -95,18 +99,74 @@ def _read_record(kind: type[_R], path: Path) -> _R:
         raise UserError(f"{path}: {where}: {first['msg']}", hint="the file was changed or damaged") from error
 
 
+def _checked_format(path: Path) -> dict[str, Any]:
+    """A JSON object whose `format` is ours; `UserError` otherwise."""
+    try:
+        content = json.loads(_read_text(path))
+        found = content["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
+        ) from error
+    if found != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
+        raise UserError(
+            f"{path}: found format {found}, expected {FORMAT}",
+            hint="a newer qoslab wrote this run; use that one"
+            if newer
+            else "an older qoslab wrote it; run it again, or use that version for its report",
+        )
+    return dict(content)
+
+
 def file_word(command: str) -> str:
     """A show command as part of a file name: blanks become `-`, other odd characters `_`."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
 
 
 class Cell:
-    """The folder of one repetition of one arm: `cells/ARM/REPETITION`."""
+    """The folder of a cell: `cells/ARM/REPETITION` or `cells/ARM/PARAMETERS/REPETITION`.
 
-    def __init__(self, path: Path, arm: str, repetition: int) -> None:
+    Each further attempt has a folder of its own: `REPETITION.2`, `REPETITION.3`, …
+    """
+
+    def __init__(self, path: Path, identity: CellIdentity, attempt: int = 1) -> None:
         self.path = path
-        self.arm = arm
-        self.repetition = repetition
+        self.identity = identity
+        self.attempt = attempt
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.identity.arm
+
+    @property
+    def repetition(self) -> int:
+        """From 1."""
+        return self.identity.repetition
+
+    @property
+    def parameters(self) -> Parameters:
+        """Its parameters with their values."""
+        return self.identity.values
+
+    @property
+    def name(self) -> str:
+        """ARM/REPETITION or ARM/PARAMETERS/REPETITION; the same for all attempts."""
+        return self.identity.folder
+
+    @property
+    def experiment_file(self) -> Path:
+        """The experiment that the cell is: one arm, all values in their places."""
+        return self.path / "experiment.json"
+
+    def write_experiment(self, experiment: Experiment) -> None:
+        """Keep the experiment that the cell is."""
+        self.write(self.experiment_file, _json(experiment))
+
+    def experiment(self) -> Experiment:
+        """Read the experiment that the cell is."""
+        return _read_record(Experiment, self.experiment_file)
 
     def configuration(self, name: str) -> Path:
         """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
@@ -228,27 +288,110 @@ class RunFolder:
                 return cls(path)
             raise FileExistsError(errno.EEXIST, "a thousand runs in one second")
 
-    def cell(self, arm: str, repetition: int = 1) -> Cell:
+    @contextmanager
+    def working(self, options: Mapping[str, Any]) -> Iterator[None]:
+        """Keep others from working on this run meanwhile, and keep in `run.json` what was asked for.
+
+        `UserError` where another process works on it.
+        """
+        path = self.path / "run.json"
+        with writing(path):
+            directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{self.path}: another process works on this run", hint="wait for its end, or interrupt it"
+                ) from error
+            replace(path, (json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode())
+            yield
+        finally:
+            os.close(directory)
+
+    def options(self) -> dict[str, Any]:
+        """What `run.json` keeps; `UserError` where it is missing, damaged or of another format."""
+        path = self.path / "run.json"
+        if not path.exists():
+            if self.finished:
+                self.manifest()  # refuses another format
+            raise UserError(f"{self.path}: found no run.json, expected a run", hint="`qoslab list` shows the runs")
+        return _checked_format(path)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it came to its manifest."""
+        return (self.path / "manifest.json").exists()
+
+    def cell(
+        self, arm: str, repetition: int = 1, parameters: Mapping[str, Value] | None = None, attempt: int = 1
+    ) -> Cell:
         """A cell's folder; it need not exist."""
-        return Cell(self.path / "cells" / arm / str(repetition), arm, repetition)
+        return self.cell_of(CellIdentity(arm, tuple((parameters or {}).items()), repetition), attempt)
+
+    def cell_of(self, identity: CellIdentity, attempt: int = 1) -> Cell:
+        """The folder of an attempt at a cell; it need not exist."""
+        folder = identity.folder + ("" if attempt == 1 else f".{attempt}")
+        return Cell(self.path / "cells" / folder, identity, attempt)
+
+    def attempts(self, identity: CellIdentity) -> list[Cell]:
+        """The attempts at a cell that there are, in order, finished or not."""
+        found: list[Cell] = []
+        for attempt in count(1):
+            cell = self.cell_of(identity, attempt)
+            if not cell.path.exists():
+                return found
+            found.append(cell)
+        raise AssertionError("numbers do not end")
 
     def cells(self) -> list[Cell]:
-        """The cells that have a `cell.json`, in the experiment's order of arms."""
-        found = [
-            Cell(record.parent, record.parent.parent.name, int(record.parent.name))
-            for record in (self.path / "cells").glob("*/*/cell.json")
-            if record.parent.name.isdigit()
-        ]
-        order = {arm.name: number for number, arm in enumerate(self.manifest().experiment.arms)}
-        return sorted(found, key=lambda cell: (order.get(cell.arm, len(order)), cell.arm, cell.repetition))
+        """The cells of the manifest that have a `cell.json`: by arm, then parameters, then repetition.
+
+        Of each cell it is the attempt that counts.
+        """
+        manifest = self.manifest()
+        order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
+        found = []
+        for summary in manifest.cells:
+            cell = self.summarised(summary)
+            if (cell.path / "cell.json").exists():
+                found.append(cell)
+        return sorted(
+            found,
+            key=lambda cell: (
+                order.get(cell.arm, len(order)),
+                cell.arm,
+                [(name, as_number(value)) for name, value in cell.identity.parameters],
+                cell.repetition,
+            ),
+        )
+
+    def summarised(self, summary: CellSummary) -> Cell:
+        """The folder of the attempt at a cell that counts."""
+        if not summary.folder:
+            return self.cell_of(summary.identity)
+        path = self.path / summary.folder
+        attempt = path.name.partition(".")[2]
+        return Cell(path, summary.identity, int(attempt) if attempt.isdigit() else 1)
 
     def write_experiment(self, text: str) -> None:
-        """Keep the experiment file as it was given."""
-        _write_once(self.path / "experiment.yml", text.encode())
+        """Keep the experiment file as it was given; one that differs from before as `experiment.2.yml`, …"""
+        for number in count(1):
+            path = self.path / ("experiment.yml" if number == 1 else f"experiment.{number}.yml")
+            if not path.exists():
+                _write_once(path, text.encode())
+                return
+            if _read_text(path) == text:
+                return
+
+    def experiment_text(self) -> str:
+        """The experiment file as it was given last; empty where there is none."""
+        files = sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
+        return _read_text(files[-1]) if files else ""
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Write `manifest.json`, the last thing of a run."""
-        _write_once(self.path / "manifest.json", _json(manifest))
+        """Write `manifest.json`, the last thing of a run; a resumed run replaces it."""
+        replace(self.path / "manifest.json", _json(manifest))
 
     def manifest(self) -> Manifest:
         """Read `manifest.json`; `UserError` where it is missing, damaged or of another format."""
@@ -258,19 +401,7 @@ class RunFolder:
                 f"{self.path}: found no manifest.json, expected a finished run",
                 hint="the run broke off, or is still going; `qoslab list` shows the runs",
             )
-        try:
-            content = json.loads(_read_text(path))
-            found = content["format"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: found no format version, expected {FORMAT}", hint="it is no manifest") from error
-        if found != FORMAT:
-            newer = isinstance(found, int) and found > FORMAT
-            raise UserError(
-                f"{path}: found format {found}, expected {FORMAT}",
-                hint="a newer qoslab wrote this run; use that one"
-                if newer
-                else "an older qoslab wrote it; run it again",
-            )
+        _checked_format(path)
         return _read_record(Manifest, path)
 
     @property
@@ -316,6 +447,24 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
     """The runs of an experiment, oldest first, unfinished ones included."""
     found = [path for path in (root / experiment).glob("*Z*") if path.is_dir() and _RUN_NAME.fullmatch(path.name)]
     return [RunFolder(path) for path in sorted(found, key=lambda path: _order(path.name))]
+
+
+def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
+    """The run to be resumed: a run's folder, an experiment's name (its newest run), nothing (the newest of all)."""
+    if text is not None:
+        for given in (Path(text), root / text):
+            if any((given / name).exists() for name in ("run.json", "manifest.json")):
+                return RunFolder(given.resolve())
+        found = runs(root, text)
+    else:
+        found = [run for parent in sorted(root.glob("*")) for run in runs(root, parent.name)]
+    if not found:
+        raise UserError(
+            f"found no run{'' if text is None else f' {text!r}'} in {root}, expected the folder of a run or an "
+            "experiment with one",
+            hint="`qoslab list` shows the runs",
+        )
+    return max(found, key=lambda run: _order(run.path.name))
 
 
 def find_run(root: Path, text: str | None = None) -> RunFolder:

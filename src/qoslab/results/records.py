@@ -9,8 +9,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from qoslab.model.experiment import Experiment, Moment, PublishedFigure
+from qoslab.model.matrix import Parameters, Scalar, as_values
+from qoslab.schema import CellIdentity
 
-FORMAT = 1
+FORMAT = 2
 """Version of the run folder's layout and records. A reader refuses every other version."""
 
 
@@ -73,6 +75,10 @@ class Health(Record):
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
         return tuple(found)
 
+    def late(self, traffic_s: float) -> bool:
+        """Whether the machine had no time for the router: with less beside it the same cell may be valid."""
+        return bool(self.lost_input) or self._share(traffic_s) > BEHIND_SHARE
+
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
         """What a reader should know though the figures hold."""
         if 0 < self._share(traffic_s) <= BEHIND_SHARE:
@@ -128,10 +134,21 @@ class CellRecord(Record):
     """`cell.json`: how a cell went."""
 
     arm: str
+    parameters: dict[str, Scalar] = {}
+    """As `qoslab.model.matrix.as_texts` has them."""
     repetition: int = Field(ge=1)
+    attempt: int = Field(default=1, ge=1)
+    key: str = ""
+    """SHA-256 of what defines the cell; see docs/architecture.md."""
     valid: bool
     reasons: tuple[str, ...] = ()
     """Why the cell is invalid."""
+    late: bool = False
+    """Whether it is invalid because a router could not keep up: another attempt with less beside it may do."""
+    worker: str = ""
+    """The machine that ran it, and its kernel."""
+    cpu_s: float | None = None
+    """Processor time of the lab's processes and its tools while the traffic ran."""
     warnings: tuple[str, ...] = ()
     """What a reader should know though the figures hold."""
     steps: tuple[Step, ...] = ()
@@ -148,13 +165,56 @@ class CellRecord(Record):
         return min((flow.started for flow in self.flows), default=None)
 
 
+class Attempt(Record):
+    """An earlier try of a cell, which stays in its folder."""
+
+    folder: str
+    reasons: tuple[str, ...] = ()
+    """Why it does not count."""
+
+
 class CellSummary(Record):
     """A cell in the manifest."""
 
     arm: str
+    parameters: dict[str, Scalar] = {}
     repetition: int
+    key: str = ""
+    """SHA-256 of what defines the cell."""
+    folder: str = ""
+    """Of the attempt that counts, within the run folder; empty where the cell was never run."""
     valid: bool
     reasons: tuple[str, ...] = ()
+    earlier: tuple[Attempt, ...] = ()
+    """Attempts before the one that counts."""
+
+    @property
+    def values(self) -> Parameters:
+        """The parameters as quantities and numbers."""
+        return as_values(self.parameters)
+
+    @property
+    def identity(self) -> CellIdentity:
+        """What tells it from the other cells."""
+        return CellIdentity(self.arm, tuple(self.values.items()), self.repetition)
+
+    @property
+    def name(self) -> str:
+        """ARM/REPETITION or ARM/PARAMETERS/REPETITION."""
+        return self.identity.folder
+
+
+class Session(Record):
+    """One call of `qoslab run` that worked on the run: the first, and each that resumed it."""
+
+    started: datetime
+    ended: datetime | None = None
+    overrides: tuple[str, ...] = ()
+    """Options, as typed."""
+    versions: dict[str, str] = {}
+    """Packages and tools."""
+    commit: str | None = None
+    """Of qoslab's own work tree."""
 
 
 class Manifest(Record):
@@ -162,7 +222,7 @@ class Manifest(Record):
 
     format: int = FORMAT
     experiment: Experiment
-    """As it was run: overrides applied."""
+    """As it was run: overrides applied. Where there is a matrix, with the values of each arm's first combination."""
     published: tuple[PublishedFigure, ...] = ()
     """The figures of the publication, as they were when the run was made."""
     overrides: tuple[str, ...] = ()
@@ -184,6 +244,8 @@ class Manifest(Record):
     """SHA-256 of each rendered configuration, by `ARM/DEVICE`."""
     cells: tuple[CellSummary, ...] = ()
     """Every cell that was planned, whether it came to be run or not."""
+    sessions: tuple[Session, ...] = ()
+    """Every call that worked on the run, the last one included."""
 
     @property
     def valid(self) -> bool:

@@ -1,21 +1,29 @@
 """The tidy tables of a run: their columns, and Parquet files with exactly these columns.
 
-Each row starts with `arm` and `repetition`. Times `time_s` are seconds since the cell's traffic started and negative
-before. Booleans may be null. Counters are those of docs/control-protocol.md, flattened with `_`.
+Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder); then each parameter has a column
+`matrix.NAME`, in b/s, B, ms or fractions of the whole where it is a quantity. Times `time_s` are seconds since the
+cell's traffic started and negative before. Booleans may be null. Counters are those of docs/control-protocol.md,
+flattened with `_`.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
+from qoslab.model.expressions import Value
+from qoslab.model.matrix import as_number
 from qoslab.results.folder import RunFolder
 
-_CELL = [("arm", pa.string()), ("repetition", pa.int64())]
+_CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
+
+PARAMETER = "matrix."
+"""Start of the names of the columns with the cell's parameters: `matrix.rtt`."""
 
 
 def _counted(name: str) -> list[tuple[str, pa.DataType]]:
@@ -202,15 +210,40 @@ def _nullable(kind: pa.DataType) -> object:
 
 
 def conform(name: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with exactly its columns, in order; `KeyError` for a missing one."""
-    return table[columns(name)].reset_index(drop=True)
+    """The table with exactly its columns, in order, parameters after `cell`; `KeyError` for a missing one."""
+    known = columns(name)
+    own = len(_CELL)
+    return table[[*known[:own], *parameter_columns(table), *known[own:]]].reset_index(drop=True)
+
+
+def parameter_columns(table: pd.DataFrame) -> list[str]:
+    """The table's columns with parameters."""
+    return [str(column) for column in table.columns if str(column).startswith(PARAMETER)]
+
+
+def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]]) -> pd.DataFrame:
+    """The table with a column for each parameter; `cells` are the parameters by cell. One that a cell lacks is null."""
+    found = table.copy()
+    for name in dict.fromkeys(name for parameters in cells.values() for name in parameters):
+        values = {cell: as_number(parameters[name]) for cell, parameters in cells.items() if name in parameters}
+        column = [values.get(cell) for cell in table["cell"]]
+        kinds = {type(value) for value in values.values()}
+        kind = {frozenset({int}): "Int64", frozenset({bool}): "boolean", frozenset({str}): "string"}.get(
+            frozenset(kinds), "Float64"
+        )
+        found[PARAMETER + name] = pd.Series(column, index=found.index, dtype=kind)
+    return found
 
 
 def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
     """Write a table as Parquet; one from before is replaced."""
     content = io.BytesIO()
-    rows = pa.Table.from_pandas(conform(name, table), schema=SCHEMAS[name], preserve_index=False)
-    pq.write_table(rows, content, compression="zstd")
+    conforming = conform(name, table)
+    fields = {field.name: field for field in SCHEMAS[name]}
+    inferred = pa.Schema.from_pandas(conforming[parameter_columns(conforming)], preserve_index=False)
+    fields |= {field.name: field for field in inferred}
+    schema = pa.schema([fields[column] for column in conforming.columns])
+    pq.write_table(pa.Table.from_pandas(conforming, schema=schema, preserve_index=False), content, compression="zstd")
     folder.replace(f"tables/{name}.parquet", content.getvalue())
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
 from qoslab import plan
@@ -17,13 +17,14 @@ from qoslab.errors import RunInvalid
 from qoslab.lab import Lab, LabError
 from qoslab.lab.control import ControlError
 from qoslab.model.experiment import Arm, Experiment, Moment
+from qoslab.model.matrix import as_texts
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
 from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
+from qoslab.run.cpu import CpuMeter
 from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
-from qoslab.schema import render_configuration
 from qoslab.traffic import TrafficError
 
 
@@ -43,16 +44,17 @@ class CellRun:
 
     def __init__(
         self, lab: Lab, experiment: Experiment, arm: Arm, cell: Cell, *,
-        observe: Observe, tell: Tell, interrupted: threading.Event,
+        observe: Observe, tell: Tell, interrupted: threading.Event, key: str = "",
     ) -> None:  # fmt: skip
         self._lab = lab
         self._experiment = experiment
         self._arm = arm
         self.cell = cell
-        self.name = f"{cell.arm}/{cell.repetition}"
+        self.name = cell.name
         self._observe_command = observe
         self._tell = tell
         self._interrupted = interrupted
+        self._key = key
         self._steps: list[Step] = []
         self._reasons: list[str] = []
         self._warnings: list[str] = []
@@ -60,6 +62,8 @@ class CellRun:
         self._captures: dict[str, CaptureRecord] = {}
         self._flows: tuple[FlowRecord, ...] = ()
         self._health: dict[str, Health] = {}
+        self._late = False
+        self._cpu_s: float | None = None
         self._traffic_s = plan.traffic_time(experiment, arm).seconds
 
     @contextmanager
@@ -131,8 +135,10 @@ class CellRun:
                 for flow in experiment.flows_of(self._arm)
             ]  # fmt: skip
             sampler.start()
-            with self.step("traffic", self._traffic_s), self._ending(sampler.stop):
+            cpu = CpuMeter(self._lab.pid)
+            with self.step("traffic", self._traffic_s), self._ending(sampler.stop), cpu:
                 results = run_flows(flows, self.check, lambda: self._observe("during"))
+            self._cpu_s = cpu.seconds
             for name, result in results.items():
                 if result.failure:
                     self._warn(f'traffic "{name}" did not get through: {result.failure}')
@@ -163,6 +169,7 @@ class CellRun:
         with contextlib.suppress(ControlError, LabError):
             self._health = read_health(self._lab, routers)
         for router, health in self._health.items():
+            self._late |= health.late(self._traffic_s)
             for reason in health.reasons(router, self._traffic_s):
                 self.invalid(reason)
             self._warnings += health.warnings(router, self._traffic_s)
@@ -201,13 +208,21 @@ class CellRun:
             return  # what was pushed to a Linux router; `verify` has compared it with what is in force
         self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
 
-    def record(self) -> CellRecord:
-        """How it went."""
+    def record(self, *, broken: bool = False) -> CellRecord:
+        """How it went; `broken`: it did not come to its end."""
+        if broken and not self._reasons:
+            self.invalid("it broke off")
         return CellRecord(
             arm=self.cell.arm,
+            parameters=as_texts(self.cell.parameters),
             repetition=self.cell.repetition,
+            attempt=self.cell.attempt,
+            key=self._key,
             valid=not self._reasons,
             reasons=tuple(self._reasons),
+            late=self._late,
+            worker=f"{platform.node()}, {platform.system()} {platform.release()}",
+            cpu_s=self._cpu_s,
             warnings=tuple(self._warnings),
             steps=tuple(self._steps),
             flows=self._flows,
@@ -215,11 +230,3 @@ class CellRun:
             captures=self._captures,
             health=self._health,
         )
-
-
-def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
-    """The rendered configuration of each device that the arm configures, its layers in order."""
-    return {
-        device: "".join(render_configuration(experiment_file, layer) for layer in layers)
-        for device, layers in experiment.configurations_of(arm).items()
-    }

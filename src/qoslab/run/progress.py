@@ -12,6 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+PLAIN_CELLS = 4
+"""Runs with more cells say after each, where standard error is no terminal, how many are left."""
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
 
 class Tell(Protocol):
     """Where a step of a cell is announced; `seconds` is its expected length, where one is known."""
@@ -27,18 +34,19 @@ class _TimeLeft(ProgressColumn):
         rest = (task.total or 0.0) - (task.elapsed or 0.0)
         if task.finished:
             return Text("")
-        return Text(f"about {rest:.0f} s left" if rest >= 0.5 else "longer than estimated", style="dim")
+        return Text(f"about {_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
 
 
 class RunProgress:
     """A line of progress for the run, or plain lines where standard error is not a terminal."""
 
-    def __init__(self, title: str, cells: list[str], estimate_s: float) -> None:
+    def __init__(self, title: str, cells: int, estimate_s: float) -> None:
         self._console = Console(file=sys.stderr)
         self._lock = threading.Lock()
         self._steps: dict[str, str] = {}
         self._done: set[str] = set()
-        self._cells = cells
+        self._total, self._before = cells, 0
+        self._began = time.monotonic()
         self._live: Progress | None = None
         self._ticker: threading.Thread | None = None
         self._stop = threading.Event()
@@ -69,32 +77,48 @@ class RunProgress:
     def _tick(self) -> None:
         assert self._live is not None
         started = time.monotonic()
-        total = self._live.tasks[0].total or 1.0
         while not self._stop.wait(0.25):
+            total = self._live.tasks[0].total or 1.0
             self._live.update(self._task, completed=min(time.monotonic() - started, total * 0.99))
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
-        """Announce that `cell` now does `step`."""
+        """Announce that `cell` now does `step`; nothing: it is over."""
         with self._lock:
+            if not step:
+                self._steps.pop(cell, None)
+                return
             self._steps[cell] = step
             length = f" ({seconds:.0f} s)" if seconds is not None and seconds >= 1 else ""
             if self._live is not None:
                 running = ", ".join(f"{name}: {what}" for name, what in self._steps.items())
-                counted = f"{len(self._done)}/{len(self._cells)} arms" if self._cells else ""
+                counted = f"{self._before + len(self._done)}/{self._total} cells"
                 self._live.update(self._task, description=f"{self._title} [{counted}] {running}{length}")
             else:
                 self._console.print(f"{cell}: {step}{length}", highlight=False)
 
-    def cell_done(self, cell: str) -> None:
-        """Count `cell` as finished."""
+    def expect(self, cells: int, done: int) -> None:
+        """How many cells there are, and how many of them need not be run."""
         with self._lock:
-            self._done.add(cell)
-            self._steps.pop(cell, None)
+            self._total, self._before = cells, done
+            self._began = time.monotonic()
 
-    def step_done(self, name: str) -> None:
-        """What `name` did is over; nothing is counted."""
+    def cell_done(self, cell: str, *, counts: bool = True) -> None:
+        """Count `cell` as finished, unless it is to be tried again."""
         with self._lock:
-            self._steps.pop(name, None)
+            self._steps.pop(cell, None)
+            if not counts:
+                return
+            self._done.add(cell)
+            measured, left = len(self._done), self._total - self._before - len(self._done)
+            elapsed = time.monotonic() - self._began
+            # The mean of the cells so far tells more than the estimate before the first.
+            rest = elapsed / measured * left
+            if self._live is not None:
+                self._live.update(self._task, total=(self._live.tasks[0].elapsed or 0.0) + max(rest, 1.0))
+            elif self._total > PLAIN_CELLS:
+                self._console.print(
+                    f"{self._before + measured} of {self._total} cells, about {_minutes(rest)} left", highlight=False
+                )
 
     def note(self, text: str) -> None:
         """Print a line above the progress."""

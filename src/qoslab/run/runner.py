@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import os
-import queue
-import shutil
-import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import qoslab
-from qoslab.errors import DeviceError, QoslabError
-from qoslab.lab import Lab
-from qoslab.lab.ios_routers import startup_config
-from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.model.experiment import PublishedFigure
 from qoslab.plan import Plan
-from qoslab.results import CellSummary, Manifest, RunFolder
+from qoslab.results import Manifest, RunFolder, Session
 from qoslab.run import provenance
-from qoslab.run.ansible import AnsibleSession
-from qoslab.run.cell import CellRun, Interrupted, configuration_text
-from qoslab.run.collector import Collector
-from qoslab.run.inventory import lab_routers, write_inventory
+from qoslab.run.cell import Interrupted
+from qoslab.run.jobs import Jobs
+from qoslab.run.lab_worker import LabWorker
+from qoslab.run.ledger import Entry, Ledger
 from qoslab.run.progress import RunProgress
-from qoslab.run.routers import Routers
-from qoslab.run.verify import policy_differences
+from qoslab.run.task import CellTask
 
 
 @dataclass(frozen=True)
@@ -43,10 +37,16 @@ class Request:
     """As typed, for the manifest."""
     runs: Path
     """The folder of run folders."""
-    jobs: int = 1
-    """Labs that are up at the same time."""
+    jobs: int | None = 1
+    """Labs that are up at the same time; None: as many as the machine has time for."""
     meanwhile: Callable[[], None] | None = None
     """Called once, in a thread of least priority, when the first traffic starts."""
+    resume: RunFolder | None = None
+    """Run what this run lacks, into its folder."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What a resumed run repeats; kept in `run.json`."""
+    attempts: int = 1
+    """How often a cell is tried that a busy machine made invalid."""
 
 
 @dataclass
@@ -56,10 +56,14 @@ class _Shared:
     request: Request
     folder: RunFolder
     progress: RunProgress
+    ledger: Ledger
+    jobs: Jobs
     interrupted: threading.Event = field(default_factory=threading.Event)
-    cells: queue.SimpleQueue[tuple[str, int]] = field(default_factory=queue.SimpleQueue)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    done: list[CellSummary] = field(default_factory=list)
+    waiting: deque[str] = field(default_factory=deque)
+    """Names of the cells that wait, in order."""
+    running: int = 0
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    """Guards all of this; notified when a cell is done or the number of labs changes."""
     lab: dict[str, Any] = field(default_factory=dict)
     """How the virtual lab described itself."""
     configurations: dict[str, str] = field(default_factory=dict)
@@ -68,10 +72,30 @@ class _Shared:
     def traffic_starts(self) -> None:
         """Do what the request wants to be done meanwhile."""
         call = self.request.meanwhile
-        with self.lock:
+        with self.changed:
             if call is not None and self.meanwhile is None:
                 self.meanwhile = threading.Thread(target=_with_least_priority, args=(call,), daemon=True)
                 self.meanwhile.start()
+
+    def lease(self, number: int) -> CellTask | None:
+        """The next cell for worker `number`; None when there is none any more. Waits while there are too many labs."""
+        with self.changed:
+            while True:
+                if self.interrupted.is_set():
+                    raise Interrupted
+                # A cell that is running may have to be run again, so the last worker waits for it.
+                if not self.waiting and not self.running:
+                    return None
+                if self.waiting and number < self.jobs.labs:
+                    self.running += 1
+                    return self.ledger.next_task(self.waiting.popleft())
+                self.changed.wait(0.2)
+
+    def give_back(self) -> None:
+        """A leased cell is over, well or not."""
+        with self.changed:
+            self.running -= 1
+            self.changed.notify_all()
 
 
 @contextmanager
@@ -82,25 +106,32 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     recorded there. Raises what the user has to mend (`UserError`), or `KeyboardInterrupt`; routers are restored and
     labs are gone before that, and the folder keeps what there was.
     """
-    folder = RunFolder.create(request.runs, request.plan.experiment.name)
-    folder.write_experiment(request.file.read_text())
-    shared = _Shared(request, folder, progress)
-    for cell in request.plan.cells:
-        shared.cells.put((cell.arm, cell.repetition))
-    started = datetime.now(UTC)
-    facts = _Background(_facts)
-    crew = _Crew(shared)
-    try:
+    folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
+    with folder.working(request.options):
+        folder.write_experiment(request.file.read_text())
+        facts = _Background(_facts)
+        tools = provenance.tool_versions()
+        ledger = Ledger(folder, request.plan.cells, tools)
+        before = ledger.find_results() if request.resume is not None else 0
+        if before:
+            progress.note(f"{before} of {len(request.plan.cells)} cells are there already")
+        missing = [cell.name for cell in ledger.missing]
+        progress.expect(len(request.plan.cells), len(request.plan.cells) - len(missing))
+        shared = _Shared(request, folder, progress, ledger, Jobs(request.jobs, len(missing)))
+        shared.waiting.extend(missing)
+        started = datetime.now(UTC)
+        crew = _Crew(shared)
         try:
-            crew.wait_measured()
+            try:
+                crew.wait_measured()
+            finally:
+                # Also of a run that was interrupted: what there is stays readable.
+                folder.write_manifest(_manifest(shared, started, facts.result()))
+            yield folder
         finally:
-            # Also of a run that was interrupted: what there is stays readable.
-            folder.write_manifest(_manifest(shared, started, facts.result()))
-        yield folder
-    finally:
-        # However it ends, no lab and no temporary file stays.
-        crew.wait_ended()
-    crew.check()
+            # However it ends, no lab and no temporary file stays.
+            crew.wait_ended()
+        crew.check()
 
 
 class _Crew:
@@ -109,7 +140,7 @@ class _Crew:
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
         self._errors: list[BaseException] = []
-        count = min(shared.request.jobs, len(shared.request.plan.cells))
+        count = shared.jobs.most
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
@@ -118,8 +149,16 @@ class _Crew:
 
     def _work(self, number: int) -> None:
         try:
-            with _Worker(self._shared, number) as worker:
-                worker.run()
+            label = "lab" if self._shared.jobs.most == 1 else f"lab {number + 1}"
+            with LabWorker(
+                number, label, self._shared.folder.path / "restore", tell=self._shared.progress,
+                note=self._shared.progress.note, interrupted=self._shared.interrupted,
+            ) as worker:  # fmt: skip
+                while (task := self._shared.lease(number)) is not None:
+                    try:
+                        self._run(worker, task)
+                    finally:
+                        self._shared.give_back()
                 self._measured[number].set()
         except Interrupted:
             pass
@@ -130,6 +169,31 @@ class _Crew:
         finally:
             self._measured[number].set()
             self._ended[number].set()
+
+    def _run(self, worker: LabWorker, task: CellTask) -> None:
+        shared = self._shared
+        cell = shared.folder.cell_of(task.identity, task.attempt)
+        with shared.changed:
+            for device, text in task.configurations.items():
+                name = task.name.removesuffix(f"/{task.identity.repetition}")
+                shared.configurations[f"{name}/{device}"] = provenance.digest(text.encode())
+        record = worker.run(task, cell, traffic=shared.traffic_starts)
+        with shared.changed:
+            shared.lab = shared.lab or worker.described
+            entry = shared.ledger.done(task.name, record, str(cell.path.relative_to(shared.folder.path)))
+            change = shared.jobs.learn(record, task.experiment)
+            again = self._again(entry, record.late)
+            if again:
+                shared.waiting.append(task.name)
+            shared.changed.notify_all()
+        shared.progress.cell_done(task.name, counts=not again)
+        for reason in record.reasons:
+            shared.progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
+        if change:
+            shared.progress.note(change)
+
+    def _again(self, entry: Entry, late: bool) -> bool:
+        return not entry.valid and late and entry.tried < self._shared.request.attempts
 
     def wait_measured(self) -> None:
         """Wait for the last cell. Raises what ended a worker early, once all have ended."""
@@ -166,130 +230,8 @@ def _wait(events: list[threading.Event]) -> None:
             pass
 
 
-class _Worker:
-    """One lab, in which cells are run one after another."""
-
-    def __init__(self, shared: _Shared, number: int) -> None:
-        self._shared = shared
-        self._number = number
-        self._experiment: Experiment = shared.request.plan.experiment
-        self._exit = ExitStack()
-        self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
-        self._exit.callback(shutil.rmtree, self._scratch, ignore_errors=True)
-
-    def __enter__(self) -> _Worker:
-        try:
-            self._start()
-        except BaseException:
-            self._exit.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._exit.close()
-
-    def _start(self) -> None:
-        experiment, shared = self._experiment, self._shared
-        inventory = self._scratch / "inventory.json"
-        before = self._scratch / "before"
-        # Ansible and Genie take seconds to start, so they start while the lab is built.
-        session = AnsibleSession(inventory, before=before)
-        self._exit.callback(session.close)
-        session.start()
-        self._collector = Collector()
-        self._exit.callback(self._collector.close)
-        first = experiment.arm(shared.request.plan.cells[0].arm)
-        shared.progress(self._label, "lab up")
-        self._lab = Lab.up(
-            experiment.topology, name=f"{experiment.name[:24]}-{os.getpid()}-{self._number}",
-            tcp_profile=experiment.tcp_of(first), seed=experiment.seed,
-        )  # fmt: skip
-        self._exit.callback(self._lab.down)
-        for name, node in experiment.topology.nodes.items():
-            if node.platform == "ios":
-                way = self._lab.ssh(name)
-                shared.progress.note(
-                    f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
-                    f"password {way.password}, enable secret {way.enable}"
-                )
-        with shared.lock:
-            shared.lab = shared.lab or self._lab.describe()
-        access = lab_routers(self._lab)
-        write_inventory(inventory, access)
-        known_hosts = self._lab.known_hosts() if self._lab.host_key is not None else None
-        self._collector.connect(access, known_hosts=known_hosts, wait=False)
-        # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
-        login = {"user": "lab", "password": "unused", "enable": "unused"}
-        self._routers = Routers(
-            experiment.topology, session, before, lambda router: startup_config(experiment.topology, router, login)
-        )
-        self._exit.callback(self._restore)
-        shared.progress.step_done(self._label)
-
-    @property
-    def _label(self) -> str:
-        return "lab" if self._shared.request.jobs == 1 else f"lab {self._number + 1}"
-
-    def run(self) -> None:
-        """Run cells until none is left."""
-        while True:
-            try:
-                arm, repetition = self._shared.cells.get_nowait()
-            except queue.Empty:
-                return
-            if self._shared.interrupted.is_set():
-                raise Interrupted
-            self._run_cell(arm, repetition)
-
-    def _run_cell(self, arm_name: str, repetition: int) -> None:
-        shared, experiment = self._shared, self._experiment
-        arm = experiment.arm(arm_name)
-        cell = shared.folder.cell(arm_name, repetition)
-        run = CellRun(
-            self._lab, experiment, arm, cell,
-            observe=self._collector.observe, tell=shared.progress, interrupted=shared.interrupted,
-        )  # fmt: skip
-        try:
-            texts = configuration_text(shared.request.file, experiment, arm)
-            with shared.lock:
-                for device, text in texts.items():
-                    shared.configurations[f"{arm_name}/{device}"] = provenance.digest(text.encode())
-            with run.step("configure the routers"):
-                outcome = self._routers.configure(cell, texts, VERIFY_COMMANDS)
-            for router, text in texts.items():
-                answers = outcome.answers(router)
-                if not answers:
-                    continue
-                config = self._routers.compiled(router, text, source=f"{router}.ios")
-                shown = self._collector.parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
-                for difference in policy_differences(shown.parsed or {}, config):
-                    raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
-            shared.traffic_starts()
-            run.measure()
-        finally:
-            # Also of a cell that broke off: what there is stays readable.
-            record = run.record()
-            with suppress(QoslabError):
-                cell.write_record(record)
-        with shared.lock:
-            shared.done.append(
-                CellSummary(arm=arm_name, repetition=repetition, valid=record.valid, reasons=record.reasons)
-            )
-        shared.progress.cell_done(run.name)
-        for reason in record.reasons:
-            shared.progress.note(f"{run.name} is invalid: {reason}")
-
-    def _restore(self) -> None:
-        if self._lab.alive():
-            self._shared.progress(self._label, "restore the routers")
-            self._routers.restore(self._scratch / "restore", self._shared.folder.path / "restore" / str(self._number))
-
-
 LEAST_PRIORITY = 19
 """The nice value of work that must not disturb the traffic."""
-
-VERIFY_COMMANDS = ("show policy-map interface",)
-"""What `verify` reads of an IOS router beside its configuration."""
 
 
 def _with_least_priority(call: Callable[[], None]) -> None:
@@ -321,27 +263,31 @@ def _facts() -> dict[str, Any]:
 
 
 def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Manifest:
-    lab = dict(shared.lab)
+    request = shared.request
+    before = shared.folder.manifest() if shared.folder.finished else None
+    lab = dict(shared.lab) or dict((before.machine if before else {}).get("lab", {}))
     sysctls = lab.pop("sysctls", {})
     offloads = lab.pop("offloads_on", {})
-    done = {(cell.arm, cell.repetition): cell for cell in shared.done}
-    cells = tuple(
-        done.get((cell.arm, cell.repetition))
-        or CellSummary(arm=cell.arm, repetition=cell.repetition, valid=False, reasons=("it was not run to the end",))
-        for cell in shared.request.plan.cells
-    )
-    return Manifest(
-        experiment=shared.request.plan.experiment,
-        published=shared.request.published,
-        overrides=shared.request.overrides,
-        started=started,
-        ended=datetime.now(UTC),
-        versions=facts.get("versions", {}),
+    ended = datetime.now(UTC)
+    session = Session(
+        started=started, ended=ended, overrides=request.overrides, versions=facts.get("versions", {}),
         commit=facts.get("commit"),
+    )  # fmt: skip
+    return Manifest(
+        experiment=request.plan.experiment,
+        published=request.published,
+        overrides=request.overrides,
+        started=before.started if before else started,
+        ended=ended,
+        versions=session.versions,
+        commit=session.commit,
         machine=facts.get("machine", {}) | {"lab": lab},
-        sysctls={node: {key: str(value) for key, value in values.items()} for node, values in sysctls.items()},
-        offloads={interface: dict.fromkeys(features, True) for interface, features in offloads.items()},
-        seeds={"experiment": shared.request.plan.experiment.seed},
-        configurations=dict(sorted(shared.configurations.items())),
-        cells=cells,
+        sysctls={node: {key: str(value) for key, value in values.items()} for node, values in sysctls.items()}
+        or (before.sysctls if before else {}),
+        offloads={interface: dict.fromkeys(features, True) for interface, features in offloads.items()}
+        or (before.offloads if before else {}),
+        seeds={"experiment": request.plan.experiment.seed},
+        configurations=(before.configurations if before else {}) | dict(sorted(shared.configurations.items())),
+        cells=shared.ledger.summaries(),
+        sessions=(*(before.sessions if before else ()), session),
     )

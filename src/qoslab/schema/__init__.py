@@ -12,15 +12,20 @@ from qoslab.schema.json_schema import experiment_schema, schema_text
 from qoslab.schema.near import did_you_mean
 from qoslab.schema.overrides import apply_overrides, parse_set
 from qoslab.schema.published import load_published
-from qoslab.schema.references import check
-from qoslab.schema.structure import build
+from qoslab.schema.sweep import CellIdentity, Sweep, configuration_text, make_sweep
 from qoslab.schema.templates import render_configuration
 
 
 def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
+    """As `load_sweep`; the experiment with the parameters of each arm's first combination."""
+    return load_sweep(path, sets).experiment
+
+
+def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None) -> Sweep:
     """Read and check an experiment file, with `sets` (`--set PATH=VALUE`) applied on top.
 
-    `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, keys and values, references.
+    `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, parameters, keys and values,
+    references.
     """
     file = Path(path)
     if not file.exists():
@@ -28,21 +33,17 @@ def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> 
         raise ExperimentError(f"{file}: there is no such file", hint=did_you_mean(str(file), known))
     document = read_document(file)
     apply_overrides(document, sets or {})
-    experiment, findings = build(document)
-    if document.findings or findings:
-        found = sorted([*document.findings, *findings], key=lambda each: (each.option, each.line, each.column))
-        raise ExperimentError(findings=found)
-    assert experiment is not None
-    findings = check(experiment, document, file)
-    if findings:
-        raise ExperimentError(findings=findings)
-    return experiment
+    return make_sweep(document, file)
 
 
 __all__ = [
+    "CellIdentity",
+    "Sweep",
+    "configuration_text",
     "experiment_schema",
     "load_experiment",
     "load_published",
+    "load_sweep",
     "parse_set",
     "render_configuration",
     "schema_text",

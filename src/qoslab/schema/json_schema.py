@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.model import experiment as model
+from qoslab.model import experiment, matrix
 from qoslab.model.experiment import TCP_PROFILES, Experiment
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import MODELS
@@ -49,10 +49,11 @@ def _field_docstrings() -> Iterator[tuple[str, str, str]]:
 
     pydantic could do this when the classes are made, but every start of the command would pay for it.
     """
-    for owner in ast.parse(inspect.getsource(model)).body:
+    sources = [(module, ast.parse(inspect.getsource(module)).body) for module in (experiment, matrix)]
+    for module, owner in ((module, owner) for module, body in sources for owner in body):
         if not isinstance(owner, ast.ClassDef):
             continue
-        fields = getattr(getattr(model, owner.name), "model_fields", {})
+        fields = getattr(getattr(module, owner.name), "model_fields", {})
         for statement, following in zip(owner.body, owner.body[1:], strict=False):
             match statement, following:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):

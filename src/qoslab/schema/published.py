@@ -1,26 +1,30 @@
-"""Published figures: a CSV file with the columns arm, metric, unit, value, source."""
+"""Published figures: a CSV file with the columns arm, metric, unit, value, source, and any of the parameters."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.experiment import PublishedFigure
+from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.selectors import Selectors, unknown_metric
+from qoslab.units import QuantityError
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
 
 
 def load_published(
-    path: Path, arms: Collection[str], selectors: Selectors | None = None
+    path: Path, arms: Collection[str], selectors: Selectors | None = None, parameters: Collection[str] = ()
 ) -> tuple[PublishedFigure, ...]:
-    """Read and check a published table against the experiment's arms. `ExperimentError` lists all findings.
+    """Read and check a published table against the experiment. `ExperimentError` lists all findings.
+
+    Further columns are named as parameters; a value says which cells the figure is about, none means all.
 
     Selectors of metrics are checked where `selectors` knows what they may name.
 
@@ -36,22 +40,24 @@ def load_published(
         ) from error
     lines = csv.reader(text.splitlines())
     head = next(lines, [])
-    if tuple(head) != COLUMNS:
+    further = head[len(COLUMNS) :]
+    if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= {*parameters}:
         found = ",".join(head) or "nothing"
-        finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}")
+        also = f", then any of the parameters {', '.join(parameters)}" if parameters else ""
+        finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}{also}")
         raise ExperimentError(findings=[finding])
     figures: list[PublishedFigure] = []
     findings: list[Finding] = []
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[tuple[str, str, str], int] = {}
     for row in lines:
         place = Place(file, lines.line_num, 1)
         if not row:
             continue
-        checked = _row(row, place, arms, selectors)
+        checked = _row(row, place, arms, selectors, further)
         if isinstance(checked, Finding):
             findings.append(checked)
             continue
-        first = seen.setdefault((checked.arm, checked.metric), lines.line_num)
+        first = seen.setdefault((checked.arm, checked.metric, checked.selection), lines.line_num)
         if first != lines.line_num:
             found = f"found {checked.metric} of {checked.arm} a second time"
             findings.append(place.finding("metric", f"{found}, expected it once; the first is at {file}:{first}"))
@@ -61,10 +67,12 @@ def load_published(
     return tuple(figures)
 
 
-def _row(row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None) -> PublishedFigure | Finding:
-    if len(row) != len(COLUMNS):
-        return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS)}")
-    arm, metric, unit, value, source = (cell.strip() for cell in row)
+def _row(
+    row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None, parameters: Sequence[str]
+) -> PublishedFigure | Finding:
+    if len(row) != len(COLUMNS) + len(parameters):
+        return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS) + len(parameters)}")
+    arm, metric, unit, value, source, *values = (cell.strip() for cell in row)
     for part in arm.split("/"):
         if part not in arms:
             return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
@@ -86,4 +94,11 @@ def _row(row: list[str], place: Place, arms: Collection[str], selectors: Selecto
         number = math.nan
     if not math.isfinite(number):
         return place.finding("value", f'found "{value}", expected a number')
-    return PublishedFigure(arm, str(reference), expected, number, source)
+    where: dict[str, Scalar] = {}
+    for name, text in zip(parameters, values, strict=True):
+        if text:
+            try:
+                where[name] = as_scalar(text)
+            except QuantityError as error:
+                return place.finding(name, error.message, error.hint)
+    return PublishedFigure(arm, str(reference), expected, number, source, where)

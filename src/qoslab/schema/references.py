@@ -306,7 +306,7 @@ class _Checker:
         path = _tidy(self.folder / compare.published)
         if path.is_file():
             try:
-                load_published(path, arms, self.selectors)
+                load_published(path, arms, self.selectors, parameters_of(self.experiment))
             except ExperimentError as error:
                 yield from error.findings
         else:
@@ -340,6 +340,12 @@ class _Checker:
                 yield self.unknown((*steps, "arm"), arm, arms)
         if len(expectation.arms) == 2 and len(set(expectation.arms)) == 1:
             yield self.document.finding((*steps, "arm"), f'found "{expectation.arm}", expected two different arms')
+        for name in expectation.where:
+            for arm in expectation.arms:
+                matrix = self.experiment.matrix_of(self.experiment.arm(arm)) if arm in arms else None
+                if arm in arms and (matrix is None or name not in matrix.names):
+                    known = () if matrix is None else matrix.names
+                    yield self.unknown((*steps, "where", name), name, known, f'a parameter of arm "{arm}", ')
         forms = [form for form in FORMS if getattr(expectation, form) is not None]
         if len(forms) != 1:
             found = f"found {' and '.join(forms)}" if forms else "found no bound"
@@ -361,6 +367,12 @@ class _Checker:
         if expectation.between is not None and forms == ["between"] and figures != sorted(figures):
             found = f"found {expectation.between[0]} before {expectation.between[1]}"
             yield self.document.finding((*steps, "between"), f"{found}, expected the lesser first")
+
+
+def parameters_of(experiment: Experiment) -> tuple[str, ...]:
+    """Every parameter of every arm."""
+    matrices = [experiment.matrix_of(arm) for arm in experiment.arms]
+    return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))
 
 
 def _tidy(path: Path) -> Path:

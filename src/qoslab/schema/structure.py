@@ -50,11 +50,11 @@ def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
         # Through JSON, since strict validation then takes lists for tuples and texts for addresses, and nothing else.
         experiment = Experiment.model_validate_json(json.dumps(document.data), by_alias=True, by_name=False)
     except ValidationError as error:
-        return None, list(_findings(document, error.errors(include_url=False)))
+        return None, list(findings_of(document, error.errors(include_url=False)))
     return experiment, []
 
 
-def _findings(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
+def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
     """One finding for each place; the branches of a union speak as one."""
     grouped: dict[tuple[Steps, bool], list[ErrorDetails]] = {}
     for error in errors:

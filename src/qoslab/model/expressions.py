@@ -1,0 +1,415 @@
+"""Expressions over quantities: `pir <= link`, `max(pir * rtt, 3000 B)`, `rtt / 2`, `bucket in B`. Pure.
+
+Arithmetic is exact, with units: a rate times a duration is a size, a size over a rate a duration, a size over a
+duration a rate, a quantity over its own kind a number. Comparisons need two of a kind. Loosest first: `or`, `and`,
+`not`, comparisons (which may be chained), `in UNIT` (a plain number of that unit), `+ -`, `* /`. Functions: `min`,
+`max`, `round` (to whole base units, or whole numbers). Texts stand in quotes. Nothing else is there: no attributes, no
+calls, no eval.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+from qoslab.errors import UserError
+from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+
+Value: TypeAlias = Quantity | int | float | bool | str
+"""What a parameter has: a quantity, a number, a truth value, a text."""
+
+Kind: TypeAlias = "type[Quantity] | str"
+"""A class of quantities; `number`, `text`, `truth value`."""
+
+NUMBER, TEXT, FLAG = "number", "text", "truth value"
+
+DEPTH_LIMIT = 32
+"""Nested brackets; real expressions have one or two."""
+
+
+class ExpressionError(UserError):
+    """An expression that cannot be read, or that has no value."""
+
+
+@dataclass(frozen=True)
+class _Typed:
+    kind: Kind
+    value: Fraction | str | bool
+    """A count of base units, or a number; a text; a truth value."""
+
+
+_CLASSES: tuple[type[Quantity], ...] = (Rate, Size, Duration, Percent)
+UNITS: dict[str, tuple[type[Quantity], int]] = {
+    unit: (kind, factor) for kind in _CLASSES for unit, factor in kind.UNITS.items()
+}
+"""Every unit: its kind of quantity, and its size in base units."""
+
+_UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
+_TOKEN = re.compile(
+    rf"""\s*(?:
+      (?P<number>[0-9]+(?:\.[0-9]+)?)(?:\s*(?P<unit>{_UNIT})(?![A-Za-z0-9_]))?
+    | in\s+(?P<into>{_UNIT})(?![A-Za-z0-9_])
+    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+    | '(?P<single>[^']*)' | "(?P<double>[^"]*)"
+    | (?P<sign><=|>=|==|!=|[-+*/(),<>])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = ("and", "or", "not", "in", "true", "false")
+_FUNCTIONS = ("min", "max", "round")
+_NS = 10**9
+
+
+def typed(value: Value) -> _Typed:
+    """The value with its kind."""
+    match value:
+        case bool():
+            return _Typed(FLAG, value)
+        case Quantity():
+            return _Typed(type(value), Fraction(int(value)))
+        case int():
+            return _Typed(NUMBER, Fraction(value))
+        case float():
+            return _Typed(NUMBER, Fraction(str(value)))
+        case _:
+            return _Typed(TEXT, value)
+
+
+def kind_name(value: Value) -> str:
+    """What a value is called in messages: `rate`, `number`, …"""
+    return _name(typed(value).kind)
+
+
+def _name(kind: Kind) -> str:
+    return kind if isinstance(kind, str) else kind.KIND
+
+
+def _plain(result: _Typed) -> Value:
+    if not isinstance(result.value, Fraction):
+        return result.value
+    if isinstance(result.kind, str):
+        return int(result.value) if result.value.denominator == 1 else float(result.value)
+    if result.value.denominator != 1 or result.value < 0:
+        base = next(unit for unit, factor in result.kind.UNITS.items() if factor == 1 or result.kind is Percent)
+        number = float(result.value) if result.kind is not Percent else float(result.value) / 10**4
+        hint = "write round(…)" if result.value > 0 else ""
+        raise ExpressionError(
+            f"found {number:g} {base}, expected a {result.kind.KIND} of whole base units, not below zero", hint=hint
+        )
+    return result.kind(int(result.value))
+
+
+_Evaluate: TypeAlias = Callable[[Mapping[str, Value]], _Typed]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A text that was read; `evaluate` gives its value."""
+
+    text: str
+    names: frozenset[str]
+    """The parameters that it takes."""
+    _evaluate: _Evaluate
+
+    def evaluate(self, values: Mapping[str, Value]) -> Value:
+        """The value. `ExpressionError` where kinds do not fit, or a quantity is no whole number of base units."""
+        try:
+            return _plain(self._evaluate(values))
+        except (ExpressionError, QuantityError) as error:
+            raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
+
+    def holds(self, values: Mapping[str, Value]) -> bool:
+        """The truth value. `ExpressionError` where it is none."""
+        result = self.evaluate(values)
+        if not isinstance(result, bool):
+            raise ExpressionError(f"{self.text}: found a {kind_name(result)}, expected a comparison")
+        return result
+
+
+@lru_cache(maxsize=4096)
+def parse_expression(text: str) -> Expression:
+    """Read an expression. `ExpressionError` names the place where it stops making sense."""
+    parser = _Parser(text)
+    evaluate = parser.whole()
+    return Expression(text.strip(), frozenset(parser.names), evaluate)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    value: _Typed | None = None
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    text = text.rstrip()
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise ExpressionError(f'found "{text[position:].strip()}" in "{text}", expected a value or an operator')
+        position = found.end()
+        if found["number"] is not None:
+            number = Fraction(found["number"])
+            unit = found["unit"]
+            if unit is None:
+                yield _Token("value", found[0].strip(), _Typed(NUMBER, number))
+            else:
+                kind, factor = UNITS[unit]
+                yield _Token("value", found[0].strip(), _Typed(kind, number * factor))
+        elif found["into"] is not None:
+            yield _Token("into", found["into"])
+        elif found["name"] is not None:
+            word = found["name"]
+            if word in ("true", "false"):
+                yield _Token("value", word, _Typed(FLAG, word == "true"))
+            else:
+                yield _Token(word if word in _WORDS else "name", word)
+        elif found["sign"] is not None:
+            yield _Token(found["sign"], found["sign"])
+        else:
+            quoted = found["single"] if found["single"] is not None else found["double"]
+            yield _Token("value", found[0].strip(), _Typed(TEXT, quoted))
+
+
+class _Parser:
+    """Recursive descent, one method for each level of binding."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [*_tokens(text), _Token("end", "the end")]
+        self.at = 0
+        self.depth = 0
+        self.names: set[str] = set()
+
+    def whole(self) -> _Evaluate:
+        result = self.either()
+        if self.peek() != "end":
+            raise self.error("the end or an operator")
+        return result
+
+    def peek(self) -> str:
+        return self.tokens[self.at].kind
+
+    def take(self, *kinds: str) -> _Token | None:
+        token = self.tokens[self.at]
+        if token.kind not in kinds:
+            return None
+        self.at += 1
+        return token
+
+    def error(self, expected: str) -> ExpressionError:
+        return ExpressionError(f'found {self.tokens[self.at].text} in "{self.text}", expected {expected}')
+
+    def either(self) -> _Evaluate:
+        left = self.both()
+        while self.take("or"):
+            left = _logic(left, self.both(), stop=True)
+        return left
+
+    def both(self) -> _Evaluate:
+        left = self.negation()
+        while self.take("and"):
+            left = _logic(left, self.negation(), stop=False)
+        return left
+
+    def negation(self) -> _Evaluate:
+        if self.take("not"):
+            inner = self.negation()
+            return lambda values: _Typed(FLAG, not _flag(inner(values)))
+        return self.comparison()
+
+    def comparison(self) -> _Evaluate:
+        terms = [self.conversion()]
+        signs: list[str] = []
+        while token := self.take("<", "<=", ">", ">=", "==", "!="):
+            signs.append(token.text)
+            terms.append(self.conversion())
+        if not signs:
+            return terms[0]
+
+        def compare(values: Mapping[str, Value]) -> _Typed:
+            found = [term(values) for term in terms]
+            pairs = zip(signs, found, found[1:], strict=False)
+            return _Typed(FLAG, all(_compare(sign, left, right) for sign, left, right in pairs))
+
+        return compare
+
+    def conversion(self) -> _Evaluate:
+        inner = self.sum()
+        token = self.take("into")
+        return _conversion(inner, token.text) if token else inner
+
+    def sum(self) -> _Evaluate:
+        left = self.product()
+        while token := self.take("+", "-"):
+            left = _calculation(token.text, left, self.product())
+        return left
+
+    def product(self) -> _Evaluate:
+        left = self.atom()
+        while token := self.take("*", "/"):
+            left = _calculation(token.text, left, self.atom())
+        return left
+
+    def atom(self) -> _Evaluate:
+        if token := self.take("value"):
+            value = token.value
+            assert value is not None
+            return lambda values: value
+        if token := self.take("name"):
+            if self.peek() == "(":
+                return self.call(token.text)
+            name = token.text
+            self.names.add(name)
+            return lambda values: typed(values[name])
+        if self.take("("):
+            inner = self.nested(self.either)
+            if not self.take(")"):
+                raise self.error("a closing bracket")
+            return inner
+        raise self.error("a value, a parameter or an opening bracket")
+
+    def nested(self, read: Callable[[], _Evaluate]) -> _Evaluate:
+        self.depth += 1
+        if self.depth > DEPTH_LIMIT:
+            raise ExpressionError(f"found more than {DEPTH_LIMIT} brackets inside one another, expected fewer")
+        inner = read()
+        self.depth -= 1
+        return inner
+
+    def call(self, function: str) -> _Evaluate:
+        if function not in _FUNCTIONS:
+            raise ExpressionError(f'found {function}(…) in "{self.text}", expected one of {", ".join(_FUNCTIONS)}')
+        self.take("(")
+        arguments = [self.nested(self.either)]
+        while self.take(","):
+            arguments.append(self.nested(self.either))
+        if not self.take(")"):
+            raise self.error("a closing bracket")
+        if function == "round":
+            if len(arguments) != 1:
+                raise ExpressionError(f'found {len(arguments)} values in round(…) of "{self.text}", expected one')
+            return lambda values: _round(arguments[0](values))
+        return lambda values: _extreme(function, [argument(values) for argument in arguments])
+
+
+def _flag(found: _Typed) -> bool:
+    if not isinstance(found.value, bool):
+        raise ExpressionError(f"found a {_name(found.kind)}, expected a comparison")
+    return found.value
+
+
+def _logic(left: _Evaluate, right: _Evaluate, *, stop: bool) -> _Evaluate:
+    """`or` stops at the first true side, `and` at the first false one."""
+    return lambda values: _Typed(FLAG, stop if _flag(left(values)) is stop else _flag(right(values)))
+
+
+_ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
+    if left.kind != right.kind:
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected two of a kind")
+    if sign in ("==", "!="):
+        return (left.value == right.value) == (sign == "==")
+    if not isinstance(left.value, Fraction) or not isinstance(right.value, Fraction):
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which have no order")
+    return _ORDER[sign](left.value, right.value)
+
+
+def _calculation(sign: str, left: _Evaluate, right: _Evaluate) -> _Evaluate:
+    return lambda values: _calculate(sign, left(values), right(values))
+
+
+def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
+    a, b = left.value, right.value
+    if not isinstance(a, Fraction) or not isinstance(b, Fraction):
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected quantities")
+    if sign == "/" and b == 0:
+        raise ExpressionError("found a division by zero")
+    kinds = (left.kind, right.kind)
+    if sign in ("+", "-") and left.kind == right.kind:
+        return _Typed(left.kind, a + b if sign == "+" else a - b)
+    if sign == "*":
+        if NUMBER in kinds:
+            return _Typed(kinds[1 - kinds.index(NUMBER)], a * b)
+        if Percent in kinds:
+            return _Typed(kinds[1 - kinds.index(Percent)], a * b / 10**6)
+        if set(kinds) == {Rate, Duration}:
+            return _Typed(Size, a * b / (8 * _NS))
+    if sign == "/":
+        if right.kind == NUMBER:
+            return _Typed(left.kind, a / b)
+        if left.kind == right.kind:
+            return _Typed(NUMBER, a / b)
+        if kinds == (Size, Rate):
+            return _Typed(Duration, a * 8 * _NS / b)
+        if kinds == (Size, Duration):
+            return _Typed(Rate, a * 8 * _NS / b)
+    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which means nothing")
+
+
+def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:
+    kind, factor = UNITS[unit]
+
+    def convert(values: Mapping[str, Value]) -> _Typed:
+        found = inner(values)
+        if found.kind != kind or not isinstance(found.value, Fraction):
+            raise ExpressionError(f"found a {_name(found.kind)} in {unit}, expected a {kind.KIND}")
+        return _Typed(NUMBER, found.value / factor)
+
+    return convert
+
+
+def _round(found: _Typed) -> _Typed:
+    if not isinstance(found.value, Fraction):
+        raise ExpressionError(f"found round of a {_name(found.kind)}, expected a quantity or a number")
+    return _Typed(found.kind, Fraction(round(found.value)))
+
+
+def _extreme(function: str, found: list[_Typed]) -> _Typed:
+    kinds = list(dict.fromkeys(each.kind for each in found))
+    if len(kinds) > 1 or not isinstance(found[0].value, Fraction):
+        names = " and ".join(f"a {_name(kind)}" for kind in kinds)
+        raise ExpressionError(f"found {function} of {names}, expected quantities of one kind")
+    numbers = [each.value for each in found if isinstance(each.value, Fraction)]
+    return _Typed(kinds[0], min(numbers) if function == "min" else max(numbers))
+
+
+_QUANTITY_LIKE = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*([A-Za-zµ%/]+)$")
+_FOLDED = {unit.lower(): kind for unit, (kind, _) in UNITS.items()}
+
+
+def read_value(raw: str | int | float | bool) -> Value:
+    """A value as a file or an option has it: a text that is a number with a unit is that quantity.
+
+    `QuantityError` for a unit that is nearly one (`10 mb/s`); all else is a text.
+    """
+    if not isinstance(raw, str):
+        return raw
+    text = raw.strip()
+    found = _QUANTITY_LIKE.fullmatch(text)
+    if found is not None:
+        if found[1] in UNITS:
+            return UNITS[found[1]][0].parse(text)
+        if found[1].lower() in _FOLDED:
+            return _FOLDED[found[1].lower()].parse(text)  # refuses, with a proposal
+    return raw
+
+
+def show_value(value: Value) -> str:
+    """For people, and for what is written to a file: `10 Mb/s`, `4`, `true`, `cubic`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,148 @@
+"""The parameters of a sweep, and the combinations of their values. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from qoslab.model.expressions import Value, read_value, show_value
+from qoslab.units import Duration, Percent, Rate, Size
+
+Scalar = str | int | float | bool
+"""A parameter's value as a file has it."""
+ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+
+BUILT_IN = ("arm", "repetition")
+"""What an expression may name besides the parameters."""
+RESERVED = frozenset({*BUILT_IN, "include", "exclude", "constraints", "and", "or", "not", "in", "true", "false"})
+"""What no parameter can be called."""
+
+Parameters = dict[str, Value]
+"""A cell's parameters with their values, in the order of the file."""
+
+SLUG_LIMIT = 120
+"""Characters of a folder's name; file systems take 255 bytes."""
+
+
+class Matrix(BaseModel):
+    """Parameters and their values; every combination of them is run, but for those that are excluded."""
+
+    # As `Frozen` in the experiment's model; other keys are the parameters.
+    model_config = ConfigDict(
+        frozen=True, extra="allow", strict=True, serialize_by_alias=True, allow_inf_nan=False, defer_build=True
+    )
+    __pydantic_extra__: dict[str, tuple[Scalar, ...]]
+
+    include: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
+    """Further combinations, each with a value (or a list of values) of every parameter."""
+    exclude: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
+    """Combinations that are left out: all that have these values (any of a list) of these parameters."""
+    constraints: tuple[str, ...] = ()
+    """Expressions that must hold, as `pir <= link`; combinations for which one does not are left out."""
+
+    @property
+    def parameters(self) -> dict[str, tuple[Scalar, ...]]:
+        """The values of each parameter, as the file has them; without those that only `include` names."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every parameter."""
+        return tuple(dict.fromkeys([*self.parameters, *(name for entry in self.include for name in entry)]))
+
+
+def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[Parameters]:
+    """The cross product of the entry's values."""
+    values = [
+        [read_value(each) for each in (value if isinstance(value, tuple) else (value,))] for value in entry.values()
+    ]
+    for chosen in product(*values):
+        yield dict(zip(entry, chosen, strict=True))
+
+
+def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
+    """Whether the parameters have these values; one that is missing has none."""
+    for name, wanted in entry.items():
+        if name not in parameters:
+            return False
+        values = wanted if isinstance(wanted, tuple) else (wanted,)
+        if not any(same(parameters[name], read_value(each)) for each in values):
+            return False
+    return True
+
+
+def same(one: Value, other: Value) -> bool:
+    """Equal and of one kind: 1 is not true."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def parameters_text(parameters: Mapping[str, Value]) -> str:
+    """For people: `pir = 1 Mb/s, connections = 4`."""
+    return ", ".join(f"{name} = {show_value(value)}" for name, value in parameters.items())
+
+
+def as_texts(parameters: Mapping[str, Value]) -> dict[str, Scalar]:
+    """The parameters as a record or a file has them: quantities as texts."""
+    return {
+        name: value if isinstance(value, bool | int | float | str) else show_value(value)
+        for name, value in parameters.items()
+    }
+
+
+def as_values(texts: Mapping[str, Scalar]) -> Parameters:
+    """What `as_texts` wrote."""
+    return {name: read_value(value) for name, value in texts.items()}
+
+
+def as_scalar(text: str) -> Scalar:
+    """What a text of an option or a table stands for; `QuantityError` for a unit that is nearly one."""
+    if text in ("true", "false"):
+        return text == "true"
+    if re.fullmatch(r"[0-9]+", text):
+        return int(text)
+    if re.fullmatch(r"[0-9]+\.[0-9]+", text):
+        return float(text)
+    value = read_value(text)
+    return value if isinstance(value, str) else show_value(value)
+
+
+def as_number(value: Value) -> float | int | bool | str:
+    """The value for tables and graphs: b/s, B, ms, fractions of the whole; numbers, texts and truth values stay."""
+    match value:
+        case Rate():
+            return value.bps
+        case Size():
+            return value.bytes
+        case Duration():
+            return value.ns / 10**6
+        case Percent():
+            return value.fraction
+        case bool() | int() | float() | str():
+            return value
+    raise TypeError(f"no value of a parameter: {value!r}")
+
+
+def slug(parameters: Mapping[str, Value]) -> str:
+    """The parameters as the name of a folder; different parameters have different names. Empty where there is none."""
+    if not parameters:
+        return ""
+    whole = ",".join(f"{name}={show_value(value)}" for name, value in parameters.items())
+    # Blanks and "/s" of quantities can be read back, so nothing that is lost tells two values apart.
+    lossy = False
+    words = []
+    for name, value in parameters.items():
+        plain = show_value(value)
+        if not isinstance(value, str):
+            plain = plain.replace(" ", "").replace("/s", "ps").replace("%", "pct")
+        safe = re.sub(r"[^A-Za-z0-9.+_-]", "_", plain)
+        lossy |= safe != plain
+        words.append(f"{name}={safe}")
+    text = ",".join(words)
+    if not lossy and len(text) <= SLUG_LIMIT:
+        return text
+    return f"{text[:SLUG_LIMIT]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"

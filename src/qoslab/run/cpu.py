@@ -1,0 +1,107 @@
+"""Processor time of a lab's processes, and of the machine, from /proc."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+PERIOD_S = 0.5
+"""How often a lab's processes are looked at; what one uses after the last look before its end is not seen."""
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_USER, _SYSTEM = 11, 12
+"""Fields of /proc/PID/stat after the command's name: utime, stime, in ticks."""
+
+
+class CpuMeter:
+    """Adds up the processor time of all processes of a lab while the block runs.
+
+    What the kernel does for their packets outside their own system calls (interrupts) is in no process's account; the
+    scheduler therefore looks at the whole machine as well.
+    """
+
+    def __init__(self, supervisor: int) -> None:
+        """`supervisor` is the lab's supervisor, the first process of its PID namespace."""
+        self._supervisor = supervisor
+        self._space = _space(supervisor)
+        self._first: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cpu", daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        """Processor time between the block's beginning and its end."""
+        return sum(last - self._first[pid] for pid, last in self._last.items()) / _TICKS
+
+    def __enter__(self) -> Self:
+        self._look(first=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def _run(self) -> None:
+        while not self._stop.wait(PERIOD_S):
+            self._look()
+
+    def _look(self, *, first: bool = False) -> None:
+        for pid in self._processes():
+            used = _used(pid)
+            if used is not None:
+                # One that starts later has used nothing before.
+                self._first.setdefault(pid, used if first else 0)
+                self._last[pid] = used
+
+    def _processes(self) -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and (
+                int(entry.name) in self._last or _space(int(entry.name), "pid") == self._space
+            ):
+                found.append(int(entry.name))
+        return found
+
+
+def _space(pid: int, kind: str = "pid_for_children") -> str | None:
+    try:
+        return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
+    except OSError:
+        return None
+
+
+def _used(pid: int) -> int | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[_USER]) + int(fields[_SYSTEM])
+
+
+class Machine:
+    """How busy all processors together were between two looks."""
+
+    def __init__(self) -> None:
+        self.processors = len(os.sched_getaffinity(0))
+        self._before = _totals()
+
+    def busy(self) -> float:
+        """Share of the time since the last look that the processors worked, for anything; 0 where none has passed."""
+        idle, total = _totals()
+        before_idle, before_total = self._before
+        self._before = (idle, total)
+        return 1.0 - (idle - before_idle) / (total - before_total) if total > before_total else 0.0
+
+
+def _totals() -> tuple[int, int]:
+    """Idle ticks (waiting for disks included) and all ticks since the start."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)

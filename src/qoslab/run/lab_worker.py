@@ -1,0 +1,161 @@
+"""One lab at a time, with Ansible and the observer beside it, in which cells are run one after another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from qoslab.errors import DeviceError, QoslabError
+from qoslab.lab import Lab
+from qoslab.lab.ios_routers import startup_config
+from qoslab.model.experiment import Experiment, Topology
+from qoslab.results import Cell, CellRecord
+from qoslab.run.ansible import AnsibleSession
+from qoslab.run.cell import CellRun
+from qoslab.run.collector import Collector
+from qoslab.run.inventory import lab_routers, write_inventory
+from qoslab.run.progress import Tell
+from qoslab.run.routers import Routers
+from qoslab.run.task import CellTask
+from qoslab.run.verify import policy_differences
+
+VERIFY_COMMANDS = ("show policy-map interface",)
+"""What `verify` reads of an IOS router beside its configuration."""
+
+
+class LabWorker:
+    """A context manager. The lab is kept while consecutive cells have the same topology.
+
+    `restored` is the folder for what Ansible printed when routers were restored; `note` takes lines for people.
+    """
+
+    def __init__(
+        self, number: int, label: str, restored: Path, *, tell: Tell, note: Callable[[str], None],
+        interrupted: threading.Event,
+    ) -> None:  # fmt: skip
+        self._number = number
+        self._label = label
+        self._restored = restored
+        self._tell = tell
+        self._note = note
+        self._interrupted = interrupted
+        self._tools = ExitStack()
+        self._exit = ExitStack()
+        self._wired: tuple[Topology, int] | None = None
+        """Topology and seed of the lab that is up."""
+        self._labs = 0
+        self._lab: Lab | None = None
+        self.described: dict[str, Any] = {}
+        """How the first lab described itself."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._exit.close()
+        finally:
+            self._tools.close()
+
+    def start(self, experiment: Experiment) -> None:
+        """Bring a lab up for cells of this experiment's topology."""
+        try:
+            self._start(experiment)
+        except BaseException:
+            self._exit.close()
+            raise
+
+    def _start(self, experiment: Experiment) -> None:
+        self._exit.close()
+        self._wired = None
+        scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
+        self._exit.callback(shutil.rmtree, scratch, ignore_errors=True)
+        inventory, before = scratch / "inventory.json", scratch / "before"
+        # Ansible and Genie take seconds to start, so they start while the lab is built.
+        session = AnsibleSession(inventory, before=before)
+        self._exit.callback(session.close)
+        session.start()
+        if self._labs == 0:
+            self._collector = Collector()
+            self._tools.callback(self._collector.close)
+        self._labs += 1
+        self._tell(self._label, "lab up")
+        lab = Lab.up(
+            experiment.topology, name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
+            tcp_profile=experiment.tcp_of(experiment.arms[0]), seed=experiment.seed,
+        )  # fmt: skip
+        self._lab = lab
+        self._exit.callback(lab.down)
+        for name, node in experiment.topology.nodes.items():
+            if node.platform == "ios" and self._labs == 1:
+                way = lab.ssh(name)
+                self._note(
+                    f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
+                    f"password {way.password}, enable secret {way.enable}"
+                )
+        self.described = self.described or lab.describe()
+        access = lab_routers(lab)
+        write_inventory(inventory, access)
+        known_hosts = lab.known_hosts() if lab.host_key is not None else None
+        self._collector.connect(access, known_hosts=known_hosts, wait=False)
+        # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
+        login = {"user": "lab", "password": "unused", "enable": "unused"}
+        self._routers = Routers(
+            experiment.topology, session, before, lambda router: startup_config(experiment.topology, router, login)
+        )
+        self._exit.callback(self._restore, lab, self._routers, scratch / "restore")
+        self._wired = (experiment.topology, experiment.seed)
+        self._tell(self._label, "")
+
+    def run(self, task: CellTask, cell: Cell, *, traffic: Callable[[], None] = lambda: None) -> CellRecord:
+        """Run one cell into its folder and return its record. `traffic` is called when the traffic starts.
+
+        What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
+        was.
+        """
+        if (
+            self._wired != (task.experiment.topology, task.experiment.seed)
+            or self._lab is None
+            or not self._lab.alive()
+        ):
+            self.start(task.experiment)
+        assert self._lab is not None
+        run = CellRun(
+            self._lab, task.experiment, task.arm, cell, observe=self._collector.observe, tell=self._tell,
+            interrupted=self._interrupted, key=task.key,
+        )  # fmt: skip
+        try:
+            cell.write_experiment(task.experiment)
+            with run.step("configure the routers"):
+                outcome = self._routers.configure(cell, task.configurations, VERIFY_COMMANDS)
+            for router, text in task.configurations.items():
+                answers = outcome.answers(router)
+                if not answers:
+                    continue
+                config = self._routers.compiled(router, text, source=f"{router}.ios")
+                shown = self._collector.parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+                for difference in policy_differences(shown.parsed or {}, config):
+                    raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
+            traffic()
+            run.measure()
+        except BaseException:
+            # Also of a cell that broke off: what there is stays readable.
+            # The disk may be full, which is what the first error says.
+            with suppress(QoslabError):
+                cell.write_record(run.record(broken=True))
+            raise
+        record = run.record()
+        cell.write_record(record)
+        return record
+
+    def _restore(self, lab: Lab, routers: Routers, lines: Path) -> None:
+        if lab.alive():
+            self._tell(self._label, "restore the routers")
+            routers.restore(lines, self._restored / f"{self._number}-{self._labs}")
+            self._tell(self._label, "")

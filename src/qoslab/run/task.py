@@ -1,0 +1,58 @@
+"""What a worker must know of a cell to run it: plain values, so that it can be sent to another machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from qoslab import __version__
+from qoslab.model.experiment import Arm, Experiment
+from qoslab.plan import Cell as PlannedCell
+from qoslab.schema import CellIdentity, configuration_text
+from qoslab.traffic import TOOLS
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """One attempt at a cell."""
+
+    identity: CellIdentity
+    experiment: Experiment
+    """With the cell's arm only, all values in their places."""
+    configurations: Mapping[str, str] = field(hash=False)
+    """The rendered configuration of each router that is configured."""
+    key: str
+    """See `cell_key`."""
+    attempt: int = 1
+
+    @property
+    def arm(self) -> Arm:
+        """Its only arm."""
+        return self.experiment.arms[0]
+
+    @property
+    def name(self) -> str:
+        """As in the plan."""
+        return self.identity.folder
+
+
+def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
+    """The task of a planned cell; `tools` are the versions of the measuring tools."""
+    experiment = planned.experiment
+    texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
+    return CellTask(planned.identity, experiment, texts, cell_key(planned, tools), attempt)
+
+
+def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
+    """What tells whether a result that is there is a result of this cell: SHA-256, in hex.
+
+    It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
+    values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
+    observations, further measurements); the rendered configurations; the version of qoslab; the versions of the traffic
+    tools. Not the kernel and the machine, which each cell's record names: a sweep may use several.
+    """
+    experiment = planned.experiment
+    used = sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0])} & TOOLS.keys())
+    words = [planned.sweep.digest(planned.identity), __version__, *(f"{tool}: {tools.get(tool, '')}" for tool in used)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

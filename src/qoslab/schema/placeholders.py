@@ -1,0 +1,138 @@
+"""`$(NAME)` and `$(EXPRESSION)` in an experiment file: where they are, and the values in their places.
+
+A text that is nothing but one of them becomes the value itself: a quantity, a number, a truth value. Within a longer
+text the value is written out. `$$(` stands for `$(`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.errors import Finding
+from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, show_value
+from qoslab.schema.document import Document, Step, Steps
+from qoslab.units import Quantity
+
+_PLACEHOLDER = re.compile(r"\$?\$\(")
+
+NOT_HERE = frozenset({"name", "title", "description", "matrix", "compare", "arms", "order", "repetitions"})
+"""Keys of the file that are one for all cells. Each arm has a context of its own."""
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A value of the file with something in it that depends on the cell."""
+
+    steps: Steps
+    parts: tuple[str | Expression, ...]
+    """Text and expressions in turn."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it takes."""
+        return frozenset(name for part in self.parts if isinstance(part, Expression) for name in part.names)
+
+    def value(self, values: Mapping[str, Value]) -> str | int | float | bool:
+        """The value as the file would have it. `ExpressionError` where it has none."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], Expression):
+            found = self.parts[0].evaluate(values)
+            if isinstance(found, Quantity):
+                if "variables" in self.steps:
+                    units = {"rate": "b/s", "size": "B", "duration": "ms", "percentage": "%"}[found.KIND]
+                    raise ExpressionError(
+                        f"found the {found.KIND} {found} for a variable of a template, expected a plain number",
+                        hint=f"write $({self.parts[0].text} in {units})",
+                    )
+                return str(found)
+            return found
+        return "".join(
+            show_value(part.evaluate(values)) if isinstance(part, Expression) else part for part in self.parts
+        )
+
+
+def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], list[Finding]]:
+    """All of a file, by their place; and those that cannot be read."""
+    found: dict[Steps, Placeholder] = {}
+    findings: list[Finding] = []
+    for steps, text in _texts(document.data, ()):
+        if "$(" not in text:
+            continue
+        if not steps or _same_for_all(steps):
+            findings.append(document.finding(steps, "found $(…) in a value that is the same for all cells"))
+            continue
+        try:
+            parts = tuple(_parts(text))
+        except ExpressionError as error:
+            findings.append(document.finding(steps, error.message, error.hint))
+            continue
+        found[steps] = Placeholder(steps, parts)
+    return found, findings
+
+
+def _same_for_all(steps: Steps) -> bool:
+    if steps[0] == "arms":
+        return steps[2:3] in (("name",), ("title",), ("matrix",))
+    return steps[0] in NOT_HERE
+
+
+def _texts(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*steps, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*steps, index))
+    elif isinstance(value, str):
+        yield steps, value
+
+
+def _parts(text: str) -> Iterator[str | Expression]:
+    position = 0
+    plain = ""
+    while found := _PLACEHOLDER.search(text, position):
+        plain += text[position : found.start()]
+        if found[0] == "$$(":
+            plain += "$("
+            position = found.end()
+            continue
+        end = _closing(text, found.end())
+        if plain:
+            yield plain
+        plain = ""
+        yield parse_expression(text[found.end() : end])
+        position = end + 1
+    plain += text[position:]
+    if plain:
+        yield plain
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 1
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth == 0:
+            return position
+    raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
+
+
+def filled(
+    value: Any, steps: Steps, placeholders: Mapping[Steps, Placeholder], values: Callable[[Steps], Mapping[str, Value]]
+) -> Any:
+    """The value at `steps` with all placeholders in it replaced; `values` tells what is known at a place.
+
+    `ExpressionError` where one has no value.
+    """
+    if isinstance(value, dict):
+        return {key: filled(inner, (*steps, key), placeholders, values) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, (*steps, index), placeholders, values) for index, inner in enumerate(value)]
+    placeholder = placeholders.get(steps)
+    return value if placeholder is None else placeholder.value(values(steps))
+
+
+def prefix(steps: Steps) -> tuple[Step, ...]:
+    """The part of the file that is filled as one: a key of the file, or one arm."""
+    return steps[:2] if steps[0] == "arms" else steps[:1]

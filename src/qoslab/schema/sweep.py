@@ -1,0 +1,556 @@
+"""An experiment with its parameters: which combinations each arm has, and the experiment that each of them is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from qoslab.errors import ExperimentError, Finding
+from qoslab.model.experiment import Arm, Configuration, Experiment
+from qoslab.model.expressions import (
+    Expression,
+    ExpressionError,
+    Value,
+    kind_name,
+    parse_expression,
+    read_value,
+    show_value,
+)
+from qoslab.model.matrix import (
+    BUILT_IN,
+    RESERVED,
+    Matrix,
+    Parameters,
+    Scalar,
+    as_texts,
+    combinations,
+    fits,
+    parameters_text,
+    slug,
+)
+from qoslab.schema.document import Document, Steps
+from qoslab.schema.near import did_you_mean, one_of, shown
+from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix
+from qoslab.schema.references import check
+from qoslab.schema.structure import build, findings_of
+from qoslab.schema.templates import render_configuration
+from qoslab.units import QuantityError
+
+CHECKED = 400
+"""Combinations that are checked as whole experiments; beyond, every value of every parameter is, but not every pair."""
+
+OVERRIDDEN = ("traffic", "tcp")
+"""Keys of the file that an arm may have of its own."""
+
+NOT_DEFINING = frozenset(
+    {"name", "title", "description", "arms", "compare", "repetitions", "matrix", "order", "configure", *OVERRIDDEN}
+)
+"""Keys of the file that do not define a cell, or do so by way of its arm."""
+NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})
+
+Context = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class CellIdentity:
+    """What tells a cell from all others of its experiment."""
+
+    arm: str
+    parameters: tuple[tuple[str, Value], ...]
+    repetition: int
+    """From 1."""
+
+    @property
+    def values(self) -> Parameters:
+        """The parameters by name."""
+        return dict(self.parameters)
+
+    @property
+    def folder(self) -> str:
+        """ARM/REPETITION, or ARM/PARAMETERS/REPETITION: its name, and its folder under `cells/`."""
+        return "/".join(filter(None, (self.arm, slug(self.values), str(self.repetition))))
+
+    def get(self, name: str) -> Value | None:
+        """A parameter, or `arm` or `repetition`; None where it has no such parameter."""
+        built_in: Context = {"arm": self.arm, "repetition": self.repetition}
+        return built_in[name] if name in built_in else self.values.get(name)
+
+
+class Sweep:
+    """A checked experiment file.
+
+    `experiment` is the file with the values of each arm's first combination; `resolve` gives the experiment of a cell.
+    """
+
+    def __init__(
+        self, experiment: Experiment, file: Path, data: Any, placeholders: Mapping[Steps, Placeholder],
+        cells: Mapping[str, Sequence[Parameters]],
+    ) -> None:  # fmt: skip
+        self.experiment = experiment
+        self.file = file
+        self._data = data
+        self._placeholders = placeholders
+        self._cells = cells
+        self._parts: dict[tuple[Steps, tuple[Value, ...]], Any] = {}
+        self._digests: dict[tuple[Steps, tuple[Value, ...]], str] = {}
+        self._names: dict[Steps, tuple[str, ...]] = {}
+        for steps, placeholder in placeholders.items():
+            known = self._names.get(prefix(steps), ())
+            self._names[prefix(steps)] = tuple(sorted({*known, *placeholder.names}))
+        self._arms = {arm.name: index for index, arm in enumerate(experiment.arms)}
+        self._fields = {field.alias or name: name for name, field in Experiment.model_fields.items()}
+        self._base: dict[str, Any] = {} if not placeholders else _fill(data, placeholders, self._first)
+
+    @classmethod
+    def of(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
+        """An experiment without parameters."""
+        return cls(experiment, file or Path(), None, {}, {arm.name: ({},) for arm in experiment.arms})
+
+    def with_experiment(self, **changes: Any) -> Sweep:
+        """The same with some keys of the experiment replaced in every cell (`duration`, `repetitions`, `order`)."""
+        return Sweep(
+            self.experiment.model_copy(update=changes), self.file, self._data,
+            {steps: each for steps, each in self._placeholders.items() if steps[0] not in changes}, self._cells,
+        )  # fmt: skip
+
+    def _first(self, steps: Steps) -> Context:
+        names = list(self._arms)
+        arm = names[int(steps[1])] if steps[0] == "arms" else names[0]
+        return _context(arm, self._cells[arm][0], 1)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Every parameter of every arm, in the order of the file."""
+        return tuple(dict.fromkeys(name for cells in self._cells.values() for name in cells[0]))
+
+    def names_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
+        """Parameters of an arm's cells that values of these keys depend on, wherever they are."""
+        here: Steps = ("arms", self._arms[arm])
+        found = {
+            name
+            for steps, placeholder in self._placeholders.items()
+            if steps[-1] in keys and (steps[0] != "arms" or steps[:2] == here)
+            for name in placeholder.names
+        }
+        return tuple(sorted(found))
+
+    def combinations(self, arm: str) -> Sequence[Parameters]:
+        """The parameters of an arm's cells; one empty combination where it has none."""
+        return self._cells[arm]
+
+    def resolve(self, cell: CellIdentity) -> Experiment:
+        """The experiment of one cell: its arm only, all values in their places, compared with nothing."""
+        context = _context(cell.arm, cell.values, cell.repetition)
+        changes: dict[str, Any] = {
+            self._fields[str(part[0])]: self._part(part, context) for part in self._names if part[0] != "arms"
+        }
+        arm = self._arm(cell.arm, context)
+        return self.experiment.model_copy(
+            update={**changes, "arms": (arm,), "matrix": None, "compare": None, "repetitions": 1}
+        )
+
+    def _arm(self, name: str, context: Context) -> Arm:
+        part: Steps = ("arms", self._arms[name])
+        arm: Arm = self._part(part, context) if part in self._names else self.experiment.arm(name)
+        return arm.model_copy(update={"matrix": None})
+
+    def _part(self, part: Steps, context: Context) -> Any:
+        """A part of the experiment with the values of a cell; made once for each combination that it depends on."""
+        key = (part, tuple(context[name] for name in self._names[part]))
+        if key not in self._parts:
+            data = dict(self._base)
+            inner = filled(_at(self._data, part), part, self._placeholders, lambda steps: context)
+            if part[0] == "arms":
+                data["arms"] = [inner if index == part[1] else arm for index, arm in enumerate(data["arms"])]
+            else:
+                data[str(part[0])] = inner
+            try:
+                made = Experiment.model_validate_json(json.dumps(data), by_alias=True, by_name=False)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                where = ".".join(map(str, first["loc"]))
+                raise ExperimentError(
+                    f"{self.file}: {where}: {first['msg']}, with {parameters_text(dict(context))}"
+                ) from error
+            self._parts[key] = (
+                made.arms[int(part[1])] if part[0] == "arms" else getattr(made, self._fields[str(part[0])])
+            )
+        return self._parts[key]
+
+    def configuration_text(self, experiment: Experiment, arm: Arm) -> dict[str, str]:
+        """The rendered configuration of each device that the arm configures, its layers in order."""
+        return configuration_text(self.file, experiment, arm)
+
+    def digest(self, cell: CellIdentity) -> str:
+        """SHA-256 of everything in the file and its templates that defines the cell, its identity included.
+
+        Titles, descriptions, expectations and other cells' parts are not: they may change without touching it.
+        """
+        experiment = self.resolve(cell)
+        arm = experiment.arms[0]
+        context = _context(cell.arm, cell.values, cell.repetition)
+        lines = [
+            json.dumps([cell.arm, as_texts(cell.values), cell.repetition]),
+            *(
+                self._digest((alias,), context, lambda name=name: getattr(experiment, name))
+                for alias, name in self._fields.items()
+                if alias not in NOT_DEFINING
+            ),
+            self._digest(("arms", self._arms[cell.arm]), context, lambda: _arm_parts(self.file, experiment, arm),
+                         also=(("configure",), ("traffic",), ("tcp",))),
+        ]  # fmt: skip
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def _digest(self, part: Steps, context: Context, value: Any, also: Sequence[Steps] = ()) -> str:
+        names = [name for each in (part, *also) for name in self._names.get(each, ())]
+        key = (part, tuple(context[name] for name in names))
+        if key not in self._digests:
+            text = json.dumps(_plain(value()), sort_keys=True)
+            self._digests[key] = f"{part[0]}: {hashlib.sha256(text.encode()).hexdigest()}"
+        return self._digests[key]
+
+
+def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
+    """The rendered configuration of each device that the arm configures, its layers in order."""
+    return {
+        device: "".join(_rendered(experiment_file, layer) for layer in layers)
+        for device, layers in experiment.configurations_of(arm).items()
+    }
+
+
+def _rendered(experiment_file: Path, configuration: Configuration) -> str:
+    return render_configuration(experiment_file, configuration)
+
+
+def _arm_parts(file: Path, experiment: Experiment, arm: Arm) -> dict[str, Any]:
+    return {
+        **{name: getattr(arm, name) for name in Arm.model_fields if name not in NOT_DEFINING_ARM},
+        "tcp": experiment.tcp_of(arm),
+        "traffic": experiment.flows_of(arm),
+        "configuration": configuration_text(file, experiment, arm),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def _context(arm: str, parameters: Context, repetition: int) -> dict[str, Value]:
+    return {**parameters, "arm": arm, "repetition": repetition}
+
+
+def _at(data: Any, steps: Steps) -> Any:
+    for step in steps:
+        data = data[step]
+    return data
+
+
+def _fill(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> Any:
+    return filled(data, (), placeholders, values)
+
+
+# From the document
+
+
+def make_sweep(document: Document, file: Path) -> Sweep:
+    """The sweep of a document. `ExperimentError` lists all findings of the first phase that has any."""
+    placeholders, findings = find_placeholders(document)
+    names = _arm_names(document.data)
+    if names is None or not (placeholders or findings or _has_matrix(document.data)):
+        return Sweep.of(_checked(document, file), file)
+    found = [*document.findings, *findings]
+    matrices: dict[str, tuple[Steps, Matrix]] = {}
+    shared = _matrix(document, ("matrix",), found)
+    for index, name in enumerate(names):
+        steps: Steps = ("arms", index, "matrix")
+        own = _matrix(document, steps, found)
+        if own is not None:
+            matrices[name] = (steps, own)
+        elif shared is not None:
+            matrices[name] = (("matrix",), shared)
+    _raise(found)
+    reader = _Reader(document, placeholders)
+    for steps, matrix in dict(matrices.values()).items():
+        reader.read(steps, matrix)
+    _raise(reader.findings)
+    cells: dict[str, Sequence[Parameters]] = {}
+    for index, name in enumerate(names):
+        cells[name] = reader.cells(name, index, matrices.get(name))
+    _raise(reader.findings)
+    return _build_all(document, file, placeholders, names, cells)
+
+
+def _raise(findings: list[Finding]) -> None:
+    if findings:
+        found = sorted(dict.fromkeys(findings), key=lambda each: (each.option, each.line, each.column))
+        raise ExperimentError(findings=found)
+
+
+def _checked(document: Document, file: Path) -> Experiment:
+    experiment, findings = build(document)
+    _raise([*document.findings, *findings])
+    assert experiment is not None
+    findings = check(experiment, document, file)
+    if findings:
+        raise ExperimentError(findings=findings)
+    return experiment
+
+
+def _has_matrix(data: Any) -> bool:
+    return data.get("matrix") is not None or any(arm.get("matrix") is not None for arm in data["arms"])
+
+
+def _arm_names(data: Any) -> list[str] | None:
+    """The arms' names; None where the file is so wrong that its structure has to be mended first."""
+    arms = data.get("arms") if isinstance(data, dict) else None
+    if not isinstance(arms, list) or not arms or not all(isinstance(arm, dict) for arm in arms):
+        return None
+    names = [arm.get("name") for arm in arms]
+    return names if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
+
+
+def _matrix(document: Document, steps: Steps, found: list[Finding]) -> Matrix | None:
+    try:
+        raw = document.get(steps)
+    except (KeyError, TypeError):
+        return None
+    if raw is None:
+        return None
+    try:
+        return Matrix.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        found += findings_of(document, [{**each, "loc": (*steps, *each["loc"])} for each in errors])
+        return None
+
+
+class _Reader:
+    """Checks matrices and takes their combinations."""
+
+    def __init__(self, document: Document, placeholders: Mapping[Steps, Placeholder]) -> None:
+        self.document = document
+        self.placeholders = placeholders
+        self.findings: list[Finding] = []
+
+    def note(self, steps: Steps, message: str, hint: str = "", *, at_key: bool = False) -> None:
+        self.findings.append(self.document.finding(steps, message, hint, at_key=at_key))
+
+    def read(self, steps: Steps, matrix: Matrix) -> None:
+        """Names, kinds, expressions."""
+        kinds: dict[str, str] = {}
+        used = {name for placeholder in self.placeholders.values() for name in placeholder.names}
+        if not matrix.names:
+            self.note(steps, "found no parameter, expected at least one with its values")
+        for name, values in matrix.parameters.items():
+            here: Steps = (*steps, name)
+            if name in RESERVED:
+                self.note(here, f'found the parameter "{name}", which has a meaning of its own', at_key=True)
+            elif not name.isidentifier() or not name.islower() or not name.isascii() or name.startswith("_"):
+                self.note(
+                    here, f'found the parameter "{name}", expected small letters, digits and _, a letter first',
+                    at_key=True,
+                )  # fmt: skip
+            elif name not in used:
+                self.note(
+                    here, f'found the parameter "{name}", which nothing uses, expected $({name}) somewhere',
+                    did_you_mean(name, used - set(matrix.names)), at_key=True,
+                )  # fmt: skip
+            if not values:
+                self.note(here, "found an empty list, expected at least one value")
+            seen: dict[Value, int] = {}
+            for index, raw in enumerate(values):
+                value = self.value((*here, index), name, raw, kinds)
+                if value is not None and seen.setdefault(value, index) != index:
+                    self.note((*here, index), f"found {show_value(value)} a second time, expected it once")
+        for index, entry in enumerate(matrix.include):
+            place: Steps = (*steps, "include", index)
+            missing = [name for name in matrix.names if name not in entry]
+            if missing:
+                self.note(place, f"found no value of {', '.join(missing)}, expected one of every parameter")
+            self.entry(place, entry, matrix, kinds)
+        for index, entry in enumerate(matrix.exclude):
+            place = (*steps, "exclude", index)
+            if not entry:
+                self.note(place, "found nothing, expected values of at least one parameter")
+            self.entry(place, entry, matrix, kinds)
+        for index, text in enumerate(matrix.constraints):
+            place = (*steps, "constraints", index)
+            try:
+                expression = parse_expression(text)
+            except ExpressionError as error:
+                self.note(place, error.message, error.hint)
+                continue
+            self.known(place, expression.names, (*matrix.names, "arm"))
+
+    def entry(
+        self, steps: Steps, entry: Mapping[str, Scalar | tuple[Scalar, ...]], matrix: Matrix, kinds: dict[str, str]
+    ) -> None:
+        for name, wanted in entry.items():
+            if name not in matrix.names:
+                self.note(
+                    (*steps, name), f'found "{name}", expected a parameter, {one_of(matrix.names)}',
+                    did_you_mean(name, matrix.names), at_key=True,
+                )  # fmt: skip
+                continue
+            for index, raw in enumerate(wanted if isinstance(wanted, tuple) else (wanted,)):
+                place: Steps = (*steps, name, index) if isinstance(wanted, tuple) else (*steps, name)
+                self.value(place, name, raw, kinds)
+
+    def value(self, steps: Steps, name: str, raw: Scalar, kinds: dict[str, str]) -> Value | None:
+        """A parameter's value; all values of a parameter are of one kind."""
+        try:
+            value = read_value(raw)
+        except QuantityError as error:
+            self.note(steps, error.message, error.hint)
+            return None
+        kind = kinds.setdefault(name, kind_name(value))
+        if kind != kind_name(value):
+            self.note(steps, f"found {shown(raw)}, a {kind_name(value)}, expected a {kind} as the values before it")
+            return None
+        return value
+
+    def known(self, steps: Steps, names: frozenset[str], known: Sequence[str]) -> None:
+        for name in sorted(names - set(known)):
+            self.note(steps, f'found "{name}", expected a parameter, {one_of(known)}', did_you_mean(name, known))
+
+    def cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
+        """The combinations of an arm."""
+        own = self.document.data["arms"][index]
+        used: set[str] = set()
+        for steps, placeholder in self.placeholders.items():
+            if (steps[0] in OVERRIDDEN and own.get(steps[0]) is not None) or (steps[0] == "arms" and steps[1] != index):
+                continue
+            names = matrix[1].names if matrix else ()
+            self.known(steps, placeholder.names, (*names, *BUILT_IN))
+            used |= placeholder.names
+        if matrix is None:
+            return ({},)
+        steps, declared = matrix
+        constraints = [parse_expression(text) for text in declared.constraints]
+        try:
+            found = list(self.chosen(arm, steps, declared, constraints))
+        except ExpressionError as error:
+            self.note((*steps, "constraints"), error.message, error.hint)
+            return ()
+        if not found:
+            total = 1
+            for values in declared.parameters.values():
+                total *= len(values)
+            left = f"exclude and constraints leave none of {total} combinations"
+            self.note(steps, f'found no cell of arm "{arm}": {left}')
+            return ()
+        seen: dict[tuple[Value, ...], Parameters] = {}
+        for parameters in found:
+            same = tuple(value for name, value in parameters.items() if name in used)
+            first = seen.setdefault(same, parameters)
+            if first is not parameters:
+                if first == parameters:
+                    self.note(steps, f"found the cell {parameters_text(parameters)} a second time, expected it once")
+                else:
+                    unused = [name for name in parameters if name not in used]
+                    self.note(
+                        steps,
+                        f'found {" and ".join(unused)}, which nothing in arm "{arm}" uses: its cells would be '
+                        "measured more than once alike",
+                        f"write $({unused[0]}) where it belongs, or give the arm a matrix of its own",
+                    )
+                break
+        return found
+
+    def chosen(self, arm: str, steps: Steps, matrix: Matrix, constraints: Sequence[Expression]) -> Iterator[Parameters]:
+        for parameters in combinations(matrix.parameters) if matrix.parameters else ():
+            if any(fits(parameters, entry) for entry in matrix.exclude):
+                continue
+            if all(constraint.holds({**parameters, "arm": arm}) for constraint in constraints):
+                yield parameters
+        for index, entry in enumerate(matrix.include):
+            for found in combinations({name: entry[name] for name in matrix.names}):
+                broken = [each for each in constraints if not each.holds({**found, "arm": arm})]
+                if broken:
+                    place: Steps = (*steps, "include", index)
+                    self.note(place, f"found {parameters_text(found)}, for which {broken[0].text} does not hold")
+                    return
+                yield found
+
+
+def _build_all(
+    document: Document, file: Path, placeholders: Mapping[Steps, Placeholder], names: list[str],
+    cells: Mapping[str, Sequence[Parameters]],
+) -> Sweep:  # fmt: skip
+    """Check the experiments of enough combinations that every value is seen in its place."""
+    base: Experiment | None = None
+    findings: dict[tuple[str, int, int, str], Finding] = {}
+    for arm, parameters in _representatives(placeholders, names, cells):
+
+        def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
+            own = names[int(steps[1])] if steps[0] == "arms" else arm
+            return _context(own, parameters if own == arm else cells[own][0], 1)
+
+        found: list[Finding] = []
+        data: Any = None
+        try:
+            data = _fill(document.data, placeholders, known)
+        except ExpressionError:
+            for steps, placeholder in placeholders.items():
+                try:
+                    placeholder.value(known(steps))
+                except ExpressionError as error:
+                    found.append(document.finding(steps, error.message, error.hint))
+        else:
+            resolved = replace(document, data=data)
+            experiment, found = build(resolved)
+            if experiment is not None:
+                found = check(experiment, resolved, file)
+                base = base or experiment
+        for each in found:
+            key = (each.file, each.line, each.column, each.path)
+            words = parameters_text(parameters)
+            findings.setdefault(key, replace(each, message=f"{each.message} (with {words})") if words else each)
+        if findings and len(findings) >= 20:
+            break
+    _raise([*document.findings, *findings.values()])
+    assert base is not None
+    return Sweep(base, file, document.data, placeholders, cells)
+
+
+def _representatives(
+    placeholders: Mapping[Steps, Placeholder], names: list[str], cells: Mapping[str, Sequence[Parameters]]
+) -> Iterator[tuple[str, Parameters]]:
+    """Combinations in which every value of every parameter occurs, then more, while there are new ones side by side."""
+    together = {frozenset(each.names) for each in placeholders.values()}
+    for steps in placeholders:
+        # What stands in one mapping is checked together.
+        beside = [each.names for other, each in placeholders.items() if other[:-1] == steps[:-1]]
+        together.add(frozenset().union(*beside))
+    groups = sorted((sorted(group) for group in together), key=len)
+    count = 0
+    for arm in names:
+        seen: set[tuple[Any, ...]] = set()
+        for parameters in cells[arm]:
+            fresh = [(name, value) for name, value in parameters.items() if (name, value) not in seen]
+            if fresh or not seen:
+                seen.update(fresh)
+                seen.add(())
+                count += 1
+                yield arm, parameters
+        pairs: set[tuple[Any, ...]] = set()
+        for parameters in cells[arm]:
+            if count >= CHECKED:
+                break
+            values = [(tuple(group), tuple(parameters.get(name) for name in group)) for group in groups]
+            if not pairs.issuperset(values):
+                pairs.update(values)
+                count += 1
+                yield arm, parameters

@@ -1,0 +1,312 @@
+"""Parameters: expressions, combinations, cells, keys; and everything that is wrong with a matrix."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.errors import ExperimentError
+from qoslab.model.expressions import ExpressionError, parse_expression, read_value
+from qoslab.model.matrix import Parameters, as_texts, as_values, slug
+from qoslab.plan import Options, make_plan
+from qoslab.schema import CellIdentity, Sweep, load_sweep
+from qoslab.units import Duration, Rate, Size
+
+TOP = Path(__file__).parents[2]
+
+GRID = """\
+name: grid
+title: A grid
+topology:
+  nodes:
+    client: {platform: host}
+    R1: {platform: linux, model: "3725"}
+    server: {platform: host}
+  links:
+    - name: lan
+      rate: 100 Mb/s
+      ends:
+        - {node: client, interface: eth0, address: 192.168.10.2/24}
+        - {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}
+    - name: wan
+      rate: $(link)
+      delay: $(rtt / 2)
+      ends:
+        - {node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24}
+        - {node: server, interface: eth0, address: 192.168.20.2/24}
+duration: 2 s
+matrix:
+  link: [2 Mb/s, 10 Mb/s]
+  rtt: [10 ms, 50 ms]
+  pir: [1 Mb/s, 5 Mb/s]
+  connections: [1, 4]
+  constraints: [pir <= link]
+traffic:
+  - {name: transfer, tool: iperf3, from: client, to: server, streams: $(connections)}
+arms:
+  - name: policed
+    configure:
+      R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
+"""
+CALM = """
+  - name: calm
+    matrix: {link: [10 Mb/s], rtt: [10 ms], connections: [1]}
+"""
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    (tmp_path / "templates").mkdir()
+    for source in (TOP / "experiments/templates").iterdir():
+        (tmp_path / "templates" / source.name).write_text(source.read_text())
+    file = tmp_path / "grid.yml"
+    file.write_text(GRID)
+    return file
+
+
+VALUES = {name: read_value(text) for name, text in {"pir": "1 Mb/s", "link": "10 Mb/s", "rtt": "50 ms"}.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("pir <= link", True),
+        ("pir * rtt", Size(6250)),
+        ("max(pir * rtt, 30 kB) in B", 30_000),
+        ("rtt / 2", Duration(25_000_000)),
+        ("1.44 * pir * rtt", Size(9000)),
+        ("6250 B / rtt", Rate(1_000_000)),
+        ("6250 B / pir", Duration(50_000_000)),
+        ("link / pir", 10),
+        ("round(pir / 3)", Rate(333_333)),
+        ("rtt in ms", 50),
+        ("1 kb/s < pir < link and not rtt == 1 s", True),
+        ("28 % * pir", Rate(280_000)),
+        ("(2 + 1) * 2 - 1", 5),
+        ("arm == 'dynamic' or false", True),
+    ],
+)
+def test_expressions_know_units(text: str, value: object) -> None:
+    found = parse_expression(text).evaluate({**VALUES, "arm": "dynamic"})
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pir < rtt", "found a rate < a duration, expected two of a kind"),
+        ("pir * link", "means nothing"),
+        ("pir / 3", r"whole base units.*"),
+        ("pir - link", "not below zero"),
+        ("pir / (link - link)", "division by zero"),
+        ("(pir", "expected a closing bracket"),
+        ("pir pir", "expected the end"),
+        ("__import__('os')", "expected one of min, max, round"),
+        ("pir.bps", "expected a value or an operator"),
+        ("pir in B", "found a rate in B, expected a size"),
+        ("", "expected a value"),
+        ("(" * 40 + "1" + ")" * 40, "more than 32 brackets"),
+    ],
+)
+def test_what_means_nothing_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ExpressionError, match=said):
+        parse_expression(text).evaluate(VALUES)
+
+
+@given(st.text(max_size=40))
+def test_no_text_escapes_as_another_error(text: str) -> None:
+    with contextlib.suppress(ExpressionError, KeyError):
+        parse_expression(text).evaluate(VALUES)
+
+
+@given(st.integers(1, 10**10), st.integers(1, 10**12))
+def test_arithmetic_is_exact(bps: int, ns: int) -> None:
+    exact = Fraction(bps * ns, 8 * 10**9)
+    values: Parameters = {"r": Rate(bps), "t": Duration(ns)}
+    if exact.denominator == 1:
+        assert parse_expression("r * t").evaluate(values) == Size(int(exact))
+        assert parse_expression("(r * t) / r").evaluate(values) == Duration(ns)
+    else:
+        assert parse_expression("round(r * t)").evaluate(values) == Size(round(exact))
+
+
+def cells(sweep: Sweep) -> list[CellIdentity]:
+    return [cell.identity for cell in make_plan(sweep).cells]
+
+
+def test_a_grid_becomes_cells(grid: Path) -> None:
+    sweep = load_sweep(grid)
+    assert sweep.parameters == ("link", "rtt", "pir", "connections")
+    found = cells(sweep)
+    assert len(found) == 12 and len({cell.folder for cell in found}) == 12
+    assert found[0].folder == "policed/link=2Mbps,rtt=10ms,pir=1Mbps,connections=1/1"
+    last = sweep.resolve(found[-1])
+    assert last.topology.links[1].rate == Rate(10**7) and last.topology.links[1].delay == Duration(25_000_000)
+    assert last.traffic[0].streams == 4
+    assert last.arms[0].configure["R1"].variables["cir"] == 5_000_000
+    assert last.matrix is None and last.compare is None
+
+
+def test_include_exclude_and_an_arm_of_its_own(grid: Path) -> None:
+    sets = {
+        "matrix.exclude": "[{rtt: 50 ms, connections: [1, 4]}]",
+        "matrix.include": "[{link: 50 Mb/s, rtt: [1 ms, 2 ms], pir: 1 Mb/s, connections: 2}]",
+    }
+    grid.write_text(GRID + CALM)
+    sweep = load_sweep(grid, sets)
+    assert len(sweep.combinations("policed")) == 6 + 2
+    assert list(sweep.combinations("calm")) == [
+        {"link": read_value("10 Mb/s"), "rtt": read_value("10 ms"), "connections": 1}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        ({"matrix.pir": "[20 Mb/s]"}, 'found no cell of arm "policed": exclude and constraints leave none of 8'),
+        ({"matrix.pri": "[1 Mb/s]"}, r'found the parameter "pri", which nothing uses'),
+        ({"matrix.pir": "[1 mb/s]"}, 'did you mean "1 Mb/s"'),
+        ({"matrix.pir": "[1 Mb/s, 3]"}, "found 3, a number, expected a rate as the values before it"),
+        ({"matrix.pir": "[1 Mb/s, 1000 kb/s]"}, "found 1 Mb/s a second time"),
+        ({"matrix.pir": "[]"}, "expected at least one value"),
+        ({"matrix.pir": "1 Mb/s"}, "expected a list"),
+        ({"matrix.arm": "[1]"}, "has a meaning of its own"),
+        ({"matrix": "5"}, "expected a mapping"),
+        ({"matrix.exclude": "[{rt: 5 ms}]"}, 'did you mean "rtt"'),
+        ({"matrix.include": "[{pir: 1 Mb/s}]"}, "found no value of link, rtt, connections"),
+        ({"matrix.include": "[{link: 2 Mb/s, rtt: 10 ms, pir: 1 Mb/s, connections: 1}]"}, "a second time"),
+        ({"matrix.include": "[{link: 2 Mb/s, rtt: 10 ms, pir: 3 Mb/s, connections: 1}]"}, "pir <= link does not hold"),
+        ({"matrix.constraints": "[pir < rtt]"}, "found a rate < a duration"),
+        ({"matrix.constraints": "[pir]"}, "expected a comparison"),
+        ({"matrix.constraints": "[pir < lnk]"}, 'did you mean "link"'),
+        ({"traffic.transfer.streams": "$(conections)"}, 'nothing uses.*did you mean "conections"'),
+        ({"traffic.transfer.streams": "$(4"}, "expected a closing bracket"),
+        ({"matrix.connections": "[0, 4]"}, r"found 0, expected at least 1 \(with .*connections = 0\)"),
+        ({"arms.policed.configure.R1.variables.cir": "$(pir)"}, r"write \$\(pir in b/s\)"),
+        ({"name": "$(pir)"}, "the same for all cells"),
+        ({"arms.policed.configure.R1.variables.interface": "$(pir in b/s)", "traffic.transfer.streams": "1"},
+         'found the parameter "connections", which nothing uses'),
+    ],
+)  # fmt: skip
+def test_a_matrix_that_does_not_hold(grid: Path, sets: dict[str, str], said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        load_sweep(grid, sets)
+
+
+def test_a_parameter_that_one_arm_does_not_use(grid: Path) -> None:
+    grid.write_text(GRID + "  - {name: free}\n")
+    with pytest.raises(ExperimentError, match=r'found pir, which nothing in arm "free" uses.*a matrix of its own'):
+        load_sweep(grid)
+
+
+def test_only(grid: Path) -> None:
+    sweep = load_sweep(grid)
+
+    def chosen(*only: tuple[str, str]) -> int:
+        return len(make_plan(sweep, Options(only=only)).cells)
+
+    assert chosen(("pir", "1 Mb/s")) == 8
+    assert chosen(("pir", "1Mb/s"), ("rtt", "10 ms"), ("rtt", "50 ms"), ("connections", "4")) == 4
+    assert chosen(("arm", "policed"), ("repetition", "1")) == 12
+    for only, said in (
+        ((("pri", "1"),), 'found --only pri=1, expected one of arm, repetition, link, rtt, pir'),
+        ((("pir", "9 Mb/s"),), "expected a value of pir: 1 Mb/s, 5 Mb/s"),
+        ((("pir", "5 Mb/s"), ("link", "2 Mb/s")), "found no cell with"),
+    ):  # fmt: skip
+        with pytest.raises(ExperimentError, match=said):
+            chosen(*only)
+
+
+def test_order_is_by_the_seed_and_stable(grid: Path) -> None:
+    sweep = load_sweep(grid)
+    plans = {
+        order: [cell.name for cell in make_plan(sweep, Options(order=order, repetitions=3)).cells]  # type: ignore[arg-type]
+        for order in ("as written", "random", "blocked")
+    }
+    assert len({tuple(names) for names in plans.values()}) == 3
+    assert len({tuple(sorted(names)) for names in plans.values()}) == 1
+    assert [name[-1] for name in plans["blocked"]] == ["1"] * 12 + ["2"] * 12 + ["3"] * 12
+    fewer = [cell.name for cell in make_plan(sweep, Options(order="random", repetitions=2)).cells]
+    assert [name for name in plans["random"] if name in fewer] == fewer
+    other = load_sweep(grid, {"seed": "2", "order": "random", "repetitions": "3"})
+    assert [cell.name for cell in make_plan(other).cells] != plans["random"]
+
+
+def digests(file: Path, sets: dict[str, str] | None = None) -> dict[str, str]:
+    sweep = load_sweep(file, sets)
+    return {cell.folder: sweep.digest(cell) for cell in cells(sweep)}
+
+
+def test_a_cells_digest_changes_with_what_defines_it(grid: Path) -> None:
+    grid.write_text(GRID + CALM)
+    before = digests(grid)
+    assert len(set(before.values())) == len(before) == 13
+    assert digests(grid) == before
+    for same in (
+        {"title": "Another", "description": "text"},
+        {"repetitions": "1", "order": "random"},
+        {"topology.links.wan.delay": "$(0.5 * rtt)"},
+    ):
+        assert digests(grid, same) == before
+    wider = digests(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"})
+    assert {name: wider[name] for name in before} == before and len(wider) > len(before)
+    for other in ({"duration": "3 s"}, {"seed": "2"}, {"tcp": "legacy-2008"}, {"topology.links.lan.rate": "10 Mb/s"}):
+        assert not set(digests(grid, other).values()) & set(before.values())
+    template = grid.parent / "templates/police.ios.j2"
+    template.write_text(template.read_text() + "!\n")
+    touched = digests(grid)
+    calm = [name for name in before if name.startswith("calm")]
+    assert [name for name in before if touched[name] == before[name]] == calm
+
+
+def test_the_digest_of_an_override_is_that_of_the_file(grid: Path) -> None:
+    sweep = load_sweep(grid)
+    shorter = make_plan(sweep, Options(duration=Duration(3 * 10**9))).sweep
+    other = load_sweep(grid, {"duration": "3 s"})
+    for cell in cells(sweep):
+        assert shorter.digest(cell) == other.digest(cell) != sweep.digest(cell)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True),
+        st.one_of(
+            st.integers(0, 10**12).map(Rate), st.integers(0, 10**12).map(Duration), st.integers(0, 10**9),
+            st.booleans(), st.text("abc/ .=,é", max_size=8),
+        ),
+        max_size=6,
+    )
+)  # fmt: skip
+def test_parameters_survive_a_record_and_name_a_folder(parameters: Parameters) -> None:
+    texts = as_texts(parameters)
+    assert json.loads(json.dumps(texts)) == texts
+    assert as_values(texts) == parameters
+    name = slug(parameters)
+    assert len(name) < 200 and "/" not in name and name not in (".", "..")
+
+
+@given(st.text("ab/ =,_", max_size=6), st.text("ab/ =,_", max_size=6))
+def test_folders_of_different_cells_differ(one: str, other: str) -> None:
+    assert (slug({"a": one}) == slug({"a": other})) == (one == other)
+
+
+def test_bookkeeping_is_linear(grid: Path) -> None:
+    """A dry run of ten thousand cells; how long it takes is the benchmark's business."""
+    values = ", ".join(f"{number} Mb/s" for number in range(1, 51))
+    many = ", ".join(map(str, range(1, 51)))
+    sweep = load_sweep(grid, {
+        "matrix.link": "[50 Mb/s]", "matrix.rtt": "[10 ms, 20 ms, 30 ms, 40 ms]", "matrix.pir": f"[{values}]",
+        "matrix.connections": f"[{many}]",
+    })  # fmt: skip
+    began = time.monotonic()
+    plan = make_plan(sweep)
+    assert len(plan.cells) == 10_000
+    assert plan.seconds > 20_000
+    assert time.monotonic() - began < 60
