@@ -27,6 +27,7 @@ from qoslab.ios.switch import (
     DEFAULT_DSCP_OUTPUT,
     IDENTITY,
     AggregatePolicer,
+    AutoQos,
     InputQueues,
     QueueSet,
     SwitchPort,
@@ -106,7 +107,7 @@ def qos(draw: DrawFn) -> SwitchQos:
 
 
 @st.composite
-def ports(draw: DrawFn, *, policy: bool) -> SwitchPort:
+def ports(draw: DrawFn, *, policy: bool, auto_qos: AutoQos | None = None) -> SwitchPort:
     weights = st.tuples(*[st.integers(1, 255)] * 4)
     return SwitchPort(
         switched=draw(st.booleans()),
@@ -125,6 +126,7 @@ def ports(draw: DrawFn, *, policy: bool) -> SwitchPort:
         limit=draw(st.just(100) | st.integers(10, 90)),
         priority_queue=draw(st.booleans()),
         queue_set=draw(st.integers(1, 2)),
+        auto_qos=auto_qos,
     )
 
 
@@ -168,7 +170,7 @@ def switch_class(draw: DrawFn, name: str, aggregate_names: list[str]) -> PolicyC
 
 
 @st.composite
-def switches(draw: DrawFn) -> Device:
+def switches(draw: DrawFn, *, macros: bool = False) -> Device:
     whole = draw(qos())
     classes = draw(switch_class_maps())
     policies = {}
@@ -182,7 +184,8 @@ def switches(draw: DrawFn) -> Device:
     interfaces = {}
     for number, name in enumerate(PORTS):
         policy = draw(st.sampled_from([None, *policies]))
-        port = draw(ports(policy=policy is not None))
+        kinds: list[AutoQos | None] = [None, *(("cisco-phone", "trust") if macros else ())]
+        port = draw(ports(policy=policy is not None, auto_qos=draw(st.sampled_from(kinds))))
         address = None if port.switched else draw(maybe(st.integers(1, 254)))
         interfaces[name] = Interface(
             name,

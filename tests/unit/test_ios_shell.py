@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qoslab.ios import filters
+from qoslab.ios.config import commands_of
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.exec import EXEC
 from qoslab.ios.grammar import CliError
@@ -445,14 +446,22 @@ def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
     assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
 
 
-def test_every_documented_command_exists() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "virtual-router.md").read_text()
-    blocks = re.findall(r"```\n(.*?)```", guide, re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines()]
-    assert len(commands) > 30
+@pytest.mark.parametrize(("guide", "model"), [("virtual-router", "3725"), ("virtual-switch", "3750G")])
+def test_every_documented_command_exists(guide: str, model: str) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    router = FakeRouter(model)
+
+    def listed(name: str) -> list[str]:
+        blocks = re.findall(r"```\n(.*?)```", (docs / f"{name}.md").read_text(), re.DOTALL)
+        return [line for block in blocks for line in block.splitlines()]
+
+    commands = listed(guide)
+    assert len(commands) > 20
     for command in commands:
-        EXEC.parse("privileged", command)
-    shown = {match.split(" ")[0] for match in typed(FakeRouter(), "show ?\x15").split("\n  ")[1:]}
+        EXEC.parse("privileged", command, capabilities=commands_of(router.device.hardware))
+    shown = {match.split(" ")[0] for match in typed(router, "show ?\x15").split("\n  ")[1:]}
+    # What a switch has in common with a router is listed with the router.
+    commands += listed("virtual-router")
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
 
 

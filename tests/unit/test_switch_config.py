@@ -27,6 +27,7 @@ QUIET = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
+PORT = "GigabitEthernet1/0/15"
 THE_FIX = """\
 mls qos
 interface gi1/0/1
@@ -58,7 +59,7 @@ def test_the_article_s_configuration(golden: Callable[[Path, str], None]) -> Non
     assert parse_config(printed, switch_hardware()) == device
 
 
-@given(switches())
+@given(switches(macros=True))
 @QUIET
 def test_what_is_printed_reads_back_as_the_same_switch(device: Device) -> None:
     text = render(device)
@@ -304,6 +305,55 @@ def test_trust_and_policy_exclude_each_other_and_the_last_one_counts() -> None:
 def test_global_lines(text: str, lines: list[str]) -> None:
     printed = [line for line in render(configured(text)).splitlines() if line.startswith(("mls", "no mls"))]
     assert printed == lines
+
+
+AUTO_QOS = "interface gi1/0/15\nauto qos voip {}\n"
+
+
+def test_auto_qos_writes_what_printed_configurations_have() -> None:
+    device = configured(AUTO_QOS.format("trust"))
+    lines = [line.strip() for line in render(device).splitlines()]
+    for line in (
+        "mls qos map cos-dscp 0 8 16 24 32 46 48 56",
+        "mls qos srr-queue output cos-map queue 1 threshold 3 5",
+        "mls qos srr-queue output cos-map queue 2 threshold 3 3 6 7",
+        "mls qos srr-queue output cos-map queue 3 threshold 3 2 4",
+        "mls qos srr-queue output cos-map queue 4 threshold 2 1",
+        "mls qos srr-queue output cos-map queue 4 threshold 3 0",
+        "mls qos srr-queue output dscp-map queue 1 threshold 3 40 41 42 43 44 45 46 47",
+        "mls qos srr-queue output dscp-map queue 4 threshold 1 8",
+        "mls qos queue-set output 1 threshold 3 36 77 100 318",
+        "mls qos queue-set output 2 buffers 16 6 17 61",
+        "mls qos",
+        "srr-queue bandwidth share 10 10 60 20",
+        "queue-set 2",
+        "priority-queue out",
+        "mls qos trust cos",
+        "auto qos voip trust",
+    ):
+        assert line in lines
+    assert parse_config(render(device), device.hardware) == device
+    apply(device, "interface gi1/0/15\nno auto qos voip")
+    assert port_lines("") == [line.strip() for line in render_interface(device, PORT).splitlines()[1:]]
+    assert "mls qos" in render(device).splitlines()
+
+
+def test_auto_qos_for_a_phone_polices_it_and_keeps_what_was_configured() -> None:
+    device = configured(
+        "mls qos queue-set output 2 buffers 25 25 25 25\nmls qos map cos-dscp 0 8 16 24 32 40 48 57\n"
+        + AUTO_QOS.format("cisco-phone")
+    )
+    text = render(device)
+    assert "mls qos map cos-dscp 0 8 16 24 32 40 48 57\n" in text
+    assert " service-policy input AutoQoS-Police-CiscoPhone\n" in text
+    assert "  police 320000 8000 exceed-action policed-dscp-transmit\n" in text
+    assert "  police 32000 8000 exceed-action policed-dscp-transmit\n" in text
+    assert "mls qos map policed-dscp 24 26 46 to 0\n" in text
+    assert " mls qos trust device cisco-phone\n" in text
+    assert parse_config(text, device.hardware) == device
+    lines = undo_lines(render(configured("")), text, device.hardware)
+    apply(device, "\n".join(lines))
+    assert device == configured("")
 
 
 def test_a_port_put_into_a_new_vlan_makes_it() -> None:

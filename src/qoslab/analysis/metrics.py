@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import DURING, Figure, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
@@ -41,6 +43,14 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
     if greatest > 0:
         yield "goodput.spread", greatest / least if least > 0 else math.inf
         yield "fairness.jain", jain(each)
+    datagrams = flows[flows["datagrams"].notna()]
+    if not datagrams.empty:
+        sent, lost = float(datagrams["datagrams"].sum()), float(datagrams["lost"].sum())
+        yield "datagrams.lost", lost
+        if sent:
+            yield "datagrams.loss", lost / sent
+        if datagrams["jitter_ms"].notna().any():
+            yield "datagrams.jitter", float(datagrams["jitter_ms"].max())
 
 
 def _only(values: pd.Series) -> float | None:
@@ -119,11 +129,16 @@ def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]
 
 
 def metrics(
-    flows: pd.DataFrame, classes: pd.DataFrame, traffic_s: Mapping[str, float], wanted: Iterable[Reference] = ()
+    flows: pd.DataFrame,
+    classes: pd.DataFrame,
+    traffic_s: Mapping[str, float],
+    wanted: Iterable[Reference] = (),
+    *,
+    places: Mapping[Place, pd.DataFrame] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """The `metrics` table: every metric of all flows or classes, of each by itself, and as `wanted`.
+    """The `metrics` table: every metric of all flows, classes and places, of each by itself, and as `wanted`.
 
-    `traffic_s` is the traffic time of each cell.
+    `traffic_s` is the traffic time of each cell; `places` are the tables of interfaces and of queues.
     """
     wanted = tuple(wanted)
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
@@ -135,6 +150,10 @@ def metrics(
         for selector in _selectors(wanted, "class", outputs):
             figures = _class_figures(cell, selector, traffic_s[str(key[2])])
             found += [(key, selector, figure) for figure in figures]
+    for kind, table in places.items():
+        for key, cell in table.groupby(_CELL, sort=False, dropna=False):
+            for selector in _selectors(wanted, kind, each_of(kind, cell)):
+                found += [(key, selector, figure) for figure in place_figures(kind, cell, selector)]
     rows: list[dict[str, object]] = [
         {
             "arm": key[0],

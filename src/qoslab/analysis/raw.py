@@ -68,13 +68,34 @@ def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns:
     """Rows of `interfaces` from `counters` replies."""
     for reply in replies:
         for interface, counters in reply["interfaces"].items():
-            own = {key: value for key, value in counters.items() if not key.startswith("policy_")}
+            own = {key: value for key, value in counters.items() if not key.startswith(("policy_", "switch"))}
             yield {
                 "device": device,
                 "interface": interface,
                 "time_s": (reply["time_ns"] - origin_ns) / 1e9,
                 **flatten(own),
             }
+
+
+def queue_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
+    """Rows of `queues` from `counters` replies: one for each threshold of each egress queue of a switch's port."""
+    for reply in replies:
+        for interface, counters in reply["interfaces"].items():
+            switch = counters.get("switch")
+            if switch is None:
+                continue
+            pairs = zip(switch["enqueued"], switch["dropped"], strict=True)
+            for queue, (enqueued, dropped) in enumerate(pairs, 1):
+                for threshold, (taken, refused) in enumerate(zip(enqueued, dropped, strict=True), 1):
+                    yield {
+                        "device": device,
+                        "interface": interface,
+                        "queue": queue,
+                        "threshold": threshold,
+                        "time_s": (reply["time_ns"] - origin_ns) / 1e9,
+                        "enqueued": taken,
+                        "dropped": refused,
+                    }
 
 
 def health_row(device: str, health: Health) -> Row:

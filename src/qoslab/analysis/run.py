@@ -59,7 +59,7 @@ def analyse(folder: RunFolder) -> Outcome:
     manifest = folder.manifest()
     experiment = manifest.experiment
     rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("flows", "intervals", "classes", "interfaces", "health")
+        name: [] for name in ("flows", "intervals", "classes", "interfaces", "queues", "health")
     }
     packets: list[pd.DataFrame] = []
     reasons: list[str] = []
@@ -96,7 +96,13 @@ def analyse(folder: RunFolder) -> Outcome:
         if packets
         else tables.frame("packets_io", [])
     )
-    found["metrics"] = metrics(found["flows"], found["classes"], seconds, _references(experiment, manifest.published))
+    found["metrics"] = metrics(
+        found["flows"],
+        found["classes"],
+        seconds,
+        _references(experiment, manifest.published),
+        places={"interface": found["interfaces"], "queue": found["queues"]},
+    )
     parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
         found[name] = tables.with_parameters(table, parameters)
@@ -169,6 +175,8 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             add("classes", row)
         for row in raw.interface_rows(device, replies, origin_ns):
             add("interfaces", row)
+        for row in raw.queue_rows(device, replies, origin_ns):
+            add("queues", row)
     seconds = experiment.duration.seconds
     moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
     for entry in record.observed:

@@ -286,6 +286,10 @@ class VirtualRouter:
             now = interface.get("switch")
             if now is not None:
                 before = self._statistics_cleared.get(name)
+                if before is not None and sum(map(sum, now["enqueued"])) < sum(map(sum, before["enqueued"])):
+                    # All counters were cleared since, over the data plane's own socket.
+                    before = None
+                    del self._statistics_cleared[name]
                 counted[name] = now if before is None else since(now, before)
         return counted
 

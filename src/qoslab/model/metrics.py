@@ -22,11 +22,14 @@ QUANTITY_OF_UNIT: dict[Unit, type[Quantity]] = {"b/s": Rate, "B": Size, "ms": Du
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 
-Selector = Literal["traffic", "class"]
-"""What a selector names: an entry of the arm's traffic, or a class of an attached policy."""
+Selector = Literal["traffic", "class", "interface", "queue"]
+"""What a selector names: an entry of the arm's traffic, a class of an attached policy, an interface of a router, or a
+queue of a switch's port."""
 FORM_OF_SELECTOR: dict[Selector, str] = {
     "traffic": "the name of a traffic entry",
     "class": "[ROUTER] [INTERFACE] [input|output] CLASS",
+    "interface": "[ROUTER] INTERFACE",
+    "queue": "[ROUTER] [INTERFACE] QUEUE [THRESHOLD]",
 }
 
 
@@ -56,6 +59,26 @@ METRICS: dict[str, Metric] = {
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
                 ("goodput.spread", "ratio", "fastest flow over slowest flow"),
                 ("fairness.jain", "index", "Jain's index over the flows' goodputs; 1 is equal shares"),
+                ("datagrams.lost", "packets", "UDP datagrams that were sent and did not arrive"),
+                ("datagrams.loss", "fraction", "lost datagrams over all that were sent"),
+                ("datagrams.jitter", "ms", "jitter as the receiver reckons it (RFC 3550), the greatest of the flows"),
+            ),
+        ),
+        *_of(
+            "interface",
+            (
+                (
+                    "interface.drops",
+                    "packets",
+                    "output drops over the traffic time, Total output drops of the interface",
+                ),
+            ),
+        ),
+        *_of(
+            "queue",
+            (
+                ("queue.drops", "packets", "frames that a switch port's egress queue dropped over the traffic time"),
+                ("queue.enqueued", "packets", "frames that it took in over the same time"),
             ),
         ),
         *_of(
@@ -146,21 +169,61 @@ class ClassSelector:
     def parse(cls, text: str | None, interfaces: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ClassSelector:
         """Read a selector; None is all classes. `SelectorError` for a word that is none of `interfaces`, by router."""
         *words, path = (text or "*").split()
-        found: dict[str, str] = {}
-        every = [name for names in interfaces.values() for name in names]
-        for word in words:
-            if word in DIRECTIONS:
-                kind = "direction"
-            elif word in interfaces:
-                kind = "router"
-            elif word in every:
-                kind = "interface"
-            else:
-                raise SelectorError(word, [*interfaces, *dict.fromkeys(every), *DIRECTIONS])
-            if kind in found:
-                raise SelectorError(word, [])
-            found[kind] = word
-        return cls(path, **found)
+        return cls(path, **_place(words, interfaces, DIRECTIONS))
+
+
+def _place(words: list[str], interfaces: Mapping[str, tuple[str, ...]], directions: tuple[str, ...]) -> dict[str, str]:
+    """What the words of a selector that say where something is mean: router, interface, direction."""
+    found: dict[str, str] = {}
+    every = [name for names in interfaces.values() for name in names]
+    for word in words:
+        if word in directions:
+            kind = "direction"
+        elif word in interfaces:
+            kind = "router"
+        elif word in every:
+            kind = "interface"
+        else:
+            raise SelectorError(word, [*interfaces, *dict.fromkeys(every), *directions])
+        if kind in found:
+            raise SelectorError(word, [])
+        found[kind] = word
+    return found
+
+
+@dataclass(frozen=True)
+class QueueSelector:
+    """Which queues of a switch `[ROUTER] [INTERFACE] QUEUE [THRESHOLD]` means; or interfaces, `[ROUTER] INTERFACE`.
+
+    Queues and thresholds count from 1, as in the switch's configuration. What is left out does not matter.
+    """
+
+    router: str | None = None
+    interface: str | None = None
+    queue: int | None = None
+    threshold: int | None = None
+
+    @classmethod
+    def parse(cls, text: str | None, interfaces: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> QueueSelector:
+        """Read a selector; None is everything. `SelectorError` for a word that means nothing there."""
+        words = (text or "").split()
+        numbers: list[int] = []
+        while words and words[-1].isdecimal():
+            number = int(words.pop())
+            numbers.insert(0, number)
+        tops = (QUEUES, THRESHOLDS)
+        if len(numbers) > len(tops):
+            raise SelectorError(str(numbers[-1]), [])
+        for number, top in zip(numbers, tops, strict=False):
+            if not 1 <= number <= top:
+                raise SelectorError(str(number), [str(each) for each in range(1, top + 1)])
+        place = _place(words, interfaces, ())
+        return cls(place.get("router"), place.get("interface"), *numbers)
+
+
+QUEUES = 4
+THRESHOLDS = 3
+"""Egress queues of a switch's port, and thresholds of a queue."""
 
 
 class SelectorError(ValueError):

@@ -3,7 +3,7 @@
 Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder); then each parameter has a column
 `matrix.NAME`, in b/s, B, ms or fractions of the whole where it is a quantity. Times `time_s` are seconds since the
 cell's traffic started and negative before. Booleans may be null. Counters are those of docs/control-protocol.md,
-flattened with `_`.
+flattened with `_`; `queues` has those of the egress queues of switch ports, which count from 1.
 """
 
 from __future__ import annotations
@@ -172,6 +172,18 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("link_input_in_flight", pa.int64()),
             *_counted("link_output_lost"),
             ("link_output_in_flight", pa.int64()),
+        ]
+    ),
+    "queues": pa.schema(
+        [
+            *_CELL,
+            ("device", pa.string()),
+            ("interface", pa.string()),
+            ("queue", pa.int64()),
+            ("threshold", pa.int64()),
+            ("time_s", pa.float64()),
+            ("enqueued", pa.int64()),
+            ("dropped", pa.int64()),
         ]
     ),
     "health": pa.schema(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment
-from qoslab.model.metrics import FORM_OF_SELECTOR, METRICS, ClassSelector, Reference, SelectorError
+from qoslab.model.metrics import FORM_OF_SELECTOR, METRICS, ClassSelector, QueueSelector, Reference, SelectorError
 from qoslab.schema.near import did_you_mean, one_of
 
 CLASS_DEFAULT = "class-default"
@@ -61,12 +61,14 @@ class Selectors:
             router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))
             for router in self.experiment.routers
         }
-        form = FORM_OF_SELECTOR["class"]
+        kind = reference.metric.selector
+        form, where = FORM_OF_SELECTOR[kind], f" before the {kind}" if kind != "interface" else ""
+        meant: ClassSelector | QueueSelector
         try:
-            meant = ClassSelector.parse(selector, interfaces)
+            meant = (ClassSelector if kind == "class" else QueueSelector).parse(selector, interfaces)
         except SelectorError as error:
             expected = one_of(error.known) if error.known else "each kind of word once"
-            message = f'found "{error.word}" in {reference}, expected {expected} before the class ({form})'
+            message = f'found "{error.word}" in {reference}, expected {expected}{where} ({form})'
             yield Problem(message, did_you_mean(error.word, error.known))
             return
         if meant.interface is not None and meant.router is not None and meant.interface not in interfaces[meant.router]:
@@ -75,6 +77,13 @@ class Selectors:
                 f'found "{meant.interface}" in {reference}, expected an interface of {meant.router}, {one_of(near)}'
             )
             yield Problem(message, did_you_mean(meant.interface, near))
+            return
+        if isinstance(meant, QueueSelector):
+            whole = (
+                (meant.queue is not None) if kind == "queue" else (meant.interface is not None and meant.queue is None)
+            )
+            if not whole:
+                yield Problem(f'found "{selector}" in {reference}, expected {form}')
             return
         classes = self._classes(arm, meant.router)
         for part in meant.path.split("/") if classes and meant.path != "*" else ():

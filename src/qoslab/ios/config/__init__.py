@@ -5,6 +5,7 @@ The modules here register their commands with `CONFIG` when they are imported.
 
 from qoslab.ios.config import (
     access_list,
+    auto_qos,
     class_map,
     interface,
     police,
@@ -21,6 +22,7 @@ __all__ = [
     "MODES",
     "ConfigSession",
     "access_list",
+    "auto_qos",
     "class_map",
     "commands_of",
     "interface",

@@ -73,6 +73,8 @@ class ConfigSession:
         self.position = Position("config")
         self.finished = False
         self.notices: list[str] = []
+        self.restoring = False
+        """Whether a whole running configuration is being read, which has what macros wrote."""
         self._banner: _Banner | None = None
 
     @property

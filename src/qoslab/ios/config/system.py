@@ -27,7 +27,8 @@ _IP = {"ip": "Global IP configuration subcommands"}
     "config", "version <release:word>", help={"version": "Show running configuration's version", "release": "Release"}
 )
 def _version(session: ConfigSession, args: Args) -> None:
-    """Do nothing: the line heads every running configuration; the software's release is a fact, not a setting."""
+    """Know by the line that heads every running configuration that one follows; the release is no setting."""
+    session.restoring = True
 
 
 @CONFIG.add(

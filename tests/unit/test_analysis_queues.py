@@ -1,0 +1,94 @@
+"""Counters of interfaces and egress queues to metrics; datagrams that were lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qoslab.analysis import raw
+from qoslab.analysis.metrics import goodput_figures, metrics
+from qoslab.analysis.queues import each_of, place_figures
+from qoslab.model.metrics import QueueSelector, Reference, SelectorError
+from qoslab.results import tables
+
+PORT, OTHER = "GigabitEthernet1/0/15", "GigabitEthernet1/0/1"
+CELL = {"arm": "srr", "repetition": 1, "cell": "srr/1"}
+
+
+def reply(second: float, ef: int, best_effort: int, enqueued: int = 1000) -> dict[str, Any]:
+    """Counters of a switch of two ports; drops of queue 1 and 2 at threshold 1 of one of them."""
+
+    def switch(*dropped: int) -> dict[str, Any]:
+        rows = [[count, 0, 0] for count in dropped]
+        return {"enqueued": [[enqueued, 0, 0], [0] * 3, [0] * 3, [0] * 3], "dropped": [*rows, [0] * 3, [0, 0, 0]]}
+
+    traffic = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0}
+    return {
+        "time_ns": int(second * 1e9),
+        "interfaces": {
+            PORT: {"output": {**traffic, "drops": ef + best_effort}, "switch": switch(ef, best_effort)},
+            OTHER: {"output": {**traffic, "drops": 0}, "switch": switch(0, 0)},
+            "Serial0/0": {"output": {**traffic, "drops": 3}},
+        },
+    }
+
+
+REPLIES = [reply(-1, 5, 10), reply(10, 5, 100, 1500), reply(31, 7, 286, 4000)]
+
+
+def table(name: str) -> Any:
+    rows = raw.queue_rows if name == "queues" else raw.interface_rows
+    return tables.frame(name, [CELL | row for row in rows("SW", REPLIES, 0)])
+
+
+@pytest.mark.parametrize(
+    ("selector", "drops"),
+    [(None, 278), ("1", 2), ("2", 276), ("2 1", 276), ("2 2", 0), ("3", 0), (f"SW {PORT} 2 1", 276), (f"{OTHER} 2", 0)],
+)
+def test_drops_by_queue_and_threshold(selector: str | None, drops: int) -> None:
+    assert dict(place_figures("queue", table("queues"), selector))["queue.drops"] == drops
+
+
+def test_every_used_queue_has_its_metrics() -> None:
+    assert each_of("queue", table("queues")) == [f"{PORT} 1", f"{PORT} 2", f"{OTHER} 1"]
+    assert dict(place_figures("queue", table("queues"), "1"))["queue.enqueued"] == 6000
+
+
+@pytest.mark.parametrize(("selector", "drops"), [(None, 278), (PORT, 278), (f"SW {OTHER}", 0), ("Serial0/0", 0)])
+def test_output_drops(selector: str | None, drops: int) -> None:
+    assert dict(place_figures("interface", table("interfaces"), selector)) == {"interface.drops": drops}
+
+
+def test_a_place_that_counted_nothing_has_no_figure() -> None:
+    assert list(place_figures("queue", table("queues"), "GigabitEthernet1/0/9 1")) == []
+
+
+@pytest.mark.parametrize("text", ["5", "0", "1 4", "1 2 3", "R9 1", f"{PORT} {OTHER} 1"])
+def test_selectors_that_mean_nothing(text: str) -> None:
+    with pytest.raises(SelectorError):
+        QueueSelector.parse(text, {"SW": (PORT, OTHER)})
+
+
+def test_they_are_among_the_metrics() -> None:
+    found = metrics(
+        tables.frame("flows", []),
+        tables.frame("classes", []),
+        {"srr/1": 30.0},
+        [Reference.parse(f"queue.drops({PORT} 2 1)")],
+        places={"interface": table("interfaces"), "queue": table("queues")},
+    ).set_index("metric")["value"]
+    assert found[f"queue.drops({PORT} 2 1)"] == 276
+    assert found[f"interface.drops({PORT})"] == 278
+    assert found["queue.drops"] == 278
+
+
+def test_datagrams() -> None:
+    rows = [
+        {**CELL, "traffic": "voice", "stream": n, "seconds": 5.0, "bytes": 1, "goodput_bps": 1.6, "datagrams": 5000}
+        | {"lost": lost, "jitter_ms": jitter}
+        for n, (lost, jitter) in enumerate([(0, 1.5), (10, 1.776)], 1)
+    ]
+    found = dict(goodput_figures(tables.frame("flows", rows)))
+    assert (found["datagrams.lost"], found["datagrams.loss"]) == (10, 0.001)
+    assert found["datagrams.jitter"] == 1.776
