@@ -287,9 +287,12 @@ fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
     };
     within("police.cir.bps", rate_bps, &POLICE_RATES)?;
     within("police.bc.bytes", burst_bytes, &POLICE_BURSTS)?;
-    for (field, given) in
-        [("pir", police.pir.is_some()), ("be", police.be.is_some()), ("violate", police.violate.is_some())]
-    {
+    for (field, given) in [
+        ("pir", police.pir.is_some()),
+        ("be", police.be.is_some()),
+        ("violate", police.violate.is_some()),
+        ("dynamic", police.dynamic.is_some()),
+    ] {
         if given {
             return wrong(format!("police.{field}"), "a switch's policer has one bucket: give null");
         }
