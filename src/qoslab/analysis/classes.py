@@ -5,7 +5,9 @@ Bits and bytes are those that the router counts: layer 3 and its layer-2 header.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -25,8 +27,24 @@ DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "
 detection at random and above its maximum, a shutdown of the interface."""
 
 Figure = tuple[str, float]
-_OfOne = Callable[[pd.DataFrame, float], dict[str, float]]
-"""Computes figures of one class from its readings, in their order, and the traffic time."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line behind an interface."""
+
+    rate_bps: float
+    extra_bytes: int
+    """What a packet takes of it beyond the bytes that the router counts: FCS and flag, or preamble, FCS and gap."""
+
+
+LINE_EXTRA = {"ethernet": 38 - 14, "ppp": 7 - 4, "hdlc": 7 - 4}
+"""`Line.extra_bytes` by framing."""
+
+Lines = Mapping[tuple[str, str], Line]
+"""By router and interface."""
+_OfOne = Callable[[pd.DataFrame, float, Line | None], dict[str, float]]
+"""Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""
 
 
 def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
@@ -71,18 +89,20 @@ def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = F
     return chosen if nested else chosen[~chosen["class"].str.contains("/", regex=False)]
 
 
-def class_figures(classes: pd.DataFrame, selector: ClassSelector, traffic_s: float) -> Iterator[Figure]:
+def class_figures(
+    classes: pd.DataFrame, selector: ClassSelector, traffic_s: float, lines: Lines = MappingProxyType({})
+) -> Iterator[Figure]:
     """The metrics `class.*` of the classes that `selector` means, added up, from one cell's `classes`."""
     mine = selected(classes, selector)
     if mine.empty:
         return
     yield "class.drops", float(dropped(last_of_class(mine), "packets").sum())
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
-        own = _added(mine, figures, traffic_s)
+        own = _added(mine, figures, traffic_s, lines)
         for name, value in own.items():
             yield f"class.{name}{suffix}", value
         if "passed" in own:
-            all_of_level = _added(_siblings(classes, mine), figures, traffic_s).get("passed", 0.0)
+            all_of_level = _added(_siblings(classes, mine), figures, traffic_s, lines).get("passed", 0.0)
             if all_of_level > 0:
                 yield f"class.share{suffix}", own["passed"] / all_of_level
 
@@ -97,14 +117,17 @@ def _siblings(classes: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
     return classes[level(classes).isin(set(level(mine)))]
 
 
-def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float) -> dict[str, float]:
+def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float, lines: Lines) -> dict[str, float]:
     """The figures of several classes added up; those that one of the classes lacks are left out."""
-    each = [figures(one.sort_values("time_s"), traffic_s) for _, one in table.groupby(CLASS, sort=False)]
+    each = [
+        figures(one.sort_values("time_s"), traffic_s, lines.get((str(key[0]), str(key[1]))))
+        for key, one in table.groupby(CLASS, sort=False)
+    ]
     names = [name for name in each[0] if all(name in other for other in each)] if each else []
     return {name: sum(figures[name] for figures in each) for name in names}
 
 
-def _over_window(readings: pd.DataFrame, traffic_s: float) -> dict[str, float]:
+def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> dict[str, float]:
     """Rates between the first and the last reading of the window."""
     times = readings["time_s"].astype(float)
     window = readings[(times >= WINDOW_FROM * traffic_s) & (times <= traffic_s)]
@@ -120,10 +143,15 @@ def _over_window(readings: pd.DataFrame, traffic_s: float) -> dict[str, float]:
     def rate(count: pd.Series) -> float:
         return float(count.iloc[-1] - count.iloc[0]) * 8 / seconds
 
-    return {"offered": rate(offered), "dropped": rate(lost), "passed": rate(offered - lost - waiting)}
+    found = {"offered": rate(offered), "dropped": rate(lost), "passed": rate(offered - lost - waiting)}
+    if line is not None:
+        queued = window["queue_depth_packets"].astype(float).fillna(0)
+        packets = window["packets"].astype(float) - dropped(window, "packets") - queued
+        found["line_share"] = (found["passed"] + rate(packets) * line.extra_bytes) / line.rate_bps
+    return found
 
 
-def _at_moment(readings: pd.DataFrame, traffic_s: float) -> dict[str, float]:
+def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> dict[str, float]:
     """What the router prints at the moment of `during`."""
     running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
     if running.empty:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import DURING, Figure, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.classes import DURING, Figure, Lines, class_figures, interfaces_of, last_of_class, selected
 from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
@@ -110,7 +110,7 @@ def _traffic_figures(flows: pd.DataFrame, selector: str | None) -> Iterator[Figu
     yield from goodput_figures(flows if selector is None else flows[flows["traffic"] == selector])
 
 
-def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float) -> Iterator[Figure]:
+def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float, lines: Lines) -> Iterator[Figure]:
     try:
         meant = ClassSelector.parse(selector, interfaces_of(classes))
     except SelectorError:
@@ -119,7 +119,7 @@ def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float
     mine = classes if selector is None else selected(classes, meant, nested=True)
     yield from police_figures(mine)
     yield from shape_figures(mine, traffic_s)
-    yield from class_figures(classes, meant, traffic_s)
+    yield from class_figures(classes, meant, traffic_s, lines)
 
 
 def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]) -> list[str | None]:
@@ -135,10 +135,12 @@ def metrics(
     wanted: Iterable[Reference] = (),
     *,
     places: Mapping[Place, pd.DataFrame] = MappingProxyType({}),
+    lines: Mapping[str, Lines] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """The `metrics` table: every metric of all flows, classes and places, of each by itself, and as `wanted`.
 
-    `traffic_s` is the traffic time of each cell; `places` are the tables of interfaces and of queues.
+    `traffic_s` is the traffic time of each cell; `places` are the tables of interfaces and of queues,
+    `lines` those behind the routers' interfaces, of each cell.
     """
     wanted = tuple(wanted)
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
@@ -148,7 +150,8 @@ def metrics(
     for key, cell in classes.groupby(_CELL, sort=False, dropna=False):
         outputs = cell[cell["direction"] == "output"]["class"].unique()
         for selector in _selectors(wanted, "class", outputs):
-            figures = _class_figures(cell, selector, traffic_s[str(key[2])])
+            name = str(key[2])
+            figures = _class_figures(cell, selector, traffic_s[name], lines.get(name, {}))
             found += [(key, selector, figure) for figure in figures]
     for kind, table in places.items():
         for key, cell in table.groupby(_CELL, sort=False, dropna=False):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
-from qoslab.analysis.classes import DURING
+from qoslab.analysis.classes import DURING, LINE_EXTRA, Line, Lines
 from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
@@ -67,10 +67,12 @@ def analyse(folder: RunFolder) -> Outcome:
     measured = folder.cells()
     experiments = _Experiments()
     seconds: dict[str, float] = {}
+    lines: dict[str, Lines] = {}
     for cell in measured:
         record = cell.record()
         own = experiments.of(cell)
         seconds[cell.name] = own.duration.seconds
+        lines[cell.name] = _lines(own)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         problems = _collect(cell, record, own, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
         table, unreadable = _packets(cell, record, own)
@@ -102,6 +104,7 @@ def analyse(folder: RunFolder) -> Outcome:
         seconds,
         _references(experiment, manifest.published),
         places={"interface": found["interfaces"], "queue": found["queues"]},
+        lines=lines,
     )
     parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
@@ -187,6 +190,14 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems
+
+
+def _lines(experiment: Experiment) -> Lines:
+    return {
+        (end.node, end.interface): Line(float(link.rate.bps), LINE_EXTRA[link.framing])
+        for link in experiment.topology.links
+        for end in link.ends
+    }
 
 
 def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd.DataFrame, list[str]]:

@@ -103,6 +103,11 @@ METRICS: dict[str, Metric] = {
                 ("class.dropped", "b/s", "bits of packets that the class dropped, over the same time"),
                 ("class.passed", "b/s", "bits of packets that left the class, over the same time"),
                 ("class.share", "fraction", "what passed the class over what passed all classes of its policy"),
+                (
+                    "class.line_share",
+                    "fraction",
+                    "time that what passed took on the line, framing included, over the same time",
+                ),
                 ("class.drops", "packets", "packets that the class dropped in all"),
                 ("class.offered.during", "b/s", "offered rate as the router prints it, while traffic ran"),
                 ("class.dropped.during", "b/s", "drop rate as the router prints it, while traffic ran"),
