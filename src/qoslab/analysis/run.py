@@ -130,11 +130,12 @@ def analyse(folder: RunFolder) -> Outcome:
 
 
 def _references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
-    """Every metric that the comparison names."""
+    """Every metric that the comparison and the notes name."""
     names = [figure.metric for figure in published]
     if experiment.compare is not None:
         names += [expectation.metric for expectation in experiment.compare.expectations]
         names += [name for shown in experiment.compare.show.values() for name in shown]
+    names += [metric for note in experiment.notes for _, metric in note.figures]
     return [Reference.parse(name) for name in dict.fromkeys(names)]
 
 

@@ -12,6 +12,8 @@ from qoslab.analysis.packets import ALL, BIN_NS, flow_name
 from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
+MANY = 32
+"""Streams of one traffic that are drawn and listed one by one."""
 
 
 def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
@@ -27,8 +29,8 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     """The article's IO graph: bits per second of whole frames in bins of 0.1 s, of one cell at one capture point.
 
     Index `time_s`; columns `all` (everything towards the receivers, the tools' control connections included), then
-    each stream by its label. Bins without packets are 0. Where no packet belongs to a flow of the cell, `all` is all
-    packets.
+    each stream by its label, or a traffic of more than MANY streams as one. Bins without packets are 0. Where no packet
+    belongs to a flow of the cell, `all` is all packets.
     """
     if packets_io.empty:
         return pd.DataFrame({ALL: pd.Series(dtype=float)}, index=pd.Index([], name="time_s", dtype=float))
@@ -47,15 +49,17 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     ]
     found = pd.DataFrame({ALL: table[towards].sum(axis=1) if towards else table[ALL]})
     labels = stream_labels(flows)
+    names: dict[str, list[str]] = {}
     for row in flows.to_dict("records"):
-        traffic, label = str(row["traffic"]), labels[str(row["traffic"]), int(row["stream"])]
+        traffic = str(row["traffic"])
         if traffic not in ends or pd.isna(row["local_port"]):
             continue
         record = ends[traffic]
         name = flow_name(str(record.source), int(row["local_port"]), str(record.destination), record.port)
         if name in table.columns:
-            found[label] = table[name]
-    return found
+            many = (flows["traffic"] == traffic).sum() > MANY
+            names.setdefault(traffic if many else labels[traffic, int(row["stream"])], []).append(name)
+    return found.assign(**{label: table[members].sum(axis=1) for label, members in names.items()})
 
 
 def class_rates(classes: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
@@ -418,6 +419,38 @@ class Comparison(Frozen):
     """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
 
 
+class NoteTable(Frozen):
+    """Measured figures of several arms side by side."""
+
+    arms: tuple[Name, ...] = Field(min_length=1)
+    """One row each."""
+    metrics: tuple[str, ...] = Field(min_length=1)
+    """One column each."""
+
+
+class Note(Frozen):
+    """A text of the report, with figures as they were measured."""
+
+    title: str
+    """Its heading."""
+    text: str = ""
+    """Paragraphs, with an empty line between them; `{ARM METRIC}` is replaced by the measured figure."""
+    table: NoteTable | None = None
+    """Stands after the text."""
+
+    @property
+    def figures(self) -> tuple[tuple[str, str], ...]:
+        """Arm and metric of every figure that it shows."""
+        named = [(match["arm"], match["metric"]) for match in NOTE_FIGURE.finditer(self.text)]
+        if self.table is not None:
+            named += [(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
+        return tuple(dict.fromkeys(named))
+
+
+NOTE_FIGURE = re.compile(r"\{(?P<arm>\S+) +(?P<metric>[^{}]+)\}")
+"""A figure in the text of a note."""
+
+
 @dataclass(frozen=True)
 class PublishedFigure:
     """One row of a published table."""
@@ -474,6 +507,8 @@ class Experiment(Frozen):
     """Show commands to keep."""
     compare: Comparison | None = None
     """Published figures and expectations."""
+    notes: tuple[Note, ...] = ()
+    """What the report says in words, after its table of figures."""
 
     def arm(self, name: str) -> Arm:
         """The arm of that name; `KeyError` where there is none."""

@@ -226,7 +226,8 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
     labels = series.stream_labels(flows)
     fastest = float(flows["goodput_bps"].max())
     rows = []
-    for number, row in enumerate(flows.to_dict("records")):
+    listed = [row for _, table in flows.groupby("traffic", sort=False) for row in _listed(table)]
+    for number, (rank, row) in enumerate(listed):
         loss = text.NONE
         if row["protocol"] == "udp":
             if not pd.isna(row["lost"]) and row["datagrams"]:
@@ -235,7 +236,7 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
             loss = text.count(int(row["retransmits"]))
         rows.append(
             Stream(
-                name=labels[str(row["traffic"]), int(row["stream"])],
+                name=labels[str(row["traffic"]), int(row["stream"])] + rank,
                 port=text.NONE if pd.isna(row["local_port"]) else str(int(row["local_port"])),
                 goodput=text.rate(row["goodput_bps"]),
                 share=round(100 * row["goodput_bps"] / fastest, 1) if fastest else 0,
@@ -248,6 +249,20 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
     found = dict(goodput_figures(flows))
     fair = f"Jain's fairness index {found['fairness.jain']:.3f}" if len(flows) > 1 and "fairness.jain" in found else ""
     return rows, Total("Sum", text.rate(found["goodput.sum"]), fair)
+
+
+_RANKS = ((0.0, "slowest"), (0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (1.0, "fastest"))
+
+
+def _listed(table: pd.DataFrame) -> list[tuple[str, dict[Any, Any]]]:
+    """The streams of one traffic; of very many those at some ranks by goodput, which are said behind their names."""
+    rows = table.to_dict("records")
+    if len(rows) <= series.MANY:
+        return [("", row) for row in rows]
+    by_goodput = sorted(rows, key=lambda row: float(row["goodput_bps"]))
+    return [
+        (f", {rank} of {text.count(len(rows))}", by_goodput[round(share * (len(rows) - 1))]) for share, rank in _RANKS
+    ]
 
 
 def _class_name(row: dict[Any, Any], several: bool) -> str:

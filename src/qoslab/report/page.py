@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.compare import INFORMATIVE, OUTSIDE
+from qoslab.analysis.compare import INFORMATIVE, OUTSIDE, measured_figure
 from qoslab.analysis.run import Outcome
-from qoslab.model.experiment import Experiment
+from qoslab.model.experiment import NOTE_FIGURE, Experiment
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
@@ -57,6 +57,17 @@ class FigureGroup:
 
 
 @dataclass(frozen=True)
+class NoteText:
+    """What the experiment says in words, its figures filled in."""
+
+    title: str
+    paragraphs: list[str]
+    columns: list[str]
+    rows: list[tuple[str, list[str]]]
+    """Title of the arm and its figures."""
+
+
+@dataclass(frozen=True)
 class Trust:
     """What speaks for and against the figures."""
 
@@ -78,6 +89,7 @@ class Page:
     repetitions: int
     verdict: Verdict
     figures: list[FigureGroup]
+    notes: list[NoteText]
     arms: list[ArmPage]
     trust: Trust
     provenance: list[dict[str, str]]
@@ -115,6 +127,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
+        notes=notes(experiment, tables.read_table(folder, "metrics")),
         arms=arms,
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),
@@ -191,6 +204,33 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
             )
         groups.append(FigureGroup(_arm_title(experiment, arm), rows))
     return groups
+
+
+def notes(experiment: Experiment, metrics: pd.DataFrame) -> list[NoteText]:
+    """The experiment's notes with the figures of all cells that were run, valid or not."""
+
+    def shown(arm: str, metric: str) -> str:
+        return text.figure(measured_figure(metrics, arm, metric), Reference.parse(metric).metric.unit)
+
+    found = []
+    for note in experiment.notes:
+        words = NOTE_FIGURE.sub(lambda match: shown(match["arm"], match["metric"]), note.text)
+        table = note.table
+        found.append(
+            NoteText(
+                title=note.title,
+                paragraphs=[
+                    " ".join(paragraph.split()) for paragraph in words.strip().split("\n\n") if paragraph.strip()
+                ],
+                columns=list(table.metrics) if table else [],
+                rows=[
+                    (_arm_title(experiment, arm), [shown(arm, metric) for metric in table.metrics])
+                    for arm in (table.arms if table else ())
+                    if table
+                ],
+            )
+        )
+    return found
 
 
 def _trust(folder: RunFolder, outcome: Outcome) -> Trust:

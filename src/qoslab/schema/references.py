@@ -323,6 +323,17 @@ class _Checker:
             for index, metric in enumerate(metrics):
                 yield from self.metric((*steps, index), metric, (arm,))
 
+    def notes(self) -> Iterator[Finding]:
+        arms = [arm.name for arm in self.experiment.arms]
+        for index, note in enumerate(self.experiment.notes):
+            steps: Steps = ("notes", index)
+            rows = note.table.arms if note.table else ()
+            for arm, metric in note.figures:
+                place = (*steps, "table" if note.table and arm in rows and metric in note.table.metrics else "text")
+                if arm not in arms:
+                    yield self.unknown(place, arm, arms)
+                yield from self.metric(place, metric, (arm,))
+
     def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
         """A metric must exist, and its selector name something of the arms."""
         try:
