@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.classes import class_drops, class_figures
+from qoslab.analysis.classes import Line, class_drops, class_figures
 from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
@@ -194,6 +194,12 @@ class TestClasses:
         assert found["class.passed"] == pytest.approx((30 - 10 / 6) * 1514 * 8)
         assert found["class.share"] == pytest.approx((30 - 10 / 6) / (30 - 10 / 6 + 70))
         assert found["class.drops"] == 11 * 10
+
+    def test_share_of_the_line_counts_what_no_counter_has(self) -> None:
+        line = Line(rate_bps=10e6, extra_bytes=24)
+        found = dict(class_figures(self.table, ClassSelector("A"), 9.0, {("R1", "FastEthernet0/1"): line}))
+        assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
+        assert "class.line_share" not in self.figures("A")
 
     def test_printed_rates_are_rounded_and_taken_at_the_moment_of_during(self) -> None:
         found = self.figures("B")

@@ -150,7 +150,9 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     (done.parent / "latest").symlink_to(done.name)
     assert main(["list", "--json"]) == ExitStatus.WITHIN
     found = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in found["experiments"] if row["valid"]] == sorted(each.stem for each in (TOP / "experiments").glob("*.yml"))
+    assert [row["name"] for row in found["experiments"] if row["valid"]] == sorted(
+        each.stem for each in (TOP / "experiments").glob("*.yml")
+    )
     assert [(row["time"], row["state"]) for row in found["runs"]] == [
         ("20260102T030405Z", "2 within, 1 outside"),
         ("20260102T030406Z", "unfinished"),

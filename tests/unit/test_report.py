@@ -18,7 +18,7 @@ import sample_run
 from qoslab.analysis import analyse
 from qoslab.report import render, text
 from qoslab.report.page import build_page
-from qoslab.results import RunFolder
+from qoslab.results import RunFolder, tables
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -125,6 +125,26 @@ class TestPage:
         assert {row.verdict for row in page.figures[0].rows} == {"not valid"}
         assert "not valid" not in {row.verdict for row in page.figures[1].rows}
         assert len(page.arms[0].graphs) == 2
+
+    def test_notes_have_measured_figures(self, tmp_path: Path) -> None:
+        experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
+        arms = [arm["name"] for arm in experiment["arms"]]
+        experiment["notes"] = [
+            {
+                "title": "In words",
+                "text": f"The sum is\n{{{arms[0]} goodput.sum}}.\n\nNobody measured {{{arms[1]} police.bc}}.",
+                "table": {"arms": arms, "metrics": ["goodput.sum", "fairness.jain"]},
+            }
+        ]
+        folder = sample_run.make_run(tmp_path, experiment=experiment)
+        outcome = analyse(folder)
+        (note,) = build_page(folder, outcome).notes
+        metrics = tables.read_table(folder, "metrics")
+        sums = [metrics[(metrics["arm"] == arm) & (metrics["metric"] == "goodput.sum")]["value"].mean() for arm in arms]
+        assert note.paragraphs == [f"The sum is {text.rate(sums[0])}.", "Nobody measured –."]
+        assert note.columns == ["goodput.sum", "fairness.jain"]
+        assert [figures[0] for _, figures in note.rows] == [text.rate(each) for each in sums]
+        assert "In words" in words(render(folder).read_text())
 
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))

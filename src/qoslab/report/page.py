@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -114,6 +115,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     arms = []
     cells = folder.cells()
     shown = cells if len(cells) <= CELLS_IN_FULL else []
+    invalid = {cell.name for cell in cells if any(each.startswith(f"{cell.name}: ") for each in outcome.reasons)}
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
@@ -127,7 +129,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
-        notes=notes(experiment, tables.read_table(folder, "metrics")),
+        notes=notes(experiment, tables.read_table(folder, "metrics"), invalid),
         arms=arms,
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),
@@ -206,22 +208,24 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
     return groups
 
 
-def notes(experiment: Experiment, metrics: pd.DataFrame) -> list[NoteText]:
-    """The experiment's notes with the figures of all cells that were run, valid or not."""
+def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str] = ()) -> list[NoteText]:
+    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other."""
+    metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
     def shown(arm: str, metric: str) -> str:
-        return text.figure(measured_figure(metrics, arm, metric), Reference.parse(metric).metric.unit)
+        return text.figure(measured_figure(metrics, arm, metric)[0], Reference.parse(metric).metric.unit)
+
+    def figure(match: re.Match[str]) -> str:
+        return shown(match["arm"], match["metric"])
 
     found = []
     for note in experiment.notes:
-        words = NOTE_FIGURE.sub(lambda match: shown(match["arm"], match["metric"]), note.text)
+        paragraphs = [" ".join(each.split()) for each in note.text.strip().split("\n\n") if each.strip()]
         table = note.table
         found.append(
             NoteText(
                 title=note.title,
-                paragraphs=[
-                    " ".join(paragraph.split()) for paragraph in words.strip().split("\n\n") if paragraph.strip()
-                ],
+                paragraphs=[NOTE_FIGURE.sub(figure, each) for each in paragraphs],
                 columns=list(table.metrics) if table else [],
                 rows=[
                     (_arm_title(experiment, arm), [shown(arm, metric) for metric in table.metrics])

@@ -32,7 +32,14 @@ class _Named(Protocol):
 def check(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
     """Everything that does not fit, in the order of the file; options and other files last."""
     checker = _Checker(experiment, document, file)
-    found = [*checker.nodes(), *checker.links(), *checker.cells(), *checker.watching(), *checker.comparison()]
+    found = [
+        *checker.nodes(),
+        *checker.links(),
+        *checker.cells(),
+        *checker.watching(),
+        *checker.comparison(),
+        *checker.notes(),
+    ]
     order = {document.file: 0}
     return sorted(dict.fromkeys(found), key=lambda each: (order.get(each.file, 1), each.file, each.line, each.column))
 
