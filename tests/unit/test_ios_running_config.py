@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from qoslab.errors import IosError
 from qoslab.ios.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import class_lines, render, render_interface
+from qoslab.run.ansible import playbooks_folder
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 
@@ -98,7 +100,9 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
 @given(devices())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device) -> None:
-    items = NetworkConfig(indent=1, contents=render(replace(device, banner_motd=None))).items
+    # What `verify` compares: `random-detect` is one blank deeper than its neighbours, on routers too.
+    text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
+    items = NetworkConfig(indent=1, contents=text).items
     below = [item for item in items if len(item.parents) > 1]
     assert len(below) == sum(len(class_lines(device, each)) for p in device.policy_maps.values() for each in p.classes)
     for item in below:
@@ -106,6 +110,11 @@ def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device
         assert policy.startswith("policy-map ")
         assert each.startswith("class ")
         assert [word.split()[0] for word in rest] == (["police"] if "-action " in item.text else [])
+
+
+def test_verify_takes_the_indentation_of_early_detection_as_it_is_tested_here() -> None:
+    tasks = (playbooks_folder() / "roles" / "ios" / "tasks" / "verify.yml").read_text()
+    assert "regex_replace('(?m)^ {5}random-detect', '    random-detect')" in tasks
 
 
 def test_what_show_running_config_prints_is_read() -> None:

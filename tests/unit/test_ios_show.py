@@ -93,7 +93,7 @@ def printed(config: dict[str, Any], classes: list[dict[str, Any]], *, interval: 
         "interfaces": {
             "FastEthernet0/0": interface_counters(),
             "FastEthernet0/1": interface_counters(
-                load_interval_s=interval, policy_output={"policy": name, "classes": classes}
+                load_interval_s=interval, policy_output={"policy": name, "classes": classes, "priority_queues": []}
             ),
         }
     }
@@ -126,7 +126,7 @@ def test_the_later_generation_s_shaper() -> None:
     config = configuration([{"name": "class-default", "shape": {}}], "hqf")
     shape = {**SHAPE, "bc_bits": 4000, "be_bits": 4000}
     queue = {**QUEUE, "discipline": "fifo", "per_flow_limit": None, "depth_packets": 60}
-    drops = {"police": volume(0, 0), "tail": volume(7, 700), "flow": volume(0, 0)}
+    drops = class_counters()["drops"] | {"tail": volume(7, 700)}
     text = printed(config, [class_counters(shape=shape, queue=queue, drops=drops)])
     assert text.split("Match: any \n")[1] == (
         "      Queueing\n"
@@ -141,7 +141,7 @@ def test_the_later_generation_s_shaper() -> None:
 def test_the_later_generation_s_fair_queue_counts_flow_drops_twice() -> None:
     config = configuration([{"name": "class-default", "fair_queue": {"queues": None}}], "hqf")
     queue = {**QUEUE, "per_flow_limit": 16, "depth_packets": 18, "output": volume(3496, 908540)}
-    drops = {"police": volume(0, 0), "tail": volume(2, 0), "flow": volume(1605, 0)}
+    drops = class_counters()["drops"] | {"tail": volume(2, 0), "flow": volume(1605, 0)}
     text = printed(config, [class_counters(queue=queue, drops=drops)], interval=30)
     assert "      30 second offered rate 0 bps, drop rate 0 bps\n" in text
     assert text.split("Match: any \n")[1] == (
@@ -209,7 +209,7 @@ def test_three_colours_two_rates_and_marks() -> None:
 
 def test_a_nested_policy_is_indented_by_four() -> None:
     config = configuration([{"name": "class-default", "shape": {}, "service_policy": "P"}], "hqf")
-    child = {"policy": "P", "classes": [class_counters(packets=5)]}
+    child = {"policy": "P", "classes": [class_counters(packets=5)], "priority_queues": []}
     text = printed(config, [class_counters(child=child)])
     assert "\n\n      Service-policy : P\n\n        Class-map: class-default (match-any)  \n          5 packets" in text
     assert Genie.policy_interface(text)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"]

@@ -3,9 +3,9 @@
 Genie's own parser for `show policy-map` fails on some forms of a policer; its parser for `show class-map` gives up the
 whole print when one class has only criteria that it does not know. Added keys, `show policy-map`: `set_fields` (all of
 a class's markings, of which Genie keeps the last as `set`), `fair_queue`, `bandwidth_max_threshold_packets`,
-`priority_burst_bytes`, `unrecognised`; a bandwidth in per cent is the class's own, where Genie files it under
-`random_detect`. `show class-map`: criteria that Genie does not know are under their own word, with `not ` in front
-where they are negated.
+`priority_burst_bytes`, `random_detect` (thresholds by class), `unrecognised`; a bandwidth in per cent is the class's
+own, where Genie files it under `random_detect`. `show class-map`: criteria that Genie does not know are under their own
+word, with `not ` in front where they are negated.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ _CLASS_LINES = [
         rf"[Pp]riority [Ll]evel (?P<priority_levels>{_N}).*",
         rf"[Bb]andwidth (?P<bandwidth_kbps>{_N}) \(kbps\)(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N})"
         r" \(packets\))?",
-        rf"[Bb]andwidth (?P<bandwidth_percent>{_N}) \(%\)",
-        rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\)",
+        rf"[Bb]andwidth (?P<bandwidth_percent>{_N}) \(%\)(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N})"
+        r" \(packets\))?",
+        rf"[Bb]andwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\)"
+        rf"(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
         rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N})",
         rf"queue-limit (?P<queue_limit_packets>{_N}) packets",
         rf"cir (?P<cir_bps>{_N}) \(bps\)(?: bc (?P<bc_bits>{_N}) \(bits\))?(?: be (?P<be_bits>{_N}) \(bits\))?",
@@ -55,6 +57,11 @@ _FLAGS = {
     "Peak Rate Traffic Shaping": "peak_rate_traffic_shaping",
     "Strict Priority": "priority",
 }
+
+
+_RED_ROW = re.compile(
+    rf"(?P<value>\w+) +(?P<min_threshold>{_N}|-) +(?P<max_threshold>{_N}|-) +(?P<mark_probability>1/{_N})"
+)
 
 
 def parse_policy_map(text: str) -> Values:
@@ -91,6 +98,13 @@ def _class_line(found: Values, line: str) -> bool:
         found.setdefault("set_fields", []).append(match[1])
     elif match := re.fullmatch(rf"fair-queue(?: (?P<queues>{_N}))?", line):
         found["fair_queue"] = int(match["queues"]) if match["queues"] else True
+    elif match := re.fullmatch(rf"(?:packet-based wred, )?exponential weight ({_N})", line):
+        found.setdefault("random_detect", {})["exponential_weight"] = int(match[1])
+    elif "random_detect" in found and (match := _RED_ROW.fullmatch(line)):
+        rows = found["random_detect"].setdefault("class", {})
+        rows[match["value"]] = {name: text for name, text in match.groupdict().items() if name != "value"}
+    elif "random_detect" in found and re.fullmatch(r"-+|(?:class|dscp) +min-threshold .*", line):
+        pass
     elif line.startswith("police "):
         return _police(found.setdefault("police", {}), line.removeprefix("police "))
     elif match := re.fullmatch(r"(conform|exceed|violate)-action (.+)", line):

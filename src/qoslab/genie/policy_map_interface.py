@@ -323,6 +323,8 @@ _BODY: list[tuple[str, Handler]] = [
     (r"Output Queue: (Conversation .+)", _text("output_queue")),
     (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _priority),
     (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _numbers),
+    (rf"Bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\) *"
+     rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?", _numbers),
     (rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
      rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?", _numbers),
     (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _numbers),

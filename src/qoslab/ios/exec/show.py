@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from qoslab.ios.counters import InterfaceCounters
 from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.grammar import Args
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
+from qoslab.ios.show.queueing import (
+    show_controllers_serial,
+    show_queueing,
+    show_queueing_fair,
+    show_queueing_interface,
+)
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
 
 
@@ -57,11 +64,58 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             cleared=router.cleared(name),
             activity=activity[name],
             kbit="Kbit" if device.hardware.version.startswith("12.") else "Kbit/sec",
-            hqf=device.generation == "hqf",
         ).render()
         for name, interface in device.interfaces.items()
         if wanted in (None, name)
     )
+
+
+_QUEUEING = {"queueing": "Show queueing configuration"}
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show queueing [fair]",
+    requires={"router"},
+    help={**_QUEUEING, "fair": "Fair queueing configuration"},
+)
+async def _show_queueing(session: ExecSession, args: Args) -> str:
+    counters = (await session.environment.counters())["interfaces"]
+    show = show_queueing_fair if "fair" in args else show_queueing
+    return show(session.device, counters)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show queueing interface <name:interface>",
+    requires={"router"},
+    help={**_QUEUEING, "interface": "Show interface queueing"},
+)
+async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
+    name = session.known_interface(args) or ""
+    return show_queueing_interface(session.device.interfaces[name], await _counters_of(session, name))
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show controllers <name:interface>",
+    requires={"router"},
+    help={"controllers": "Interface controller status"},
+)
+async def _show_controllers(session: ExecSession, args: Args) -> str:
+    name = session.known_interface(args) or ""
+    interface = session.device.interfaces[name]
+    if not interface.serial:
+        # Of an Ethernet port nothing is known that its controller would say.
+        raise args.invalid("name")
+    return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)
+
+
+async def _counters_of(session: ExecSession, name: str) -> InterfaceCounters:
+    """The counters of an interface, wired or not."""
+    router = session.environment
+    counters = (await router.counters())["interfaces"]
+    return counters[name] if name in await router.ports() else unwired(session.device.interfaces[name], router.chassis)
 
 
 @EXEC.add(

@@ -11,16 +11,13 @@ from qoslab.ios.device import Device, Interface
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.show.hardware import Chassis
 from qoslab.ios.show.policy_interface import interval_text, rate_text
+from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.times import elapsed_text
 
 KEEPALIVE_S = 10
-DEFAULT_INPUT_HOLD_QUEUE = 75
 DEFAULT_OUTPUT_HOLD_QUEUE = 40
 DEFAULT_LOAD_INTERVAL_S = 300
-FAIR_QUEUE_THRESHOLD = 64
-"""The congestive discard threshold of weighted fair queueing, in packets."""
 FULL_LOAD = 255
-_STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
 
 
 def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
@@ -85,8 +82,6 @@ class InterfaceView:
     activity: Activity
     kbit: str
     """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
-    hqf: bool
-    """Whether it is of the later generation."""
 
     def render(self) -> str:
         """The print."""
@@ -104,12 +99,7 @@ class InterfaceView:
             + (" output hang never")
         )
         yield f'  Last clearing of "show interface" counters {self._since(self.cleared)}'
-        hold = DEFAULT_INPUT_HOLD_QUEUE if interface.hold_queue_in is None else interface.hold_queue_in
-        yield (
-            f"  Input queue: 0/{hold}/{counters['input']['drops']}/0 (size/max/drops/flushes);"
-            f" Total output drops: {counters['output']['drops']}"
-        )
-        yield from self._queue()
+        yield from (f"  {line}" for line in queue_lines(interface, counters))
         interval = interval_text(counters["load_interval_s"])
         for way in ("input", "output"):
             rates = counters["input"] if way == "input" else counters["output"]
@@ -162,19 +152,6 @@ class InterfaceView:
             yield f"  {'Open: IPCP' if up else 'Closed: IPCP'}, loopback not set"
         else:
             yield "  Encapsulation HDLC, loopback not set"
-
-    def _queue(self) -> Iterator[str]:
-        queue = self.counters["queue"]
-        strategy = queue["strategy"]
-        yield f"  Queueing strategy: {_STRATEGIES[strategy]}"
-        depth, limit, drops = queue["depth"], queue["limit"], queue["drops"]
-        if strategy == "fifo":
-            yield f"  Output queue: {depth}/{limit} (size/max)"
-        elif strategy == "class_based" and self.hqf:
-            yield f"  Output queue: {depth}/{limit}/{drops} (size/max total/drops)"
-        else:
-            # The lines about conversations that follow on a router want their highest number ever, which is not kept.
-            yield f"  Output queue: {depth}/{limit}/{FAIR_QUEUE_THRESHOLD}/{drops} (size/max total/threshold/drops) "
 
     def _totals(self) -> Iterator[str]:
         # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from qoslab.ios.counters import ClassCounters, ClassQueue, Counters, Police, PolicyCounters, Shape
+from qoslab.ios.counters import ClassCounters, Counters, Police, PolicyCounters
+from qoslab.ios.show.class_queue import classic_queueing, hqf_priority_queue, hqf_queueing
 from qoslab.ios.show.match import percent_text, police_action, police_actions, policy_match, set_text
 
 Direction = Literal["input", "output"]
@@ -70,6 +71,11 @@ class _Printer:
 
     def policy(self, policy: PolicyCounters, indent: int) -> Iterator[str]:
         configured = {entry["name"]: entry for entry in self.config["policy_maps"][policy["policy"]]["classes"]}
+        named = any((entry.get("priority") or {}).get("level") is not None for entry in configured.values())
+        for queue in policy["priority_queues"]:
+            yield " " * indent + "queue stats for all priority classes:"
+            yield from (" " * (indent + 2) + line for line in hqf_priority_queue(queue, named))
+            yield ""
         for position, counters in enumerate(policy["classes"]):
             if position:
                 yield ""
@@ -86,9 +92,9 @@ class _Printer:
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
         yield from (body + line for line in self._matches(counters))
         if self.hqf:
-            yield from (body + line for line in self._hqf_queueing(config, counters))
+            yield from (body + line for line in hqf_queueing(config, counters))
         else:
-            yield from (body + line if line else "" for line in self._classic_queueing(counters))
+            yield from (body + line if line else "" for line in classic_queueing(counters))
         if counters["set"]:
             yield f"{body}QoS Set"
             for marked in counters["set"]:
@@ -119,67 +125,6 @@ class _Printer:
         if criterion["type"] != "class_map":
             return criterion
         return {**criterion, "match": self.config["class_maps"][criterion["name"]]["match"]}
-
-    def _hqf_queueing(self, config: Config, counters: ClassCounters) -> Iterator[str]:
-        queue, shape = counters["queue"], counters["shape"]
-        if queue is not None:
-            # A class that only inherits its queue has an empty line in place of the word.
-            yield "Queueing" if _asks_for_queueing(config) else ""
-            yield f"queue limit {queue['limit_packets']} packets"
-            yield _hqf_depth(queue, counters)
-            yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
-        if shape is not None:
-            yield f"shape ({shape['mode']}) cir {shape['cir_bps']}, bc {shape['bc_bits']}, be {shape['be_bits']}"
-            yield f"target shape rate {shape['target_bps']}"
-        if queue is not None and queue["per_flow_limit"] is not None:
-            yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
-
-    def _classic_queueing(self, counters: ClassCounters) -> Iterator[str]:
-        queue, shape = counters["queue"], counters["shape"]
-        if shape is not None:
-            yield from _classic_shape(shape, queue)
-        elif queue is not None and queue["max_flows"] is not None:
-            # [I] This block is not backed by a device's sample.
-            drops = counters["drops"]
-            total = drops["tail"]["packets"] + drops["flow"]["packets"]
-            yield "Queueing"
-            yield "  Flow Based Fair Queueing"
-            yield f"  Maximum Number of Hashed Queues {queue['max_flows']} "
-            yield f"  (total queued/total drops/no-buffer drops) {queue['depth_packets']}/{total}/0"
-
-
-def _asks_for_queueing(config: Config) -> bool:
-    features = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
-    return any(config.get(feature) is not None for feature in features)
-
-
-def _hqf_depth(queue: ClassQueue, counters: ClassCounters) -> str:
-    drops = counters["drops"]
-    flow = drops["flow"]["packets"]
-    # Drops at a flow's own limit count in both figures.
-    total = drops["tail"]["packets"] + flow
-    if queue["per_flow_limit"] is None:
-        return f"(queue depth/total drops/no-buffer drops) {queue['depth_packets']}/{total}/0"
-    return f"(queue depth/total drops/no-buffer drops/flowdrops) {queue['depth_packets']}/{total}/0/{flow}"
-
-
-def _classic_shape(shape: Shape, queue: ClassQueue | None) -> Iterator[str]:
-    depth = 0 if queue is None else queue["depth_packets"]
-    yield "Traffic Shaping"
-    yield "     Target/Average   Byte   Sustain   Excess    Interval  Increment"
-    yield "       Rate           Limit  bits/int  bits/int  (ms)      (bytes)  "
-    yield (
-        f"  {shape['target_bps']:9}/{shape['cir_bps']:<9} {shape['byte_limit']:<7}{shape['bc_bits']:<10}"
-        f"{shape['be_bits']:<10}{shape['interval_ms']:<10g}{shape['increment_bytes']:<9}"
-    )
-    yield ""
-    yield "  Adapt  Queue     Packets   Bytes     Packets   Bytes     Shaping"
-    yield "  Active Depth                         Delayed   Delayed   Active"
-    sent, delayed = shape["sent"], shape["delayed"]
-    yield (
-        f"  -      {depth:<10}{sent['packets']:<10}{sent['bytes']:<10}"
-        f"{delayed['packets']:<10}{delayed['bytes']:<10}{'yes' if shape['active'] else 'no'}"
-    )
 
 
 def _police(config: Config, police: Police) -> Iterator[str]:

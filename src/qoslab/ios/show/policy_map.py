@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from qoslab.ios.names import dscp_text
 from qoslab.ios.show.match import class_map_match, percent_text, police_action, police_actions, set_text
 
 Config = Mapping[str, Any]
+
+DEFAULT_QUEUE_LIMIT = 64
+DEFAULT_WEIGHT = 9
+"""The exponential weighting constant of early detection."""
+DEFAULT_DENOMINATOR = 10
+"""Just below the maximum threshold one packet in this many is dropped."""
 
 
 def show_policy_map(config: Config, resolved: Config, *, name: str | None = None) -> str:
@@ -31,19 +38,85 @@ def show_policy_map(config: Config, resolved: Config, *, name: str | None = None
 
 
 def _class(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("priority") is not None:
+        yield from _priority(config, typed["priority"], entry)
+    if typed.get("bandwidth") is not None:
+        yield from _bandwidth(config, typed)
     if typed.get("shape") is not None:
         yield from _shape(typed["shape"])
-    if typed.get("queue_limit") is not None:
+    if typed.get("queue_limit") is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
         yield f"      queue-limit {typed['queue_limit']['packets']} packets"
     if typed.get("fair_queue") is not None:
         queues = typed["fair_queue"].get("queues")
         yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
+    if typed.get("random_detect") is not None:
+        yield from _random_detect(config, typed["random_detect"])
     for action in typed.get("set") or []:
         yield f"      set {set_text(action['field'], action['value'])}"
     if typed.get("police") is not None:
         yield from _police(typed["police"], entry["police"])
     if typed.get("service_policy") is not None:
         yield f"      service-policy {typed['service_policy']}"
+
+
+def _priority(config: Config, priority: Config, entry: Config) -> Iterator[str]:
+    unit, number = priority["unit"], priority["number"]
+    if config["generation"] == "classic":
+        yield "      Strict Priority"
+        if unit != "strict":
+            # A percentage has no burst before it is attached.
+            burst = (entry.get("priority") or {}).get("burst_bytes")
+            text = f"Bandwidth {number} ({'kbps' if unit == 'kbps' else '%'})"
+            yield f"      {text}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
+        return
+    words = ["priority"]
+    if priority["level"] is not None:
+        words.append(f"level {priority['level']}")
+    if unit != "strict":
+        words.append(f"{number} ({'kbps' if unit == 'kbps' else '%'})")
+    if priority["burst_bytes"] is not None:
+        # [I] How a configured burst is printed.
+        words.append(f"burst {priority['burst_bytes']} (Bytes)")
+    yield "      " + " ".join(words)
+
+
+def _bandwidth(config: Config, typed: Config) -> Iterator[str]:
+    ((unit, number),) = typed["bandwidth"].items()
+    classic = config["generation"] == "classic"
+    text = {
+        "kbps": f"{number} (kbps)",
+        "percent": f"{number} (%)",
+        "remaining_percent": f"remaining {number} (%)",
+        "remaining_ratio": f"remaining ratio {number}",
+    }[unit]
+    if not classic:
+        yield f"      bandwidth {text}"
+        return
+    limit = (typed.get("queue_limit") or {"packets": DEFAULT_QUEUE_LIMIT})["packets"]
+    threshold = "" if typed.get("random_detect") is not None else f" Max Threshold {limit} (packets)"
+    yield f"      Bandwidth {text}{threshold}"
+
+
+def _random_detect(config: Config, red: Config) -> Iterator[str]:
+    # [I] The table is remembered, not read. What is left to the defaults is a dash.
+    weight = DEFAULT_WEIGHT if red["exponential_weight"] is None else red["exponential_weight"]
+    classic = config["generation"] == "classic"
+    yield (
+        f"           exponential weight {weight}"
+        if classic
+        else f"      packet-based wred, exponential weight {weight}"
+    )
+    yield ""
+    by_code = red["basis"] == "dscp"
+    yield f"      {'dscp ' if by_code else 'class'}    min-threshold    max-threshold    mark-probability"
+    yield "      ----------------------------------------------------------"
+    typed = {each["value"]: each for each in red["thresholds"]}
+    for value in sorted(typed) if by_code else range(8):
+        each = typed.get(value, {"min": "-", "max": "-", "denominator": None})
+        denominator = DEFAULT_DENOMINATOR if each["denominator"] is None else each["denominator"]
+        name = dscp_text(value) if by_code else str(value)
+        yield f"      {name:<8}{each['min']:<17}{each['max']:<17}1/{denominator}"
+    yield ""
 
 
 def _shape(shape: Config) -> Iterator[str]:

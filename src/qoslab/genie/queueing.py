@@ -1,0 +1,90 @@
+"""`show queueing` and `show controllers serial`: the queues of interfaces, for which Genie has no parser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Values = dict[str, Any]
+
+_N = r"\d+"
+_INTERFACE = re.compile(r"Interface (?P<name>\S+)(?: queueing strategy: (?P<strategy>\S+))?")
+_LINES = [
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (rf"Input queue: (?P<size>{_N})/(?P<max>{_N})/(?P<drops>{_N})/(?P<flushes>{_N}) \(.*", "input_queue"),
+        (rf"Output queue: (?P<size>{_N})/(?P<max>{_N}) \(size/max\)", "output_queue"),
+        (rf"Output queue: (?P<size>{_N})/(?P<max_total>{_N})/(?P<drops>{_N}) \(.*", "output_queue"),
+        (
+            rf"Output queue: (?P<size>{_N})/(?P<max_total>{_N})/(?P<threshold>{_N})/(?P<drops>{_N}) \(.*",
+            "output_queue",
+        ),
+        (
+            rf"Conversations +(?P<active>{_N})/(?P<max_active>{_N})/(?P<max_total>{_N}) \(.*",
+            "conversations",
+        ),
+        (
+            rf"Reserved Conversations (?P<allocated>{_N})/(?P<max_allocated>{_N}) \(.*",
+            "reserved_conversations",
+        ),
+    )
+]
+_FAIR = re.compile(
+    rf" *(?P<name>[A-Z]\S+) +(?P<discard_threshold>{_N}) +(?P<dynamic_queues>{_N}) +(?P<reserved_queues>{_N})"
+    rf" +(?P<link_queues>{_N}) +(?P<priority_queues>{_N}) *"
+)
+
+
+def _numbers(match: re.Match[str]) -> Values:
+    return {name: int(text) for name, text in match.groupdict().items() if name != "name"}
+
+
+def parse_queueing_interface(text: str) -> Values:
+    """What `show queueing interface X` says, by interface; empty where it says nothing."""
+    result: Values = {}
+    found: Values | None = None
+    for raw in text.splitlines():
+        line = raw.strip()
+        if match := _INTERFACE.fullmatch(line):
+            found = result.setdefault(match["name"], {})
+            found["queueing_strategy"] = match["strategy"]
+        elif found is None:
+            continue
+        elif match := re.fullmatch(r"Queueing strategy: (.+)", line):
+            found["strategy"] = match[1]
+        elif match := re.fullmatch(rf"Available Bandwidth ({_N}) kilobits/sec", line):
+            found["available_bandwidth_kbps"] = int(match[1])
+        else:
+            for pattern, name in _LINES:
+                if match := pattern.match(line):
+                    found[name] = _numbers(match)
+            if match := re.search(rf"Total output drops: ({_N})", line):
+                found["total_output_drops"] = int(match[1])
+    return result
+
+
+def parse_queueing_fair(text: str) -> Values:
+    """What `show queueing fair` says, by interface; empty where no interface queues by conversations."""
+    matches = (_FAIR.fullmatch(line) for line in text.splitlines())
+    return {match["name"]: _numbers(match) for match in matches if match is not None}
+
+
+def parse_controllers_serial(text: str) -> Values:
+    """What `show controllers serial X` says of clock and transmit ring, by interface."""
+    result: Values = {}
+    found: Values | None = None
+    for raw in text.splitlines():
+        line = raw.strip()
+        if match := _INTERFACE.fullmatch(line):
+            found = result.setdefault(match["name"], {})
+        elif found is None:
+            continue
+        elif match := re.fullmatch(r"Hardware is (.+)", line):
+            found["hardware"] = match[1]
+        elif match := re.fullmatch(rf"(DCE|DTE) .*?(?:clock rate ({_N}))?", line):
+            found["clock"] = match[1]
+            if match[2] is not None:
+                found["clock_rate_bps"] = int(match[2])
+        elif match := re.match(rf"tx_limited = ([01])\(({_N})\)", line):
+            found["tx_limited"], found["tx_ring_limit"] = match[1] == "1", int(match[2])
+    return result

@@ -1,0 +1,232 @@
+"""What `show policy-map interface` says of the queue of a class, in the print of both software generations.
+
+All lines are without the indentation of the class's body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from qoslab.ios.counters import ClassCounters, ClassQueue, PriorityQueue, RandomDetect, RandomDetectRow, Shape, Volume
+from qoslab.ios.names import dscp_text
+
+Config = Mapping[str, Any]
+
+QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
+
+NONE: Volume = {"packets": 0, "bytes": 0}
+
+
+def _total_drops(counters: ClassCounters) -> int:
+    """Packets that the queue of a class has dropped, early or at its limits; those of flows are among them."""
+    drops = counters["drops"]
+    return sum(drops[reason]["packets"] for reason in ("tail", "flow", "random", "random_tail"))
+
+
+# Later generation
+
+
+def hqf_queueing(config: Config, counters: ClassCounters) -> Iterator[str]:
+    """The lines of a class; `config` is its configuration."""
+    queue, shape, priority = counters["queue"], counters["shape"], counters["priority"]
+    if priority is not None:
+        exceed = f"b/w exceed drops: {priority['exceed_drops']['packets']}"
+        if priority["unit"] == "strict":
+            yield f"Priority: Strict, {exceed}"
+        else:
+            rate = f"{priority['kbps']} kbps"
+            if priority["percent"] is not None:
+                rate = f"{priority['percent']}% ({rate})"
+            yield f"Priority: {rate}, burst bytes {priority['burst_bytes']}, {exceed}"
+        yield ""
+        if (config.get("priority") or {}).get("level") is not None:
+            yield f"Priority Level: {priority['level']}"
+            yield ""
+        return
+    if queue is not None:
+        # A class that only inherits its queue has an empty line in place of the word.
+        yield "Queueing" if any(config.get(feature) is not None for feature in QUEUEING_FEATURES) else ""
+        yield f"queue limit {queue['limit_packets']} packets"
+        yield _hqf_depth(queue, counters)
+        yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
+    if shape is not None:
+        yield f"shape ({shape['mode']}) cir {shape['cir_bps']}, bc {shape['bc_bits']}, be {shape['be_bits']}"
+        yield f"target shape rate {shape['target_bps']}"
+    yield from _hqf_bandwidth(counters)
+    fair = queue is not None and queue["per_flow_limit"] is not None
+    if counters["random_detect"] is not None:
+        yield from (f"  {line}" for line in _hqf_random_detect(counters["random_detect"], fair))
+    if queue is not None and queue["per_flow_limit"] is not None:
+        yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
+
+
+def _hqf_depth(queue: ClassQueue, counters: ClassCounters) -> str:
+    # Drops at a flow's own limit count in both figures.
+    total = _total_drops(counters)
+    if queue["per_flow_limit"] is None:
+        return f"(queue depth/total drops/no-buffer drops) {queue['depth_packets']}/{total}/0"
+    flow = counters["drops"]["flow"]["packets"]
+    return f"(queue depth/total drops/no-buffer drops/flowdrops) {queue['depth_packets']}/{total}/0/{flow}"
+
+
+def _hqf_bandwidth(counters: ClassCounters) -> Iterator[str]:
+    bandwidth = counters["bandwidth"]
+    if bandwidth is None:
+        return
+    if bandwidth["percent"] is not None:
+        yield f"bandwidth {bandwidth['percent']}% ({bandwidth['kbps']} kbps)"
+    elif bandwidth["remaining_percent"] is not None:
+        yield f"bandwidth remaining {bandwidth['remaining_percent']}%"
+    elif bandwidth["remaining_ratio"] is not None:
+        yield f"bandwidth remaining ratio {bandwidth['remaining_ratio']}"
+    else:
+        yield f"bandwidth {bandwidth['kbps']} kbps"
+
+
+def _hqf_random_detect(red: RandomDetect, fair: bool) -> Iterator[str]:
+    weight = red["exponential_weight"]
+    yield f"Exp-weight-constant: {weight} (1/{2**weight})"
+    yield f"Mean queue depth: {int(red['mean_depth'])} packets"
+    word = "dscp " if red["basis"] == "dscp" else "class"
+    if fair:
+        # [I] The words are known, the columns below them are not.
+        yield f"{word}     Transmitted       Random drop      Tail/Flow drop Minimum Maximum Mark"
+        yield "          pkts/bytes     pkts/bytes       pkts/bytes     thresh  thresh  prob"
+    else:
+        yield f"{word}     Transmitted       Random drop      Tail drop          Minimum        Maximum     Mark"
+        yield "          pkts/bytes     pkts/bytes       pkts/bytes          thresh         thresh     prob"
+    yield ""
+    for row in red["classes"]:
+        yield _red_row(red, row, (8, 15, 14, 17, 19, 14))
+
+
+def _red_row(red: RandomDetect, row: RandomDetectRow, widths: tuple[int, ...]) -> str:
+    """A row of early detection's table: the name to the left, figures to the right of their columns."""
+    name = dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
+    volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
+    figures = [*(f"{each['packets']}/{each['bytes']}" for each in volumes), str(row["min"]), str(row["max"])]
+    cells = "".join(f" {figure}".rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
+    return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
+
+
+def hqf_priority_queue(queue: PriorityQueue, named: bool) -> Iterator[str]:
+    """The queue that priority classes share, below its heading; `named`: levels have been configured."""
+    drops = queue["drops"]["packets"]
+    # Some integrated services routers have an empty line in place of the word, which Genie's parser trips over.
+    yield "Queueing"
+    if named:
+        yield f"priority level {queue['level']}"
+    yield f"queue limit {queue['limit_packets']} packets"
+    yield f"(queue depth/total drops/no-buffer drops) {queue['depth_packets']}/{drops}/0"
+    yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
+
+
+# Up to 12.4(15)T
+
+
+def classic_queueing(counters: ClassCounters) -> Iterator[str]:
+    """The lines of a class."""
+    queue, priority, bandwidth, red = (
+        counters["queue"],
+        counters["priority"],
+        counters["bandwidth"],
+        counters["random_detect"],
+    )
+    if priority is not None:
+        yield from _classic_priority(counters)
+    elif bandwidth is not None:
+        yield "Queueing"
+        yield from (f"  {line}" for line in _classic_class(counters))
+    elif counters["shape"] is None and queue is not None and queue["max_flows"] is not None:
+        # [I] This block is not backed by a device's sample.
+        yield "Queueing"
+        yield "  Flow Based Fair Queueing"
+        yield f"  Maximum Number of Hashed Queues {queue['max_flows']} "
+        yield f"  (total queued/total drops/no-buffer drops) {queue['depth_packets']}/{_total_drops(counters)}/0"
+    elif red is not None and counters["shape"] is None:
+        yield "Queueing"
+    if red is not None:
+        yield from _classic_random_detect(red)
+    if counters["shape"] is not None:
+        yield from _classic_shape(counters["shape"], queue)
+
+
+def _conversation(number: int | None) -> Iterator[str]:
+    if number is not None:
+        yield f"Output Queue: Conversation {number} "
+
+
+def _matched(queue: ClassQueue | None) -> str:
+    """Packets that found the interface congested."""
+    matched = NONE if queue is None else queue["congested"]
+    return f"(pkts matched/bytes matched) {matched['packets']}/{matched['bytes']}"
+
+
+def _classic_priority(counters: ClassCounters) -> Iterator[str]:
+    priority, tail = counters["priority"], counters["drops"]["tail"]
+    assert priority is not None
+    exceed = priority["exceed_drops"]
+    yield "Queueing"
+    yield "  Strict Priority"
+    yield from (f"  {line}" for line in _conversation(priority["conversation"]))
+    if priority["percent"] is not None:
+        yield f"  Bandwidth {priority['percent']} (%)"
+    if priority["kbps"] is not None:
+        yield f"  Bandwidth {priority['kbps']} (kbps) Burst {priority['burst_bytes']} (Bytes)"
+    yield f"  {_matched(counters['queue'])}"
+    packets, size = exceed["packets"] + tail["packets"], exceed["bytes"] + tail["bytes"]
+    yield f"  (total drops/bytes drops) {packets}/{size}"
+
+
+def _classic_class(counters: ClassCounters) -> Iterator[str]:
+    bandwidth, queue = counters["bandwidth"], counters["queue"]
+    assert bandwidth is not None
+    limit = ""
+    if queue is not None:
+        yield from _conversation(queue["conversation"])
+        if counters["random_detect"] is None:
+            limit = f"Max Threshold {queue['limit_packets']} (packets)"
+    if bandwidth["percent"] is not None:
+        # There is no blank in between on routers either.
+        yield f"Bandwidth {bandwidth['percent']} (%)"
+        yield f"Bandwidth {bandwidth['kbps']} (kbps){limit}"
+    elif bandwidth["remaining_percent"] is not None:
+        yield f"Bandwidth remaining {bandwidth['remaining_percent']} (%){limit}"
+    else:
+        yield f"Bandwidth {bandwidth['kbps']} (kbps) {limit}".rstrip()
+    yield _matched(queue)
+    depth = 0 if queue is None else queue["depth_packets"]
+    yield f"(depth/total drops/no-buffer drops) {depth}/{_total_drops(counters)}/0"
+
+
+def _classic_random_detect(red: RandomDetect) -> Iterator[str]:
+    # [I] The layout is remembered, not read; the thresholds are those of the data plane.
+    yield f"   exponential weight: {red['exponential_weight']}"
+    yield f"   mean queue depth: {int(red['mean_depth'])}"
+    yield ""
+    word = "dscp " if red["basis"] == "dscp" else "class"
+    yield f"{word}    Transmitted      Random drop      Tail drop    Minimum Maximum  Mark"
+    yield "         pkts/bytes       pkts/bytes       pkts/bytes    thresh  thresh  prob"
+    for row in red["classes"]:
+        yield _red_row(red, row, (7, 13, 17, 17, 9, 8))
+    yield ""
+
+
+def _classic_shape(shape: Shape, queue: ClassQueue | None) -> Iterator[str]:
+    depth = 0 if queue is None else queue["depth_packets"]
+    yield "Traffic Shaping"
+    yield "     Target/Average   Byte   Sustain   Excess    Interval  Increment"
+    yield "       Rate           Limit  bits/int  bits/int  (ms)      (bytes)  "
+    yield (
+        f"  {shape['target_bps']:9}/{shape['cir_bps']:<9} {shape['byte_limit']:<7}{shape['bc_bits']:<10}"
+        f"{shape['be_bits']:<10}{shape['interval_ms']:<10g}{shape['increment_bytes']:<9}"
+    )
+    yield ""
+    yield "  Adapt  Queue     Packets   Bytes     Packets   Bytes     Shaping"
+    yield "  Active Depth                         Delayed   Delayed   Active"
+    sent, delayed = shape["sent"], shape["delayed"]
+    yield (
+        f"  -      {depth:<10}{sent['packets']:<10}{sent['bytes']:<10}"
+        f"{delayed['packets']:<10}{delayed['bytes']:<10}{'yes' if shape['active'] else 'no'}"
+    )

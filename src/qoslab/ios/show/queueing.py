@@ -1,0 +1,103 @@
+"""The queues of interfaces: their lines in `show interfaces`, `show queueing` and `show controllers serial`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from qoslab.ios.counters import InterfaceCounters
+from qoslab.ios.device import Device, Interface
+from qoslab.ios.show.hardware import Chassis
+
+DEFAULT_INPUT_HOLD_QUEUE = 75
+STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
+
+LINK_QUEUES = 8
+"""Queues for the link's own packets beside those of conversations."""
+PRIORITY_QUEUES = 1
+RESERVABLE_QUEUES = {"weighted_fair": 0, "class_based": 256}
+"""Reservable conversations where their number is not configured; that plain fair queueing has none is assumed [I]."""
+UNLIMITED_RING = 128
+"""Packets of a 2811's transmit ring where nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
+
+
+def queue_lines(interface: Interface, counters: InterfaceCounters) -> Iterator[str]:
+    """The lines about the queues of an interface, without indentation."""
+    hold = DEFAULT_INPUT_HOLD_QUEUE if interface.hold_queue_in is None else interface.hold_queue_in
+    yield (
+        f"Input queue: 0/{hold}/{counters['input']['drops']}/0 (size/max/drops/flushes);"
+        f" Total output drops: {counters['output']['drops']}"
+    )
+    queue = counters["queue"]
+    yield f"Queueing strategy: {STRATEGIES[queue['strategy']]}"
+    depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
+    if queue["strategy"] == "fifo":
+        yield f"Output queue: {depth}/{limit} (size/max)"
+        return
+    if threshold is None:
+        # Later software knows no conversations of an interface.
+        yield f"Output queue: {depth}/{limit}/{drops} (size/max total/drops)"
+        return
+    yield f"Output queue: {depth}/{limit}/{threshold}/{drops} (size/max total/threshold/drops) "
+    conversations = (queue["conversations"], queue["max_active_conversations"], queue["max_conversations"])
+    yield f"   Conversations  {'/'.join(str(each or 0) for each in conversations)} (active/max active/max total)"
+    reserved = queue["reserved_conversations"] or {"allocated": 0, "max": 0}
+    yield f"   Reserved Conversations {reserved['allocated']}/{reserved['max']} (allocated/max allocated)"
+    if queue["available_bandwidth_kbps"] is not None:
+        yield f"   Available Bandwidth {queue['available_bandwidth_kbps']} kilobits/sec"
+
+
+def show_queueing_interface(interface: Interface, counters: InterfaceCounters) -> str:
+    """`show queueing interface X`."""
+    strategy = "none" if counters["queue"]["strategy"] == "fifo" else "fair"
+    lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
+    lines += [f"  {line}" for line in queue_lines(interface, counters)]
+    return "".join(line + "\n" for line in lines)
+
+
+def show_queueing_fair(device: Device, counters: Mapping[str, InterfaceCounters]) -> str:
+    """`show queueing fair`: the interfaces that queue by conversations."""
+    # [I] The words of the heading are known, its columns are those of a known row.
+    lines = [
+        "Current fair queue configuration:",
+        "",
+        "  Interface           Discard    Dynamic  Reserved Link    Priority",
+        "                      threshold  queues   queues   queues  queues",
+    ]
+    for name, each in counters.items():
+        queue = each["queue"]
+        if queue["threshold"] is None:
+            continue
+        typed = device.interfaces[name].fair_queue
+        reservable = None if typed is None else typed.reserved_queues
+        if reservable is None:
+            reservable = RESERVABLE_QUEUES[queue["strategy"]]
+        lines.append(
+            f"  {name:<20}{queue['threshold']:<11}{queue['max_conversations'] or 0:<9}{reservable:<9}"
+            f"{LINK_QUEUES:<8}{PRIORITY_QUEUES}"
+        )
+    return "".join(line + "\n" for line in lines)
+
+
+def show_queueing(device: Device, counters: Mapping[str, InterfaceCounters]) -> str:
+    """`show queueing`: every kind of queueing; there is only one here."""
+    kinds = ("DLCI priority queue", "priority queue", "custom queue", "random-detect")
+    return show_queueing_fair(device, counters) + "".join(f"Current {kind} configuration:\n" for kind in kinds)
+
+
+def show_controllers_serial(interface: Interface, counters: InterfaceCounters, chassis: Chassis) -> str:
+    """`show controllers serial X`: what is known of the port, with the transmit ring's limit in its last line."""
+    hardware = chassis.interface(interface.name)
+    chip = "" if hardware is None else hardware.chip.removesuffix(" Serial")
+    # [I] How a port says which end gives the clock.
+    cable = f"DCE V.35, clock rate {interface.clock_rate_bps}"
+    if interface.clock_rate_bps is None:
+        cable = "DTE V.35 TX and RX clocks detected."
+    limit = counters["tx_ring"]["limit"]
+    limited = 0 if interface.tx_ring_limit is None and limit == UNLIMITED_RING else 1
+    lines = [
+        f"Interface {interface.name}",
+        f"Hardware is {chip}",
+        cable,
+        f"tx_limited = {limited}({limit}), errata19 count1 - 0, count2 - 0",
+    ]
+    return "".join(line + "\n" for line in lines)
