@@ -15,6 +15,7 @@ from ios_commands import typed_line
 from ios_strategies import hardware
 from qoslab.errors import IosError
 from qoslab.ios.config import CONFIG, ConfigSession
+from qoslab.ios.config.session import Position
 from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.grammar import CliError
@@ -604,6 +605,28 @@ def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Gene
     assert render(again) == printed
     undo_lines(start, printed, device.hardware)
     undo_lines(printed, start, device.hardware)
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+def test_the_documented_policy_commands_exist(generation: Generation) -> None:
+    guide = (playbooks_folder().parent / "docs" / "virtual-router.md").read_text()
+    (block,) = re.findall(r"```ios\n(.*?)```", guide, re.DOTALL)
+    session = ConfigSession(parse_config("policy-map WAN", hardware(generation)))
+    for line in block.splitlines():
+        command, _, remark = line.partition("   ")
+        words = command.strip()
+        mode = "interface" if words.startswith("interface ") or session.position.mode == "interface" else None
+        if words.startswith(("policy-map", "class ", "interface ")):
+            session.position = Position(
+                {"policy-map": "policy-map", "class": "policy-class", "interface": "interface"}[words.split()[0]]
+            )
+            continue
+        where = mode or "policy-class"
+        if generation in remark or "(" not in remark or "three" in remark:
+            assert CONFIG.parse(where, words, capabilities=session.capabilities)
+        elif "figures" not in remark and "class-default" not in remark:
+            with pytest.raises(CliError):
+                CONFIG.parse(where, words, capabilities=session.capabilities)
 
 
 @given(st.text())
