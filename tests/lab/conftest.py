@@ -1,11 +1,14 @@
-"""A lab of two hosts."""
+"""A lab of two hosts; a folder in which a command leaves nothing behind."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from commands import processes
 from labs import TWO_HOSTS
 
 from qoslab.lab import Lab
@@ -22,3 +25,18 @@ def lab(name: str) -> Iterator[Lab]:
     """Two hosts on one link."""
     with Lab.up(TWO_HOSTS, name=name) as lab:
         yield lab
+
+
+@pytest.fixture
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
+    yield tmp_path
+    deadline = time.monotonic() + 10
+    while (left := processes(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+    assert list(temporary.rglob("*")) == []

@@ -7,15 +7,14 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command, processes, run
 
 from qoslab.lab import Lab
 
@@ -23,76 +22,8 @@ pytestmark = pytest.mark.lab
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
-QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
-RUN_S = 180.0
-"""Longer than any run here takes on a busy machine."""
 ATTEMPTS = 3
 """Runs of which one must be valid."""
-
-
-class Command:
-    """A `qoslab` that is running."""
-
-    def __init__(self, folder: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [*prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self.stderr = ""
-
-    def wait_for(self, text: str) -> None:
-        """Read standard error up to a line with `text`."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.stderr += line
-            if text in line:
-                return
-        raise AssertionError(f"{text!r} was never said:\n{self.stderr}")
-
-    def end(self) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
-        output, errors = self.process.communicate(timeout=RUN_S)
-        return self.process.returncode, output, self.stderr + errors
-
-    def labs(self) -> list[Lab]:
-        """The labs of this run."""
-        return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
-
-
-def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run `qoslab` to its end."""
-    return Command(folder, *arguments).end()
-
-
-@pytest.fixture
-def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
-    yield tmp_path
-    deadline = time.monotonic() + 10
-    while (left := processes(tmp_path)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left == []
-    assert list(temporary.rglob("*")) == []
-
-
-def processes(folder: Path) -> list[str]:
-    """What runs with this test's environment, other than the test itself."""
-    mark = f"QOSLAB_TEST_FOLDER={folder}".encode()
-    found = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit() or int(process.name) == os.getpid():
-            continue
-        try:
-            if mark in (process / "environ").read_bytes().split(b"\0"):
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except (OSError, ValueError):
-            continue
-    return [command for command in found if command]
 
 
 def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str] | None = None) -> Path:

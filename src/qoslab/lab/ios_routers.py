@@ -69,9 +69,13 @@ def _prefix(prefix: Any) -> str:
 
 
 def specification(
-    topology: Topology, routers: Iterable[str], handles: Mapping[str, int], login: Mapping[str, str], runtime: Path
-) -> dict[str, Any]:
-    """The specification file of `qoslab.lab.iosd`; `runtime` is the lab's folder as seen from inside it."""
+    topology: Topology, routers: Iterable[str], handles: Mapping[str, int], login: Mapping[str, str], runtime: Path,
+    ports: Mapping[str, int] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The specification file of `qoslab.lab.iosd`; `runtime` is the lab's folder as seen from inside it.
+
+    `ports` are the SSH ports of routers, any free one where absent.
+    """
     return {
         "format": SPEC_FORMAT,
         "listen": LISTEN,
@@ -85,7 +89,7 @@ def specification(
                 "netns": f"/proc/1/fd/{handles[router]}",
                 "control": str(runtime / router / "control.sock"),
                 "startup_config": str(runtime / router / "startup-config"),
-                "ssh_port": 0,
+                "ssh_port": (ports or {}).get(router, 0),
                 "users": [{"name": login["user"], "password": login["password"], "privilege": 1}],
                 "enable_secret": login["enable"],
             }

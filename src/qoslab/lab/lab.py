@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -45,6 +45,7 @@ IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
 RESERVED = frozenset({IOSD, STATE_FILE, "supervisor.sock"})
 """Names in the runtime folder that are not routers'."""
+_LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
 """Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
 LOG_TAIL = 4000
@@ -131,12 +132,14 @@ class Lab:
         owned: bool = True,
         tcp_profile: TcpProfile | None = None,
         seed: int = 1,
+        ssh: Mapping[str, Ssh] | None = None,
     ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
-        `seed` decides jitter and loss of its links. Hosts start with `tcp_profile` (`modern` where absent).
-        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the machine
-        lacks something, `UserError` where this user has a lab of that name.
+        `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
+        down: whoever knew the way to its routers knows the way to these. Hosts start with `tcp_profile` (`modern`
+        where absent). Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the
+        machine lacks something, `UserError` where this user has a lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
@@ -154,7 +157,7 @@ class Lab:
                 "seed": seed,
                 "started": time.time(),
                 "topology": topology.model_dump(mode="json", by_alias=True),
-                "ssh": {},
+                "ssh": {router: asdict(way) for router, way in (ssh or {}).items()},
                 "host_key": None,
             }
             state |= _build(supervisor, wiring, topology, tcp_profile or TCP_PROFILES["modern"])
@@ -449,13 +452,16 @@ class Lab:
             self._wait_for_iosd()
 
     def _start_iosd(self, routers: Sequence[str]) -> None:
-        login = ios_routers.credentials()
+        before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
+        known = next(filter(None, before.values()), None)
+        login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
         for router in routers:
             config = ios_routers.startup_config(self.topology, router, login)
             (self.runtime(router) / "startup-config").write_text(config)
         folder = self.runtime(IOSD)
         folder.mkdir()
-        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME)
+        ports = {router: way["port"] for router, way in before.items() if way}
+        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports)
         (folder / "spec.json").write_text(json.dumps(spec))
         self._supervisor.request(
             "spawn",

@@ -273,6 +273,11 @@ class AnsibleSession:
                 thread.join(10.0)
         self._discard()
 
+    def hang_up(self) -> None:
+        """Close the connections to all routers; the next order makes new ones. Nothing may be under way."""
+        if self._scratch is not None:
+            ansible_watch.end_connections(self._scratch)
+
     def cancel(self) -> None:
         """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
         self._cancel.set()
@@ -433,7 +438,7 @@ def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
         "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
-        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / "pc"),
+        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / ansible_watch.CONNECTIONS),
         "ANSIBLE_FORCE_COLOR": "false",
         "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_DEPRECATION_WARNINGS": "false",

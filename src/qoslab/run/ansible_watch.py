@@ -12,8 +12,13 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+CONNECTIONS = "pc"
+"""Folder within the session's own: a socket for each process that holds a connection to a router."""
+CONNECTION_PROCESS = b"ansible_connection_cli_stub"
+"""In the command line of such a process."""
 GRACE_S = 1.0
 """For connections to say goodbye to their routers."""
 
@@ -35,11 +40,31 @@ def processes(scratch: Path) -> list[int]:
     return found
 
 
+def end_connections(scratch: Path) -> None:
+    """End the processes that hold connections to routers, and the session's knowledge of them."""
+    _end(lambda: [process for process in processes(scratch) if _holds_connection(process)])
+    for socket in (scratch / CONNECTIONS).glob("*"):
+        with contextlib.suppress(OSError):
+            socket.unlink()
+
+
+def _holds_connection(process: int) -> bool:
+    try:
+        return CONNECTION_PROCESS in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def end(scratch: Path) -> None:
     """End the session's processes and remove its folder."""
+    _end(lambda: processes(scratch))
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _end(find: Callable[[], list[int]]) -> None:
     deadline = time.monotonic() + GRACE_S
     signalled = set[int]()
-    while remaining := processes(scratch):
+    while remaining := find():
         late = time.monotonic() > deadline
         for process in remaining:
             if late or process not in signalled:
@@ -47,7 +72,6 @@ def end(scratch: Path) -> None:
                     os.kill(process, signal.SIGKILL if late else signal.SIGTERM)
                 signalled.add(process)
         time.sleep(0.01)
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -160,6 +160,9 @@ class Server:
         for line in requests:
             request = json.loads(line)
             if request["op"] == "connect":
+                before = self._sessions.get(request["device"])
+                if before is not None:
+                    self._workers.submit(before.close)
                 # made here, so that a command that follows at once finds it
                 self._sessions[request["device"]] = Session(request["device"], request["connection"])
             self._workers.submit(self._answer, request)

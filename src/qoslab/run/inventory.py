@@ -66,15 +66,25 @@ class LinuxAccess:
 Access = IosAccess | LinuxAccess
 
 
-def lab_routers(lab: Lab) -> dict[str, Access]:
-    """The routers of a virtual lab that is up."""
+def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
+    """The routers of a virtual lab that is up.
+
+    Control sockets are named by links in the folder `sockets`, where one is given: made anew for the next lab, they let
+    it have the same inventory.
+    """
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
         if node.node.platform == "ios":
             ssh = lab.ssh(name)
             routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable)
         elif node.node.platform == "linux":
-            routers[name] = LinuxAccess(str(lab.runtime(name) / "control.sock"), str(own_program("qos-router")))
+            socket = lab.runtime(name) / "control.sock"
+            if sockets is not None:
+                link = sockets / name
+                link.unlink(missing_ok=True)
+                link.symlink_to(socket)
+                socket = link
+            routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")))
     return routers
 
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 from qoslab.errors import DeviceError, QoslabError
 from qoslab.lab import Lab
 from qoslab.lab.ios_routers import startup_config
+from qoslab.lab.lab import Ssh
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.results import Cell, CellRecord
 from qoslab.run.ansible import AnsibleSession
@@ -51,6 +52,9 @@ class LabWorker:
         """Topology and seed of the lab that is up."""
         self._labs = 0
         self._lab: Lab | None = None
+        self._reached: list[tuple[str, str]] = []
+        """The routers that Ansible knows, with their platforms."""
+        self._collector: Collector | None = None
         self.described: dict[str, Any] = {}
         """How the first lab described itself."""
 
@@ -64,53 +68,79 @@ class LabWorker:
             self._tools.close()
 
     def start(self, experiment: Experiment) -> None:
-        """Bring a lab up for cells of this experiment's topology."""
+        """Bring a lab up for cells of this experiment's topology; the one from before ends.
+
+        Ansible starts once, since that takes seconds: the next lab has the addresses and logins of the one before.
+        """
+        routers: list[tuple[str, str]] = [
+            (name, experiment.topology.nodes[name].platform) for name in experiment.routers
+        ]
+        if self._lab is not None and (self._reached != routers or not self._lab.alive()):
+            # Ansible may be in the middle of something with routers that are gone.
+            self._leave()
         try:
+            if self._lab is None:
+                self._enter()
             self._start(experiment)
+            self._reached = routers
         except BaseException:
-            self._exit.close()
+            self._leave()
             raise
 
-    def _start(self, experiment: Experiment) -> None:
-        self._exit.close()
-        self._wired = None
-        scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
+    def _enter(self) -> None:
+        """Start what outlasts a lab: Ansible and the observer, both of which take seconds, so while it is built."""
+        scratch = self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
         self._exit.callback(shutil.rmtree, scratch, ignore_errors=True)
-        inventory, before = scratch / "inventory.json", scratch / "before"
-        # Ansible and Genie take seconds to start, so they start while the lab is built.
-        session = AnsibleSession(inventory, before=before)
-        self._exit.callback(session.close)
-        session.start()
-        if self._labs == 0:
+        (scratch / "sockets").mkdir()
+        self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before")
+        self._exit.callback(self._session.close)
+        self._session.start()
+        if self._collector is None:
             self._collector = Collector()
             self._tools.callback(self._collector.close)
+        self._exit.callback(self._end_lab)
+
+    def _leave(self) -> None:
+        self._exit.close()
+        self._wired, self._reached = None, []
+
+    def _start(self, experiment: Experiment) -> None:
+        assert self._collector is not None
+        scratch, topology = self._scratch, experiment.topology
+        ssh: dict[str, Ssh] = {}
+        if self._lab is not None:
+            ssh = {name: self._lab.ssh(name) for name in experiment.routers if topology.nodes[name].platform == "ios"}
+            # The lab goes down with whatever is configured on its routers.
+            self._session.hang_up()
+            self._lab.down()
+            self._lab, self._wired = None, None
+            for file in (scratch / "before").glob("*"):
+                file.unlink()
         self._labs += 1
         self._tell(self._label, "lab up")
         lab = Lab.up(
-            experiment.topology, name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
-            tcp_profile=experiment.tcp_of(experiment.arms[0]), seed=experiment.seed,
+            topology, name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
+            tcp_profile=experiment.tcp_of(experiment.arms[0]), seed=experiment.seed, ssh=ssh,
         )  # fmt: skip
         self._lab = lab
-        self._exit.callback(lab.down)
-        for name, node in experiment.topology.nodes.items():
-            if node.platform == "ios" and self._labs == 1:
+        for name, node in topology.nodes.items():
+            if node.platform == "ios" and name not in ssh:
                 way = lab.ssh(name)
                 self._note(
                     f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
                     f"password {way.password}, enable secret {way.enable}"
                 )
         self.described = self.described or lab.describe()
-        access = lab_routers(lab)
-        write_inventory(inventory, access)
+        access = lab_routers(lab, scratch / "sockets")
+        write_inventory(scratch / "inventory.json", access)
         known_hosts = lab.known_hosts() if lab.host_key is not None else None
         self._collector.connect(access, known_hosts=known_hosts, wait=False)
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
-            experiment.topology, session, before, lambda router: startup_config(experiment.topology, router, login)
+            topology, self._session, scratch / "before", lambda router: startup_config(topology, router, login)
         )
-        self._exit.callback(self._restore, lab, self._routers, scratch / "restore")
-        self._wired = (experiment.topology, experiment.seed)
+        self._wired = (topology, experiment.seed)
         self._tell(self._label, "")
 
     def run(self, task: CellTask, cell: Cell, *, traffic: Callable[[], None] = lambda: None) -> CellRecord:
@@ -125,7 +155,7 @@ class LabWorker:
             or not self._lab.alive()
         ):
             self.start(task.experiment)
-        assert self._lab is not None
+        assert self._lab is not None and self._collector is not None
         run = CellRun(
             self._lab, task.experiment, task.arm, cell, observe=self._collector.observe, tell=self._tell,
             interrupted=self._interrupted, key=task.key,
@@ -154,8 +184,15 @@ class LabWorker:
         cell.write_record(record)
         return record
 
-    def _restore(self, lab: Lab, routers: Routers, lines: Path) -> None:
-        if lab.alive():
-            self._tell(self._label, "restore the routers")
-            routers.restore(lines, self._restored / f"{self._number}-{self._labs}")
-            self._tell(self._label, "")
+    def _end_lab(self) -> None:
+        """Restore the routers, then end the lab; also where that fails."""
+        lab, self._lab = self._lab, None
+        if lab is None:
+            return
+        try:
+            if self._wired is not None and lab.alive():
+                self._tell(self._label, "restore the routers")
+                self._routers.restore(self._scratch / "restore", self._restored / f"{self._number}-{self._labs}")
+                self._tell(self._label, "")
+        finally:
+            lab.down()

@@ -1,0 +1,64 @@
+"""`qoslab` as a process: started, watched, interrupted; and whether it left anything behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from qoslab.lab import Lab
+
+QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]
+RUN_S = 180.0
+"""Longer than any run here takes on a busy machine."""
+
+
+class Command:
+    """A `qoslab` that is running."""
+
+    def __init__(self, folder: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.stderr = ""
+
+    def wait_for(self, text: str) -> None:
+        """Read standard error up to a line with `text`."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.stderr += line
+            if text in line:
+                return
+        raise AssertionError(f"{text!r} was never said:\n{self.stderr}")
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        output, errors = self.process.communicate(timeout=RUN_S)
+        return self.process.returncode, output, self.stderr + errors
+
+    def labs(self) -> list[Lab]:
+        """The labs of this run."""
+        return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run `qoslab` to its end."""
+    return Command(folder, *arguments).end()
+
+
+def processes(folder: Path) -> list[str]:
+    """What runs with this test's environment, other than the test itself."""
+    mark = f"QOSLAB_TEST_FOLDER={folder}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except (OSError, ValueError):
+            continue
+    return [command for command in found if command]

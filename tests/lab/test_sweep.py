@@ -1,0 +1,186 @@
+"""Sweeps as a user runs them: a small grid, interrupted, resumed, with a full disk, with a router that was late."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command, run
+
+from qoslab.results import RunFolder, tables
+
+pytestmark = pytest.mark.lab
+
+ROOT = Path(__file__).resolve().parents[2]
+
+GRID = """\
+name: grid
+title: A small grid
+topology:
+  nodes:
+    client: {platform: host}
+    R1: {platform: linux, model: "3725"}
+    server: {platform: host}
+  links:
+    - name: lan
+      rate: 100 Mb/s
+      ends:
+        - {node: client, interface: eth0, address: 192.168.10.2/24}
+        - {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}
+    - name: wan
+      rate: 10 Mb/s
+      delay: $(rtt / 2)
+      ends:
+        - {node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24}
+        - {node: server, interface: eth0, address: 192.168.20.2/24}
+duration: 1 s
+matrix:
+  rtt: [10 ms, 50 ms]
+  pir: [1 Mb/s, 2 Mb/s]
+traffic:
+  - {name: transfer, tool: iperf3, from: client, to: server}
+arms:
+  - name: policed
+    configure:
+      R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
+"""
+JOBS = ("--jobs", "2", "--attempts", "1")
+
+
+@pytest.fixture
+def grid(clean: Path) -> Path:
+    (clean / "templates").mkdir()
+    for source in (ROOT / "experiments/templates").iterdir():
+        (clean / "templates" / source.name).write_text(source.read_text())
+    file = clean / "grid.yml"
+    file.write_text(GRID)
+    return file
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """What the newest run says of itself."""
+    content: dict[str, Any] = json.loads((newest(folder) / "manifest.json").read_text())
+    return content
+
+
+def newest(folder: Path) -> Path:
+    """The newest run, finished or not."""
+    return max(path for path in (folder / "runs/grid").iterdir() if not path.is_symlink())
+
+
+def records(folder: Path) -> dict[str, dict[str, Any]]:
+    """Every record that there is, by its place."""
+    cells = newest(folder) / "cells"
+    return {str(file.parent.relative_to(cells)): json.loads(file.read_text()) for file in cells.rglob("cell.json")}
+
+
+@pytest.mark.slow
+def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
+    command = Command(clean, "run", str(grid), *JOBS)
+    command.wait_for("observe after")
+    os.kill(command.process.pid, signal.SIGINT)
+    status, output, errors = command.end()
+    assert status == 130, errors + output
+    before = records(clean)
+    kept = {name for name, record in before.items() if record["valid"]}
+    assert len(manifest(clean)["cells"]) == 4
+
+    status, output, errors = run(clean, "run", "--resume", *JOBS)
+    assert status in (0, 3), errors + output
+    after = records(clean)
+    assert {name: after[name] for name in before} == before, "results of before are as they were"
+    told = manifest(clean)
+    assert len(told["sessions"]) == 2 and len(told["cells"]) == 4
+    assert {name for name in kept if "." not in name.rpartition("/")[2]} <= {
+        cell["folder"].removeprefix("cells/") for cell in told["cells"]
+    }, "what was valid was not run again"
+    if kept:
+        assert "cells are there already" in errors
+    assert all(cell["folder"] for cell in told["cells"])
+
+    folder = RunFolder(newest(clean))
+    flows = tables.read_table(folder, "flows")
+    assert sorted(set(flows["matrix.rtt"])) == [10, 50] and sorted(set(flows["matrix.pir"])) == [1e6, 2e6]
+    # The link and the policer were those of each cell.
+    for cell in folder.cells():
+        engine = json.loads(cell.configuration("R1.engine.json").read_text())
+        (police,) = [each["police"] for each in engine["policy_maps"]["Police"]["classes"]]
+        assert police["cir"]["bps"] == int(cell.parameters["pir"])
+        assert int(cell.experiment().topology.links[1].delay) * 2 == int(cell.parameters["rtt"])
+
+    again = run(clean, "run", "--resume", str(newest(clean)), *JOBS, "--only", "pir=1 Mb/s")
+    assert again[0] in (0, 3), again
+    assert len(manifest(clean)["cells"]) == 2
+
+
+@pytest.mark.slow
+def test_a_changed_template_touches_only_its_cells(grid: Path, clean: Path) -> None:
+    grid.write_text(GRID.replace("police.ios.j2", "police-$(pir in kb/s).ios.j2"))
+    police = clean / "templates/police.ios.j2"
+    for pir in (1000, 2000):
+        (clean / f"templates/police-{pir}.ios.j2").write_text(police.read_text())
+    only = ("--only", "rtt=10 ms")
+    run(clean, "run", str(grid), *JOBS, *only)
+    first = records(clean)
+    (clean / "templates/police-2000.ios.j2").write_text(police.read_text() + "!\n")
+    status, output, errors = run(clean, "run", "grid.yml", "--resume", *JOBS)
+    assert status in (0, 3), errors + output
+    tried = set(records(clean)) - set(first)
+    assert "policed/rtt=10ms,pir=2Mbps/1.2" in tried
+    (touched,) = [cell for cell in manifest(clean)["cells"] if cell["parameters"]["pir"] == "2 Mb/s"]
+    assert touched["earlier"][0]["reasons"] == ["what defines the cell was another then"]
+    if first["policed/rtt=10ms,pir=1Mbps/1"]["valid"]:
+        assert tried == {"policed/rtt=10ms,pir=2Mbps/1.2"}
+
+
+@pytest.mark.slow
+def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data plane that the machine gives no time: its processes are stopped for a moment in the first attempt."""
+    one = ("--only", "rtt=10 ms", "--only", "pir=1 Mb/s", "--duration", "2s")
+    command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
+    command.wait_for("traffic")
+    (lab,) = command.labs()
+    with lab.run(None, ["pkill", "-STOP", "-x", "qos-router"]) and lab.popen(None, ["sleep", "0.3"]) as pause:
+        pause.wait()
+    lab.run(None, ["pkill", "-CONT", "-x", "qos-router"])
+    lab.close()
+    status, output, errors = command.end()
+    assert status in (0, 3), errors + output
+    found = records(clean)
+    assert "it is tried again" in errors
+    assert set(found) == {"policed/rtt=10ms,pir=1Mbps/1", "policed/rtt=10ms,pir=1Mbps/1.2"}
+    (cell,) = manifest(clean)["cells"]
+    assert cell["folder"].endswith("1.2") and cell["earlier"][0]["folder"].endswith("/1")
+    assert "kept its data plane from working" in cell["earlier"][0]["reasons"][0]
+
+
+@pytest.mark.slow
+def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
+    """The run folder is on a disk that has room for a cell or two; then it gets more."""
+    small = (
+        "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+        'mkdir -p runs && mount -t tmpfs -o size=160k tmpfs runs && "$@"; first=$?; '
+        "mount -o remount,size=64m runs && cp -a runs full && exec exit $first", "sh",
+    )  # fmt: skip
+    command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "1", prefix=small)
+    status, output, errors = command.end()
+    assert "Traceback" not in errors
+    assert "the disk is full" in errors + output, (status, errors + output)
+    assert "--resume" in errors
+    (clean / "full").rename(clean / "runs")
+    status, output, errors = run(clean, "run", "--resume", "--jobs", "2")
+    assert status in (0, 3), errors + output
+    assert len(manifest(clean)["cells"]) == 4 and all(cell["folder"] for cell in manifest(clean)["cells"])
+
+
+def test_a_run_of_an_older_format_is_refused(grid: Path, clean: Path) -> None:
+    old = clean / "runs/grid/20260101T000000Z"
+    old.mkdir(parents=True)
+    (old / "manifest.json").write_text(json.dumps({"format": 1, "experiment": {}}))
+    status, _, errors = run(clean, "run", "--resume")
+    assert status == 2
+    assert "found format 1, expected 2" in errors and "an older qoslab wrote it" in errors
