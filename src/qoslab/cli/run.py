@@ -59,6 +59,11 @@ NEWEST = ""
     metavar="[RUN]",
     help="Run only what this run lacks: a run's folder or an experiment's name; the newest run without it.",
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run the cells on the workers of this Dask cluster, as tcp://192.0.2.1:8786; see docs/scaling.md.",
+)
 @json_option
 def command(
     experiment: str | None,
@@ -68,6 +73,7 @@ def command(
     attempts: int | None,
     dry_run: bool,
     resume: str | None,
+    scheduler: str | None,
     as_json: bool,
 ) -> ExitStatus:  # fmt: skip
     """Run an experiment on the virtual lab and compare with the published figures.
@@ -77,6 +83,10 @@ def command(
     tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
     invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
+    if scheduler is not None and jobs is not None:
+        raise click.UsageError(
+            "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
+        )
     folder = None
     recorded: Mapping[str, Any] = {}
     if resume is not None:
@@ -104,7 +114,8 @@ def command(
         meanwhile=_load_analysis,
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
-        attempts=attempts or (SWEEP_ATTEMPTS if matrix else 1),
+        attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
+        scheduler=scheduler,
     )  # fmt: skip
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import qoslab
 from qoslab.model.experiment import PublishedFigure
 from qoslab.plan import Plan
-from qoslab.results import Manifest, RunFolder, Session
+from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
 from qoslab.run import provenance
 from qoslab.run.cell import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.lab_worker import LabWorker
-from qoslab.run.ledger import Entry, Ledger
+from qoslab.run.ledger import Ledger
 from qoslab.run.progress import RunProgress
 from qoslab.run.task import CellTask
 
@@ -46,7 +46,9 @@ class Request:
     options: dict[str, Any] = field(default_factory=dict)
     """What a resumed run repeats; kept in `run.json`."""
     attempts: int = 1
-    """How often a cell is tried that a busy machine made invalid."""
+    """How often a cell is tried that a busy machine made invalid, or that was lost with its worker."""
+    scheduler: str | None = None
+    """Address of the Dask scheduler whose workers run the cells; None: this machine does."""
 
 
 @dataclass
@@ -91,11 +93,43 @@ class _Shared:
                     return self.ledger.next_task(self.waiting.popleft())
                 self.changed.wait(0.2)
 
-    def give_back(self) -> None:
-        """A leased cell is over, well or not."""
+    def lease_now(self) -> CellTask | None:
+        """The next cell, None where none waits now."""
+        with self.changed:
+            if not self.waiting:
+                return None
+            self.running += 1
+            return self.ledger.next_task(self.waiting.popleft())
+
+    def more(self) -> bool:
+        """Whether a cell waits or runs."""
+        with self.changed:
+            return bool(self.waiting or self.running)
+
+    def folder_of(self, task: CellTask) -> Cell:
+        """Where an attempt's results go."""
+        with self.changed:
+            for device, text in task.configurations.items():
+                name = task.name.removesuffix(f"/{task.identity.repetition}")
+                self.configurations[f"{name}/{device}"] = provenance.digest(text.encode())
+        return self.folder.cell_of(task.identity, task.attempt)
+
+    def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False) -> None:
+        """Enter the outcome of a leased cell; `lost`: nothing came back from the worker that ran it."""
+        cell = self.folder.cell_of(task.identity, task.attempt)
         with self.changed:
             self.running -= 1
+            entry = self.ledger.done(task.name, record, str(cell.path.relative_to(self.folder.path)))
+            change = self.jobs.learn(record, task.experiment)
+            again = not entry.valid and (record.late or lost) and entry.tried < self.request.attempts
+            if again:
+                self.waiting.append(task.name)
             self.changed.notify_all()
+        self.progress.cell_done(task.name, counts=not again)
+        for reason in record.reasons:
+            self.progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
+        if change:
+            self.progress.note(change)
 
 
 @contextmanager
@@ -124,6 +158,10 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         try:
             try:
                 crew.wait_measured()
+            except BaseException:
+                if len(request.plan.cells) > 1:
+                    progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
+                raise
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
@@ -140,10 +178,14 @@ class _Crew:
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
         self._errors: list[BaseException] = []
-        count = shared.jobs.most
+        cluster = shared.request.scheduler is not None
+        count = 1 if cluster else shared.jobs.most
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
+        if cluster:
+            threading.Thread(target=self._gather, name="cluster", daemon=True).start()
+            return
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
 
@@ -155,10 +197,7 @@ class _Crew:
                 note=self._shared.progress.note, interrupted=self._shared.interrupted,
             ) as worker:  # fmt: skip
                 while (task := self._shared.lease(number)) is not None:
-                    try:
-                        self._run(worker, task)
-                    finally:
-                        self._shared.give_back()
+                    self._run(worker, task)
                 self._measured[number].set()
         except Interrupted:
             pass
@@ -170,30 +209,30 @@ class _Crew:
             self._measured[number].set()
             self._ended[number].set()
 
+    def _gather(self) -> None:
+        """Have a cluster run the cells."""
+        shared = self._shared
+        assert shared.request.scheduler is not None
+        try:
+            from qoslab.run.cluster import ClusterCrew  # slow, and only here
+
+            ClusterCrew(
+                shared.request.scheduler, lease=shared.lease_now, finish=shared.finish, folder_of=shared.folder_of,
+                interrupted=shared.interrupted, note=shared.progress.note,
+            ).run(shared.more)  # fmt: skip
+        except BaseException as error:
+            self._errors.append(error)
+            shared.interrupted.set()
+        finally:
+            self._measured[0].set()
+            self._ended[0].set()
+
     def _run(self, worker: LabWorker, task: CellTask) -> None:
         shared = self._shared
-        cell = shared.folder.cell_of(task.identity, task.attempt)
-        with shared.changed:
-            for device, text in task.configurations.items():
-                name = task.name.removesuffix(f"/{task.identity.repetition}")
-                shared.configurations[f"{name}/{device}"] = provenance.digest(text.encode())
-        record = worker.run(task, cell, traffic=shared.traffic_starts)
+        record = worker.run(task, shared.folder_of(task), traffic=shared.traffic_starts)
         with shared.changed:
             shared.lab = shared.lab or worker.described
-            entry = shared.ledger.done(task.name, record, str(cell.path.relative_to(shared.folder.path)))
-            change = shared.jobs.learn(record, task.experiment)
-            again = self._again(entry, record.late)
-            if again:
-                shared.waiting.append(task.name)
-            shared.changed.notify_all()
-        shared.progress.cell_done(task.name, counts=not again)
-        for reason in record.reasons:
-            shared.progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
-        if change:
-            shared.progress.note(change)
-
-    def _again(self, entry: Entry, late: bool) -> bool:
-        return not entry.valid and late and entry.tried < self._shared.request.attempts
+        shared.finish(task, record)
 
     def wait_measured(self) -> None:
         """Wait for the last cell. Raises what ended a worker early, once all have ended."""

@@ -1,0 +1,124 @@
+"""What runs in a worker of a Dask cluster: cells, in labs of its own.
+
+Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
+instead of failing to read what it was sent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import shutil
+import tarfile
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+
+_LABS = threading.local()
+_OPEN: list[Any] = []
+_LOCK = threading.Lock()
+_CLOSING = threading.Event()
+
+
+def version() -> str:
+    """The version of qoslab that this worker has."""
+    return __version__
+
+
+def run_cell(task: dict[str, Any]) -> dict[str, Any]:
+    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.plain_task`.
+
+    Returns `record` (`cell.json`) and `files` (the cell's folder as a tar archive); or `version`, where this worker has
+    another one; or `error`, what the user has to mend.
+    """
+    if task["version"] != __version__:
+        return {"version": __version__}
+    from qoslab.errors import QoslabError, UserError
+    from qoslab.model.experiment import Experiment
+    from qoslab.model.matrix import as_values
+    from qoslab.results import Cell
+    from qoslab.run.task import CellTask
+    from qoslab.schema import CellIdentity
+
+    identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
+    experiment = Experiment.model_validate_json(task["experiment"])
+    told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"])
+    scratch = Path(tempfile.mkdtemp(prefix="qoslab-cell-"))
+    try:
+        cell = Cell(scratch / "cell", identity, task["attempt"])
+        record = _worker().run(told, cell)
+        return {"record": record.model_dump_json(), "files": _packed(cell.path)}
+    except UserError as error:
+        _forget()
+        return {"error": [error.message, error.hint]}
+    except QoslabError as error:
+        # A lab that failed; another worker, or the next lab, may do.
+        _forget()
+        return {"failure": error.message}
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _worker() -> Any:
+    """This thread's lab worker."""
+    from qoslab.run.lab_worker import LabWorker
+
+    worker = getattr(_LABS, "worker", None)
+    if worker is None:
+        with _LOCK:
+            number = len(_OPEN)
+            restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
+            worker = LabWorker(
+                number, f"lab {number}", restored, tell=_silent, note=lambda text: None, interrupted=_CLOSING
+            )
+            _OPEN.append((worker, restored))
+        _LABS.worker = worker
+    return worker
+
+
+def _silent(cell: str, step: str, seconds: float | None = None) -> None:
+    """Progress is told where the run was started."""
+
+
+def _forget() -> None:
+    """End this thread's lab; the next cell gets a new one."""
+    worker = getattr(_LABS, "worker", None)
+    _LABS.worker = None
+    with _LOCK:
+        mine = [each for each in _OPEN if each[0] is worker]
+        _OPEN[:] = [each for each in _OPEN if each[0] is not worker]
+    for each in mine:
+        _close(*each)
+
+
+def close_labs() -> None:
+    """End all labs of this worker; called when a run is over, and when the worker ends."""
+    with _LOCK:
+        mine, _OPEN[:] = list(_OPEN), []
+    for each in mine:
+        _close(*each)
+
+
+def _close(worker: Any, restored: Path) -> None:
+    from qoslab.errors import QoslabError
+
+    try:
+        worker.__exit__(None, None, None)
+    except QoslabError:
+        # A virtual router that was not restored is gone with its lab.
+        return
+    finally:
+        shutil.rmtree(restored, ignore_errors=True)
+
+
+atexit.register(close_labs)
+
+
+def _packed(folder: Path) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
+        archive.add(folder, arcname=".")
+    return content.getvalue()

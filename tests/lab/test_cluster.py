@@ -1,0 +1,131 @@
+"""Cells on a Dask cluster: several workers, one of them killed; workers and schedulers that will not do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from commands import Command, run
+from test_sweep import GRID, ROOT, manifest
+
+from qoslab import __version__
+
+pytestmark = pytest.mark.lab
+
+START_S = 60.0
+
+
+class Cluster:
+    """A scheduler and workers of it, each a process."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._file = folder / "scheduler.json"
+        self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file))
+        deadline = time.monotonic() + START_S
+        while not self._file.exists():
+            assert time.monotonic() < deadline, (folder / "dask_scheduler.log").read_text()
+            time.sleep(0.1)
+        self.address: str = json.loads(self._file.read_text())["address"]
+
+    def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        log = self._stack.enter_context((self.folder / f"{program}.log").open("ab"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{program}", *arguments, "--no-dashboard"],
+            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        self._stack.callback(process.wait)
+        self._stack.callback(process.terminate)
+        return process
+
+    def worker(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a worker with one lab."""
+        return self._start(
+            "dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
+            "--local-directory", str(self.folder / "tmp"), *arguments,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def cluster(clean: Path) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        yield Cluster(clean, stack)
+
+
+@pytest.fixture
+def grid(clean: Path) -> Path:
+    (clean / "templates").mkdir()
+    for source in (ROOT / "experiments/templates").iterdir():
+        (clean / "templates" / source.name).write_text(source.read_text())
+    file = clean / "grid.yml"
+    file.write_text(GRID)
+    return file
+
+
+@pytest.mark.slow
+def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
+    workers = [cluster.worker(), cluster.worker()]
+    command = Command(clean, "run", str(grid), "--scheduler", cluster.address, "--duration", "3s", "--attempts", "1")
+    command.wait_for("labs")
+    deadline = time.monotonic() + START_S
+    # Until its lab has traffic.
+    while not any("iperf3" in line for line in children(workers[0].pid)):
+        assert time.monotonic() < deadline and command.process.poll() is None
+        time.sleep(0.05)
+    workers[0].kill()
+    status, output, errors = command.end()
+    assert status in (0, 3), errors + output
+    assert "has left" in errors
+    cells = manifest(clean)["cells"]
+    assert len(cells) == 4 and all(cell["folder"] for cell in cells)
+    assert not any("died" in reason for cell in cells for reason in cell["reasons"]), "it was run by the other worker"
+    for name in (clean / "tmp").iterdir():
+        if name.name.startswith("qoslab-"):  # all that a killed process cannot remove
+            subprocess.run(["rm", "-r", str(name)], check=True)
+    workers[1].terminate()
+    workers[1].wait()
+    subprocess.run(["rm", "-rf", *map(str, (clean / "tmp").glob("dask-*"))], check=True)
+
+
+def children(pid: int) -> list[str]:
+    """The command lines of what runs below a process."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found += [line, *children(int(process.name))]
+    return found
+
+
+def test_a_worker_of_another_version_is_refused(grid: Path, clean: Path, cluster: Cluster) -> None:
+    other = clean / "other.py"
+    other.write_text("import qoslab\nqoslab.__version__ = '0.0.9'\n")
+    worker = cluster.worker("--preload", str(other))
+    status, _, errors = run(clean, "run", str(grid), "--scheduler", cluster.address)
+    assert status == 2, errors
+    assert f"has qoslab 0.0.9, this is qoslab {__version__}" in errors
+    assert "Traceback" not in errors
+    worker.terminate()
+    worker.wait()
+    subprocess.run(["rm", "-rf", *map(str, (clean / "tmp").glob("dask-*"))], check=True)
+
+
+def test_no_scheduler_there(grid: Path, clean: Path) -> None:
+    status, _, errors = run(clean, "run", str(grid), "--scheduler", "tcp://127.0.0.1:9")
+    assert status == 2
+    assert "the Dask scheduler at tcp://127.0.0.1:9 cannot be reached" in errors
+    assert "Traceback" not in errors
+    assert os.listdir(clean / "tmp") == []  # noqa: PTH208
