@@ -63,7 +63,13 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
 @pytest.mark.parametrize("lab", [True, False])
 def test_ansible_gives_back_what_was_written(tmp_path: Path, lab: bool) -> None:
     path = tmp_path / "inventory.json"
-    routers = {"R1": R1, "R2": R2, "R3": LinuxAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022)}
+    switch = IosAccess("192.0.2.4", "u", "p", switch=True)
+    routers = {
+        "R1": R1,
+        "R2": R2,
+        "SW": switch,
+        "R3": LinuxAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022),
+    }
     write_inventory(path, routers, lab=lab)
     assert read_inventory(path) == routers
 
@@ -75,7 +81,9 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     routers = read_inventory(example)
     assert routers["R1"] == IosAccess("192.0.2.1", "kim", "{not a template}", 22, None)
     assert isinstance(routers["R2"], LinuxAccess)
-    assert set(routers) == {"R1", "R2"}
+    assert isinstance(routers["SW"], IosAccess)
+    assert routers["SW"].switch
+    assert set(routers) == {"R1", "R2", "SW"}
 
 
 @pytest.mark.parametrize(

@@ -356,6 +356,14 @@ def test_auto_qos_for_a_phone_polices_it_and_keeps_what_was_configured() -> None
     assert device == configured("")
 
 
+def test_a_global_line_below_an_interface() -> None:
+    device = configured("interface gi1/0/15\nqueue-set 2\nmls qos\nmls qos rewrite ip dscp\n")
+    assert device.switch is not None
+    assert device.switch.enabled
+    with pytest.raises(IosError, match="Incomplete"):
+        configured("interface gi1/0/15\nmls qos cos\n")
+
+
 def test_a_port_put_into_a_new_vlan_makes_it() -> None:
     session = ConfigSession(configured(""))
     for line in ("interface gi1/0/1", "switchport access vlan 77"):

@@ -304,9 +304,11 @@ class Table(Generic[Handler]):
         """Match `line` from column `start` in `mode`, then in the modes further up. Raise CliError when it does
         not match.
 
-        Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's.
+        Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
+        that lacks something in one mode may be whole further up (`mls qos` below an interface).
         """
         worst: InvalidInputError | None = None
+        incomplete: IncompleteError | None = None
         current: str | None = mode
         while current is not None:
             try:
@@ -314,7 +316,11 @@ class Table(Generic[Handler]):
             except InvalidInputError as error:
                 if worst is None or error.column > worst.column:
                     worst = error
+            except IncompleteError as error:
+                incomplete = incomplete or error
             current = self.parents.get(current)
+        if incomplete is not None:
+            raise incomplete
         assert worst is not None
         raise worst
 

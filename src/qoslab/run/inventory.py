@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.platforms import MODELS
 from qoslab.programs import own_program
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ VARIABLES = (
 """Variables of a router that are read here; Ansible itself uses whatever there is."""
 
 IOS_GROUP = "ios"
+SWITCH_GROUP = "ios_switch"
+"""Within the group of IOS routers."""
 LINUX_GROUP = "linux_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
 
@@ -46,6 +49,8 @@ class IosAccess:
     port: int = 22
     enable: str | None = None
     """The enable secret, where a login does not start at privilege level 15."""
+    switch: bool = False
+    """Whether it is a Catalyst switch."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
     for name, node in lab.nodes.items():
         if node.node.platform == "ios":
             ssh = lab.ssh(name)
-            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable)
+            switch = MODELS[node.node.model or ""].family == "switch"
+            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, switch)
         elif node.node.platform == "linux":
             socket = lab.runtime(name) / "control.sock"
             if sockets is not None:
@@ -96,10 +102,13 @@ def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dic
     groups: dict[str, dict[str, Any]] = {}
     for name, access in routers.items():
         if isinstance(access, IosAccess):
-            groups.setdefault(IOS_GROUP, {})[name] = _ios_variables(access)
+            group = SWITCH_GROUP if access.switch else IOS_GROUP
+            groups.setdefault(group, {})[name] = _ios_variables(access)
         else:
             groups.setdefault(LINUX_GROUP, {})[name] = _linux_variables(access)
     children: dict[str, Any] = {group: {"hosts": hosts} for group, hosts in groups.items()}
+    if SWITCH_GROUP in children:
+        children.setdefault(IOS_GROUP, {})["children"] = {SWITCH_GROUP: children.pop(SWITCH_GROUP)}
     if IOS_GROUP in children:
         children[IOS_GROUP]["vars"] = {
             "ansible_connection": "ansible.netcommon.network_cli",
@@ -214,8 +223,9 @@ def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
     """The routers in what `ansible-inventory --list` printed."""
     variables: Mapping[str, Mapping[str, Any]] = listed.get("_meta", {}).get("hostvars", {})
     routers: dict[str, Access] = {}
+    switches = _hosts(listed, SWITCH_GROUP)
     for name in _hosts(listed, IOS_GROUP):
-        routers[name] = _ios_access(name, variables.get(name, {}))
+        routers[name] = replace(_ios_access(name, variables.get(name, {})), switch=name in switches)
     for name in _hosts(listed, LINUX_GROUP):
         if name in routers:
             raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {LINUX_GROUP}", hint="Keep one of them.")

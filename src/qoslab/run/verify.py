@@ -38,6 +38,9 @@ def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> l
 
 
 def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> Iterator[str]:
+    if config.get("switch") is not None:
+        # A switch shows the classes and none of their actions here.
+        return
     classes = shown.get("class_map", {})
     for intended in config["policy_maps"][name]["classes"]:
         place = f"{where}, {name}, class {intended['name']}"
