@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from qoslab.ios.admission import check_attached, check_policy
+from qoslab.ios.admission import check_attached, check_children, check_policy
 from qoslab.ios.config.class_map import PROTOCOLS
 from qoslab.ios.config.system import route_order
 from qoslab.ios.device import (
@@ -263,8 +264,8 @@ def policy_classes(
     kind = draw(st.sampled_from((None, "bandwidth", "priority"))) if queues else None
     bandwidth = draw(bandwidths(unit)) if kind == "bandwidth" else None
     priority = draw(priorities(generation)) if kind == "priority" and not default else None
-    fair = (default or generation == "hqf") and priority is None
-    shape = draw(maybe(shapes())) if queues else None
+    fair = ((default and bandwidth is None) or generation == "hqf") and priority is None
+    shape = draw(maybe(shapes())) if queues and priority is None else None
     early = queues and (default or bandwidth is not None or shape is not None)
     return PolicyClass(
         name,
@@ -295,7 +296,13 @@ def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dic
         below = [each for each in maps if depth[each] < 3]
         content = tuple(draw(policy_classes(each, generation, below, unit, queues)) for each in chosen)
         policy = PolicyMap(name, content, draw(maybe(texts)))
-        check_policy(Device(hardware(generation)), policy)
+        device = Device(hardware(generation), policy_maps=maps)
+        check_policy(device, policy)
+        try:
+            check_children(device, policy)
+        except RejectedError:
+            policy = replace(policy, classes=tuple(replace(each, service_policy=None) for each in content))
+            content = policy.classes
         maps[name] = policy
         depth[name] = 1 + max((depth[each.service_policy] for each in content if each.service_policy), default=0)
     return maps

@@ -46,6 +46,7 @@ policy-map Edge
   service-policy Child
 policy-map Inner
  class class-default
+  shape average 2000000
   service-policy Edge
 policy-map Queue
  class Data
@@ -90,7 +91,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Child\nclass Voice\nservice-policy Edge", "% Policy-map Child can not be its own child"),
     ("policy-map Child\nclass Voice\nservice-policy Child", "% Policy-map Child can not be its own child"),
     (
-        "policy-map Top\nclass class-default\nservice-policy Inner",
+        "policy-map Top\nclass class-default\nshape average 9000\nservice-policy Inner",
         "% Policy-map hierarchy exceeds 3 levels",
     ),
     ("policy-map New\nclass Voice insert-before Data", "@26"),
@@ -108,6 +109,10 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Edge\nclass Data\nshape average percent 50 9 ms", "@25"),
     ("policy-map Edge\nclass class-default\nfair-queue 17", "Number of dynamic queues must be a power of 2"),
     ("policy-map Edge\nclass Data\nfair-queue", "fair-queue can only be configured in class class-default"),
+    (
+        "policy-map New\nclass class-default\nbandwidth 64\nfair-queue",
+        "bandwidth and fair-queue can not be configured in the same class",
+    ),
     ("policy-map Edge\nclass Data\nset dscp ef\nset precedence 5", "set dscp and set precedence can not"),
     ("policy-map Edge\nclass Data\nbandwidth 100\npriority 100", "bandwidth and priority can not be configured"),
     ("policy-map Edge\nclass class-default\npriority", "priority can not be configured in class class-default"),
@@ -168,7 +173,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Queue\nclass class-default\nrandom-detect precedence 3 40 20", "@30"),
     ("policy-map Queue\nclass class-default\nrandom-detect exponential-weighting-constant 17", "@45"),
     (
-        "policy-map Plain\nclass class-default\nservice-policy Queue\ninterface s0/0\nservice-policy output Plain",
+        "policy-map Plain\nclass class-default\nservice-policy Queue",
         "CBWFQ : Hierarchy supported only if shaping is configured in this class",
     ),
     (
@@ -262,6 +267,18 @@ def test_hqf_admission_counts_kilobits_where_attached() -> None:
 
 
 HQF_REFUSALS: list[tuple[str, str]] = [
+    ("policy-map New\nclass Data\npriority\nshape average 9000", "priority and shape can not be configured in the"),
+    ("policy-map New\nclass Data\npriority\nservice-policy Queue", "priority can not be configured in a class whose"),
+    ("policy-map New\nclass Data\nfair-queue\nservice-policy Queue", "fair-queue can not be configured in a class"),
+    (
+        "policy-map Leaf\nclass Data\nset cos 1\npolicy-map New\nclass class-default\nrandom-detect\n"
+        "service-policy Leaf\npolicy-map Leaf\nclass Data\nbandwidth 64",
+        "random-detect can not be configured in a class whose child policy queues",
+    ),
+    (
+        "policy-map New\nclass Data\nbandwidth percent 90\nclass class-default\nbandwidth percent 11",
+        "Sum total of class bandwidths exceeds 99 percent",
+    ),
     ("policy-map New\nclass Data\nbandwidth percent 60\nclass Voice\nbandwidth percent 40", "Sum total of class"),
     ("policy-map New\nclass Data\nbandwidth remaining percent 60\nclass Voice\nbandwidth remaining ratio 4", "All cl"),
     ("policy-map New\nclass Data\nfair-queue\npriority percent 10", "fair-queue and priority can not be configured"),

@@ -29,11 +29,11 @@ SUM_EXCEEDS_99 = "Sum total of class bandwidths exceeds 99 percent"
 OUTPUT_ONLY = "CBWFQ : Can be enabled as an output feature only"
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 MIXED_UNITS = "All classes with bandwidth should have consistent units"
-BANDWIDTH_AND_PRIORITY = "bandwidth and priority can not be configured in the same class"
-FAIR_QUEUE_AND_PRIORITY = "fair-queue and priority can not be configured in the same class"
+NOT_TOGETHER = "{one} and {other} can not be configured in the same class"
 FAIR_QUEUE_NOT_DEFAULT = "fair-queue can only be configured in class class-default"
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
+CHILD_QUEUES = "{action} can not be configured in a class whose child policy queues"
 # [I] Up to 12.4(15)T a child could queue below a shaper only; the words are remembered, not read.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 PRIORITY_IN_DEFAULT = "priority can not be configured in class class-default"
@@ -69,20 +69,38 @@ def levels(device: Device, policy: PolicyMap) -> int:
 def check_class(device: Device, each: PolicyClass) -> None:
     """Refuse combinations of actions that one class can't have."""
     default = each.name == CLASS_DEFAULT
-    if each.bandwidth is not None and each.priority is not None:
-        raise RejectedError(BANDWIDTH_AND_PRIORITY)
-    if each.priority is not None and default:
-        raise RejectedError(PRIORITY_IN_DEFAULT)
-    if each.fair_queue is not None:
-        if device.generation == "classic" and not default:
+    if each.priority is not None:
+        if default:
+            raise RejectedError(PRIORITY_IN_DEFAULT)
+        for other in ("bandwidth", "fair-queue", "shape"):
+            if getattr(each, other.replace("-", "_")) is not None:
+                first, second = sorted((other, "priority"))
+                raise RejectedError(NOT_TOGETHER.format(one=first, other=second))
+    if each.fair_queue is not None and device.generation == "classic":
+        if not default:
             raise RejectedError(FAIR_QUEUE_NOT_DEFAULT)
-        if each.priority is not None:
-            raise RejectedError(FAIR_QUEUE_AND_PRIORITY)
+        if each.bandwidth is not None:
+            raise RejectedError(NOT_TOGETHER.format(one="bandwidth", other="fair-queue"))
     if each.random_detect is not None and not default and each.bandwidth is None and each.shape is None:
         raise RejectedError(RED_NEEDS_QUEUE)
     fields = {mark.field.removeprefix("ip_") for mark in each.marks}
     if {"dscp", "precedence"} <= fields:
         raise RejectedError(DSCP_AND_PRECEDENCE)
+
+
+def check_children(device: Device, policy: PolicyMap) -> None:
+    """Refuse a class that has what only the classes of its child policy can have, where that queues."""
+    for each in policy.classes:
+        if each.service_policy is None:
+            continue
+        below = descendants(device, device.policy_maps[each.service_policy])
+        if not any(part.queueing for child in below for part in child.classes):
+            continue
+        for action in ("priority", "fair-queue", "random-detect"):
+            if getattr(each, action.replace("-", "_")) is not None:
+                raise RejectedError(CHILD_QUEUES.format(action=action))
+        if device.generation == "classic" and each.shape is None:
+            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
 
 
 def check_policy(device: Device, policy: PolicyMap) -> None:
@@ -92,8 +110,8 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
         raise RejectedError(MIXED_UNITS)
-    if _reserved(policy, "percent") > MAX_SUM_PERCENT and device.generation == "hqf":
-        raise RejectedError(SUM_EXCEEDS_99)
+    if device.generation == "hqf":
+        _check_sum(policy, _reserved(policy, "percent"), _own(policy, "percent"), 100)
     remaining = sum(
         each.bandwidth.number
         for each in policy.classes
@@ -101,6 +119,19 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     )
     if remaining > 100:
         raise RejectedError(SUM_EXCEEDS_99)
+
+
+def _check_sum(policy: PolicyMap, reserved: float, own: float, rate: float) -> None:
+    """Refuse more than the later generation has; class-default's own comes out of what the others leave."""
+    if reserved > rate * MAX_SUM_PERCENT / 100 or reserved + own > rate:
+        raise RejectedError(SUM_EXCEEDS_99)
+
+
+def _own(policy: PolicyMap, unit: str) -> int:
+    """Return what class-default has as its own bandwidth in `unit`."""
+    default = policy.find(CLASS_DEFAULT)
+    bandwidth = None if default is None else default.bandwidth
+    return bandwidth.number if bandwidth is not None and bandwidth.unit == unit else 0
 
 
 def check_attached(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:
@@ -117,18 +148,21 @@ def check_attached(device: Device, policy: PolicyMap, interface: Interface, dire
     share = DEFAULT_MAX_RESERVED_PERCENT
     if interface.max_reserved_bandwidth is not None:
         share = interface.max_reserved_bandwidth
-    _check_reserved(device, policy, interface, rate, rate * share / 100)
+    _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
 
 
-def _check_reserved(device: Device, policy: PolicyMap, interface: Interface, rate: float, limit: float) -> None:
-    """Refuse a policy-map whose classes reserve more than they may, itself and further down.
+def _check_reserved(
+    device: Device, policy: PolicyMap, interface: Interface, rate: float, guaranteed: float, limit: float
+) -> None:
+    """Refuse a policy-map whose classes reserve more than they may, itself and further down; all in kbit/s.
 
-    `rate` is what percentages are of, `limit` what classes may have in the classic generation, both in kbit/s.
+    `rate` is what percentages of `shape` are of, `guaranteed` those of `bandwidth` and `priority`; `limit` is what
+    classes may have in the classic generation.
     """
-    reserved = _reserved(policy, "kbps") + rate * _reserved(policy, "percent") / 100
+    reserved = _reserved(policy, "kbps") + guaranteed * _reserved(policy, "percent") / 100
     if device.generation == "hqf":
-        if reserved > rate * MAX_SUM_PERCENT / 100:
-            raise RejectedError(SUM_EXCEEDS_99)
+        own = _own(policy, "kbps") + guaranteed * _own(policy, "percent") / 100
+        _check_sum(policy, reserved, own, guaranteed)
     elif reserved > limit:
         # Wording modelled on IOS.
         raise RejectedError(
@@ -138,23 +172,15 @@ def _check_reserved(device: Device, policy: PolicyMap, interface: Interface, rat
     for each in policy.classes:
         if each.service_policy is None:
             continue
-        child = device.policy_maps[each.service_policy]
-        if device.generation == "classic" and each.shape is None and any(below.queueing for below in child.classes):
-            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
+        below, least = rate, guaranteed
+        if each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent"):
+            share = each.bandwidth.number
+            least = float(share) if each.bandwidth.unit == "kbps" else guaranteed * share / 100
+        if each.shape is not None:
+            amount = each.shape.rate
+            below = least = rate * amount.number / 100 if amount.unit == "percent" else amount.number / 1000
         # [I] Below a class its own rate takes the place of the interface's bandwidth, all of it reservable.
-        below = _class_rate(each, rate)
-        _check_reserved(device, child, interface, below, below)
-
-
-def _class_rate(each: PolicyClass, rate: float) -> float:
-    """Return what a class has, in kbit/s: its shape rate, its bandwidth, or all that its parent has (`rate`)."""
-    if each.shape is not None:
-        amount = each.shape.rate
-        return rate * amount.number / 100 if amount.unit == "percent" else amount.number / 1000
-    for given in (each.bandwidth, each.priority):
-        if given is not None and given.number is not None and given.unit in ("kbps", "percent"):
-            return float(given.number) if given.unit == "kbps" else rate * given.number / 100
-    return rate
+        _check_reserved(device, device.policy_maps[each.service_policy], interface, below, least, least)
 
 
 def check_change(device: Device, policy: PolicyMap) -> None:
@@ -163,6 +189,10 @@ def check_change(device: Device, policy: PolicyMap) -> None:
     trial = dict(device.policy_maps)
     trial[policy.name] = policy
     changed = Device(device.hardware, policy_maps=trial)
+    for other in trial.values():
+        # A parent may have what goes with a child that does not queue only.
+        if any(part.name == policy.name for part in descendants(changed, other)):
+            check_children(changed, other)
     for interface in device.interfaces.values():
         for direction, name in (("input", interface.service_policy_input), ("output", interface.service_policy_output)):
             attached = None if name is None else trial.get(name)
