@@ -587,6 +587,27 @@ class TestObserved:
             "shape.active.during": 1,
         }
 
+    def test_drops_by_reason_of_a_queueing_class(self) -> None:
+        entry = {
+            "packets": 100,
+            "bytes": 1000,
+            "total_drops": 20,
+            "flow_drops": 12,
+            "random_detect": {"class": {str(n): {"random_drop_packets": "1"} for n in range(3)}},
+            "bandwidth_percent": 20,
+            "bandwidth_kbps": 400,
+        }
+        urgent = {"packets": 50, "bytes": 500, "priority": {"kbps": 64, "exceed_drops": 4}}
+        policy = {"class_map": {"web": entry, "echo": urgent}}
+        parsed = {"Serial0/1/0": {"service_policy": {"output": {"policy_name": {"P": policy}}}}}
+        table = tables.frame(
+            "classes", [{"arm": "a", "repetition": 1} | row for row in observed_class_rows("R1", parsed, 6.0)]
+        )
+        found = class_drops(table).set_index("class")
+        assert found.loc["web", ["tail", "flow", "random", "sent"]].tolist() == [5, 12, 3, 80]
+        assert found.loc["echo", ["priority", "sent"]].tolist() == [4, 46]
+        assert table["bandwidth_kbps"].tolist()[0] == 400
+
     def test_nested_policies_and_the_later_print(self) -> None:
         child = {
             "class_map": {"voice": {"packets": 3, "bytes": 300, "police": {"cir_bps": 8000, "cir_bc_bytes": 1500}}}

@@ -14,7 +14,8 @@ from qoslab.run.verify import policy_differences
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 INTERFACE = "FastEthernet0/1"
 PLAIN_CLASS: dict[str, Any] = {
-    "name": "class-default", "set": [], "police": None, "shape": None, "queue_limit": None, "service_policy": None
+    "name": "class-default", "set": [], "police": None, "shape": None, "queue_limit": None, "service_policy": None,
+    "bandwidth": None, "priority": None,
 }  # fmt: skip
 
 
@@ -107,7 +108,12 @@ def test_a_nested_policy_is_looked_into() -> None:
     intended = {
         "policy_maps": {
             "Parent": {"classes": [PLAIN_CLASS | {"name": "Bulk", "service_policy": "Child", "police": police}]},
-            "Child": {"classes": [PLAIN_CLASS | {"name": "Inner"}, PLAIN_CLASS | {"name": "Missing"}]},
+            "Child": {
+                "classes": [
+                    PLAIN_CLASS | {"name": "Inner", "bandwidth": {"kbps": 128}},
+                    PLAIN_CLASS | {"name": "Missing"},
+                ]
+            },
             "Mark": {"classes": [PLAIN_CLASS | {"name": "Voice"}]},
         },
         "interfaces": {"Serial0/1/0": {"service_policy_input": "Mark", "service_policy_output": "Parent"}},
@@ -115,3 +121,45 @@ def test_a_nested_policy_is_looked_into() -> None:
     assert policy_differences(shown("nested"), intended) == [
         "Serial0/1/0 output, Parent, class Bulk, Child, class Missing: not shown"
     ]
+
+
+PRIORITY = {"unit": "percent", "number": 10, "burst_bytes": None, "level": None}
+
+
+def queueing(echo: dict[str, Any], web: dict[str, Any]) -> list[str]:
+    """Differences of the recorded print from a policy with these two classes; places are left out."""
+    classes = [PLAIN_CLASS | {"name": "Echo"} | echo, PLAIN_CLASS | {"name": "Web"} | web]
+    intended = {
+        "policy_maps": {"WAN": {"classes": classes}},
+        "interfaces": {"Serial0/1/0": {"service_policy_output": "WAN"}},
+    }
+    parsed = parse_policy_map_interface((RECORDED / "queueing.hqf.txt").read_text())
+    return [each.partition("class ")[2] for each in policy_differences(parsed, intended)]
+
+
+def test_bandwidth_and_priority_are_compared() -> None:
+    asked = ({"priority": PRIORITY}, {"bandwidth": {"percent": 20}})
+    assert queueing(*asked) == []
+    assert queueing({"priority": PRIORITY | {"number": 20}}, {"bandwidth": {"kbps": 500}}) == [
+        "Echo: found priority 10 %, expected 20 %",
+        "Web: found bandwidth 400 kbps, expected 500 kbps",
+    ]
+    assert queueing({}, {"priority": PRIORITY}) == [
+        "Echo: found a priority, expected none",
+        "Web: found no priority, expected one",
+        "Web: found a bandwidth, expected none",
+    ]
+
+
+def test_a_priority_in_per_cent_of_the_earlier_print() -> None:
+    text = (RECORDED / "nested.classic.txt").read_text()
+    text = text.replace("Bandwidth 128 (kbps)Max Threshold 64 (packets)", "Bandwidth 10 (%)")
+    text = text.replace("Output Queue", "Strict Priority\n            Output Queue")
+    child = {"classes": [PLAIN_CLASS | {"name": "Inner", "priority": PRIORITY}]}
+    parent = {"classes": [PLAIN_CLASS | {"service_policy": "Child", "name": "Bulk", "police": {"cir": {}}}]}
+    intended = {
+        "policy_maps": {"Parent": parent, "Child": child},
+        "interfaces": {"Serial0/1/0": {"service_policy_output": "Parent"}},
+    }
+    found = policy_differences(parse_policy_map_interface(text), intended)
+    assert found == ["Serial0/1/0 input: found policy-map Mark, expected none"]

@@ -11,6 +11,7 @@ from typing import Any
 from qoslab.analysis.raw import Row
 
 COMMAND = "show policy-map interface"
+_BANDWIDTHS = ("kbps", "percent", "remaining_percent", "remaining_ratio")
 
 
 def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -> Iterator[Row]:
@@ -47,7 +48,8 @@ def _counters(entry: Mapping[str, Any]) -> Row:
         "queue_depth_packets": entry.get("queue_depth"),
         "queue_output_packets": entry.get("pkts_output"),
         "queue_output_bytes": entry.get("bytes_output"),
-        "drops_tail_packets": entry.get("total_drops"),
+        **_drops(entry),
+        **{f"bandwidth_{unit}": entry.get(f"bandwidth_{unit}") for unit in _BANDWIDTHS},
     }
     police = entry.get("police")
     if police:
@@ -56,6 +58,19 @@ def _counters(entry: Mapping[str, Any]) -> Row:
     if entry.get("shape_type") or shaping:
         row |= _shape(entry, shaping or {})
     return row
+
+
+def _drops(entry: Mapping[str, Any]) -> Row:
+    """Packets dropped by reason: the print has their total, and of some reasons how many of it are theirs."""
+    total = entry.get("total_drops")
+    table = entry.get("random_detect", {}).get("class", {}).values()
+    random = sum(int(row["random_drop_packets"]) for row in table) if table else None
+    flow = entry.get("flow_drops")
+    exceed = entry.get("priority", {}).get("exceed_drops")
+    found: Row = {"drops_flow_packets": flow, "drops_random_packets": random, "drops_priority_packets": exceed}
+    if total is not None:
+        found["drops_tail_packets"] = total - (flow or 0) - (random or 0)
+    return found
 
 
 def _police(police: Mapping[str, Any]) -> Row:

@@ -50,6 +50,9 @@ def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str
             continue
         yield from _police(place, has.get("police"), intended.get("police"))
         yield from _shape(place, has, intended.get("shape"))
+        yield from _priority(place, has, intended.get("priority"))
+        if "priority" not in has:
+            yield from _bandwidth(place, has, intended.get("bandwidth"))
         if (limit := intended.get("queue_limit")) is not None and "queue_limit_packets" in has:
             yield from _figure(place, "queue-limit", "packets", int(has["queue_limit_packets"]), limit["packets"])
         child = intended.get("service_policy")
@@ -89,6 +92,30 @@ def _shape(place: str, shown: Mapping[str, Any], intended: Mapping[str, Any] | N
         yield from _figure(place, f"shape {intended['mode']}", "bps", rate, wanted)
     yield from _burst(place, "shape bc", "bits", shown.get("shape_bc_bps"), intended.get("bc"), wanted, 1)
     yield from _burst(place, "shape be", "bits", shown.get("shape_be_bps"), intended.get("be"), wanted, 1)
+
+
+def _bandwidth(place: str, shown: Mapping[str, Any], intended: Mapping[str, Any] | None) -> Iterator[str]:
+    units = {"kbps": "kbps", "percent": "%", "remaining_percent": "% of the rest", "remaining_ratio": "parts"}
+    found = [unit for unit in units if shown.get(f"bandwidth_{unit}") is not None]
+    if not found or intended is None:
+        yield from _presence(place, "bandwidth", bool(found), intended is not None)
+        return
+    ((unit, number),) = intended.items()
+    yield from _figure(place, "bandwidth", units[unit], shown.get(f"bandwidth_{unit}"), number)
+
+
+def _priority(place: str, has: Mapping[str, Any], intended: Mapping[str, Any] | None) -> Iterator[str]:
+    shown = has.get("priority")
+    if shown is None or intended is None:
+        yield from _presence(place, "priority", shown is not None, intended is not None)
+        return
+    if intended["unit"] in ("kbps", "percent"):
+        unit = {"kbps": "kbps", "percent": "%"}[intended["unit"]]
+        # Up to 12.4(15)T the percentage has a line of its own, like that of a bandwidth.
+        found = shown.get("kbps") if unit == "kbps" else shown.get("percent", has.get("bandwidth_percent"))
+        yield from _figure(place, "priority", unit, found, intended["number"])
+    if intended["burst_bytes"] is not None:
+        yield from _figure(place, "priority burst", "bytes", shown.get("burst_bytes"), intended["burst_bytes"])
 
 
 def _presence(place: str, what: str, found: bool, expected: bool) -> Iterator[str]:
