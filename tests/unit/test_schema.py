@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -25,6 +25,7 @@ from qoslab.schema import (
     schema_text,
 )
 from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
+from qoslab.schema.templates import render_lines
 from qoslab.units import Duration, Rate
 
 TOP = Path(__file__).parents[2]
@@ -236,3 +237,39 @@ def test_checking_loads_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "[]"
     assert json.loads(done.stdout)["experiment"] == "policing-vs-shaping"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    pieces=st.lists(
+        st.sampled_from(
+            [
+                *("a", " b {{ x }} c", "{% if y %}", "  {% if not y %}", "{% endif %}", "{# note #}", "{# of\n two #}"),
+                *("", "!", "{% for i in [1, 2] %}", " line {{ i }}", "{% endfor %}", "{{ x }}", "  {{ x }}{{ x }}"),
+                "{% include 'inner.j2' %}",
+            ]
+        ),
+        max_size=12,
+    ),
+    y=st.booleans(),
+)  # fmt: skip
+def test_lines_of_a_template_keep_their_places(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[str], y: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("templates")
+    (folder / "inner.j2").write_text("inner {{ x }}\n second\n")
+    (folder / "t.j2").write_text("\n".join(pieces) + "\n")
+    configuration = Configuration(template="t.j2", variables={"x": "X", "y": y})
+    try:
+        text = render_configuration(folder / "e.yml", configuration)
+    except ExperimentError:
+        return
+    lines = render_lines(folder / "e.yml", configuration)
+    assert [line for line, _ in lines] == text.splitlines()
+    sources = {str(folder / name): (folder / name).read_text().splitlines() for name in ("t.j2", "inner.j2")}
+    for line, place in lines:
+        if line.strip() and "{" not in "".join(pieces):
+            assert sources[place.file][place.line - 1] == line
+        for word in ("inner", "second", "a", " b "):
+            if line.startswith(word):
+                assert word in sources[place.file][place.line - 1]

@@ -15,6 +15,17 @@ _HEADING = re.compile(
 )
 
 
+class RefusedLineError(IosError):
+    """A line of configuration that the device refuses."""
+
+    def __init__(self, source: str, number: int, line: str, refusal: CliError) -> None:
+        said = "\n".join("    " + each for each in (line.expandtabs(1), *refusal.render())).rstrip()
+        super().__init__(f"{source}:{number}: the device refuses this line\n{said}")
+        self.number = number
+        self.line = line
+        self.refusal = refusal
+
+
 def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:
     """Return the device that a configuration describes. Raise IosError naming `source` and line when it is refused."""
     device = Device(hardware)
@@ -25,9 +36,9 @@ def parse_config(text: str, hardware: Hardware, *, source: str = "configuration"
 def apply(device: Device, text: str, *, source: str = "configuration") -> None:
     """Carry out a fragment of configuration on top of `device`, as if typed.
 
-    Raise IosError at the first line that the device refuses; the lines before it have taken effect then, so give a copy
-    where that matters. Text may be a whole running configuration with its heading; nothing but comments may follow
-    `end`.
+    Raise RefusedLineError at the first line that the device refuses; the lines before it have taken effect then, so
+    give a copy where that matters. Text may be a whole running configuration with its heading; nothing but comments may
+    follow `end`.
     """
     session = ConfigSession(device)
     lines = text.splitlines()
@@ -41,7 +52,6 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> None:
         try:
             session.execute(line)
         except CliError as error:
-            said = "\n".join("    " + each for each in (line.expandtabs(1), *error.render())).rstrip()
-            raise IosError(f"{source}:{number}: the device refuses this line\n{said}") from error
+            raise RefusedLineError(source, number, line, error) from error
     if session.collecting:
         raise IosError(f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it as it began")

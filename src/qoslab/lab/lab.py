@@ -36,6 +36,7 @@ from qoslab.lab.wiring import (
 )
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
 from qoslab.platforms import platform_of
+from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program
 
 RUNTIME = Path("/run/qoslab")
@@ -456,7 +457,7 @@ class Lab:
         known = next(filter(None, before.values()), None)
         login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
         for router in routers:
-            config = ios_routers.startup_config(self.topology, router, login)
+            config = startup_config(self.topology, router, login)
             (self.runtime(router) / "startup-config").write_text(config)
         folder = self.runtime(IOSD)
         folder.mkdir()

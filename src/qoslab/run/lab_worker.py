@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from qoslab.errors import DeviceError, QoslabError
 from qoslab.lab import Lab
-from qoslab.lab.ios_routers import startup_config
 from qoslab.lab.lab import Ssh
 from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
 from qoslab.run.ansible import AnsibleSession
 from qoslab.run.cell import CellRun

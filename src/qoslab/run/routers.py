@@ -9,24 +9,13 @@ from typing import Any, Protocol
 
 from qoslab.errors import QoslabError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Hardware
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
-from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms.startup import hardware
 from qoslab.results import Cell
 from qoslab.results.folder import writing
 from qoslab.run.ansible import AnsibleSession, Intent, Outcome, RouterError
-
-
-def hardware(topology: Topology, router: str) -> Hardware:
-    """What the IOS model must know of a router's chassis."""
-    node = topology.nodes[router]
-    if node.model is not None:
-        return MODELS[node.model].hardware(node.generation)
-    generation = platform_of(node).generation(node)
-    assert generation is not None  # routers have one
-    return Hardware("Linux", tuple(near.interface for _, near, _ in topology.links_of(router)), generation=generation)
 
 
 class Base(Protocol):

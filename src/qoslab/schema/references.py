@@ -12,6 +12,7 @@ from qoslab.errors import ExperimentError, Finding
 from qoslab.model.experiment import TCP_PROFILES, BurstLoss, Configuration, Expectation, Experiment, Flow, Tcp
 from qoslab.model.metrics import Reference, as_float
 from qoslab.platforms import platform_of
+from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.published import load_published
@@ -40,6 +41,8 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.comparison(),
         *checker.notes(),
     ]
+    if not found:
+        found += refused(experiment, file)
     order = {document.file: 0}
     return sorted(dict.fromkeys(found), key=lambda each: (order.get(each.file, 1), each.file, each.line, each.column))
 

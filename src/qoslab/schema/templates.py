@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -75,6 +77,47 @@ def render_configuration(experiment_file: Path, configuration: Configuration) ->
         place = Place(str(path), line, 1) if line else Place(str(path))
         raise ExperimentError(findings=[place.finding("", f"cannot render the template: {error.message}")]) from error
     return text if text.endswith("\n") else text + "\n"
+
+
+_MARK = re.compile("\x01([^\x01\x02]*):([0-9]+)\x02")
+"""Before each line of a template whose places are wanted: two control characters that no configuration has."""
+
+
+class _MarkingLoader(FileSystemLoader):
+    """Loads templates with a mark before each line of text."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        source, filename, uptodate = super().get_source(environment, template)
+        parts: list[str] = []
+        at_start = True
+        # The lexer's text pieces are already without what block tags trim, and their joints are where lines begin.
+        for number, kind, value in environment.lex(source):
+            if kind != "data":
+                parts.append(value)
+                at_start = value.endswith("\n")
+                continue
+            for offset, line in enumerate(value.splitlines(keepends=True)):
+                parts.append(f"\x01{filename}:{number + offset}\x02{line}" if at_start or offset else line)
+            at_start = value.endswith("\n")
+        return "".join(parts), filename, uptodate
+
+
+@lru_cache
+def _marking_environment(folder: Path) -> Environment:
+    return _environment(folder).overlay(loader=_MarkingLoader(folder))
+
+
+def render_lines(experiment_file: Path, configuration: Configuration) -> list[tuple[str, Place]]:
+    """The lines of `render_configuration` and where in the templates each comes from."""
+    path = experiment_file.parent / configuration.template
+    text = _marking_environment(path.parent).get_template(path.name).render(configuration.variables)
+    lines = []
+    place = Place(str(path), 1, 1)
+    for line in (text or "\n").splitlines():
+        for mark in _MARK.finditer(line):
+            place = Place(mark[1], int(mark[2]), 1)
+        lines.append((_MARK.sub("", line), place))
+    return lines
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:

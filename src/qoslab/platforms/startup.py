@@ -1,0 +1,62 @@
+"""What a router is before an experiment configures it: its chassis, and the configuration that it boots with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qoslab.errors import ExperimentError
+from qoslab.ios.admission import interface_bandwidth_kbps
+from qoslab.ios.device import Hardware, Interface
+from qoslab.model.experiment import Topology
+from qoslab.platforms import MODELS, platform_of
+
+FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
+"""By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
+
+
+def hardware(topology: Topology, router: str) -> Hardware:
+    """What the IOS model must know of a router's chassis."""
+    node = topology.nodes[router]
+    if node.model is not None:
+        return MODELS[node.model].hardware(node.generation)
+    generation = platform_of(node).generation(node)
+    assert generation is not None  # routers have one
+    return Hardware("Linux", tuple(near.interface for _, near, _ in topology.links_of(router)), generation=generation)
+
+
+def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
+    """The configuration that a router boots with, in IOS order; a Linux router's base before the experiment's own."""
+    node = topology.nodes[router]
+    is_switch = node.model is not None and MODELS[node.model].family == "switch"
+    lines = [
+        f"hostname {router}",
+        f"enable secret 0 {login['enable']}",
+        f"username {login['user']} privilege 1 secret 0 {login['password']}",
+    ]
+    for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
+        problem = platform_of(node).interface_problem(node, near.interface, link.framing)
+        if problem is not None:
+            raise ExperimentError(
+                f"link {link.name} ends at {near.interface} of {router}: found {near.interface}, expected {problem}"
+            )
+        lines += ["!", f"interface {near.interface}"]
+        if is_switch and near.address is not None:
+            lines.append(" no switchport")
+        if is_switch and link.rate.bps in FORCED_SPEEDS:
+            # The other end is hard-coded, or the cable carries no more.
+            lines += [f" speed {FORCED_SPEEDS[link.rate.bps]}", " duplex full"]
+        elif link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):
+            lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
+        if near.address is not None:
+            lines.append(f" ip address {near.address.ip} {near.address.netmask}")
+        if link.framing != "ethernet":
+            lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
+        lines.append(" no shutdown")
+    if node.routes:
+        lines += ["!", *(f"ip route {_prefix(route.prefix)} {route.via}" for route in node.routes)]
+    return "\n".join([*lines, "!", "end", ""])
+
+
+def _prefix(prefix: Any) -> str:
+    return f"{prefix.network_address} {prefix.netmask}"

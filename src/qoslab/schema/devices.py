@@ -1,0 +1,54 @@
+"""Whether the devices take their configurations: rendered templates, through the command line of the node's model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from qoslab.errors import Finding
+from qoslab.ios.device import Hardware
+from qoslab.ios.grammar import InvalidInputError
+from qoslab.ios.parse import RefusedLineError, apply, parse_config
+from qoslab.model.experiment import Experiment
+from qoslab.platforms.startup import hardware, startup_config
+from qoslab.schema.templates import render_lines
+
+LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+
+
+def refused(experiment: Experiment, file: Path) -> Iterator[Finding]:
+    """The first line of each arm and router that the router would refuse, at its place in the template.
+
+    The experiment has to hold otherwise.
+    """
+    for arm in experiment.arms:
+        for router, layers in experiment.configurations_of(arm).items():
+            node = experiment.topology.nodes[router]
+            base = startup_config(experiment.topology, router, LOGIN)
+            lines = [line for layer in layers for line in render_lines(file, layer)]
+            refusal = _refusal(base, "\n".join(text for text, _ in lines), hardware(experiment.topology, router))
+            if refusal is None:
+                continue
+            text, place = lines[refusal.number - 1]
+            said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
+            what = node.model or "this router"
+            where = ""
+            if isinstance(refusal.refusal, InvalidInputError):
+                bad = text.expandtabs(1)[refusal.refusal.column :].split()
+                where = f' at "{bad[0]}"' if bad else ""
+            yield place.finding(
+                f"arms.{arm.name}.configure.{router}",
+                f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
+            )
+
+
+@lru_cache(maxsize=1024)
+def _refusal(base: str, text: str, chassis: Hardware) -> RefusedLineError | None:
+    """Combinations of parameters have many configurations in common."""
+    device = parse_config(base, chassis, source="base")
+    try:
+        apply(device, text)
+    except RefusedLineError as refusal:
+        return refusal
+    return None
