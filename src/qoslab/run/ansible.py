@@ -95,7 +95,8 @@ class Outcome:
 
     def answers(self, host: str) -> dict[str, str]:
         """What an IOS router answered to `show running-config` and to the commands of `verify`, by command."""
-        for task in reversed(self.tasks):
+        # The first task that asks: on a switch others follow, about what is in force.
+        for task in self.tasks:
             if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
                 texts = task.result["stdout"]
                 if isinstance(texts, list):

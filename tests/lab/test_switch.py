@@ -1,0 +1,168 @@
+"""A virtual Catalyst 3750G in a lab: real Ansible, Unicon and Genie; marks, VLANs and statistics of its data plane."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from labs import ping, topology
+
+from qoslab.ios.diff import undo_lines
+from qoslab.lab import Lab
+from qoslab.platforms import MODELS
+from qoslab.run.ansible import AnsibleSession, RouterError
+from qoslab.run.collector import Collector
+from qoslab.run.inventory import lab_routers, write_inventory
+
+pytestmark = pytest.mark.lab
+
+PORT = "GigabitEthernet1/0/15"
+TOPOLOGY = topology(client="host", server="host", left="host", right="host", SW={"platform": "ios", "model": "3750G"})(
+    "client eth0 10.1.0.2/24 - SW GigabitEthernet1/0/1 10.1.0.1/24",
+    f"server eth0 10.2.0.2/24 - SW {PORT} 10.2.0.1/24",
+    "left eth0 10.3.0.1/24 - SW GigabitEthernet1/0/2",
+    "right eth0 10.3.0.2/24 - SW GigabitEthernet1/0/3",
+)
+FIX = f"""\
+mls qos queue-set output 2 threshold 1 400 400 100 400
+mls qos queue-set output 2 buffers 30 50 10 10
+mls qos
+!
+interface GigabitEthernet1/0/1
+ mls qos trust dscp
+!
+interface {PORT}
+ srr-queue bandwidth share 30 70 1 1
+ srr-queue bandwidth shape  0  0  0  0
+ srr-queue bandwidth limit 70
+ queue-set 2
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-switch-{os.getpid()}") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def collector(lab: Lab) -> Iterator[Collector]:
+    with Collector() as collector:
+        collector.connect(lab_routers(lab), known_hosts=lab.known_hosts(), wait=False)
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def session(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AnsibleSession, Path]]:
+    folder = tmp_path_factory.mktemp("switch")
+    inventory = folder / "inventory.json"
+    with AnsibleSession(inventory, before=folder / "before") as session:
+        write_inventory(inventory, lab_routers(lab))
+        session.carry_out(["prepare"])
+        yield session, folder
+
+
+def intend(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "SW.ios").write_text(text)
+    return folder
+
+
+def port_numbers(collector: Collector, screen: str) -> dict[str, object]:
+    parsed = collector.observe("SW", f"show mls qos interface {PORT} {screen}").parsed
+    assert parsed is not None
+    numbers: dict[str, object] = parsed["interface"][PORT]
+    return numbers
+
+
+SEND = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(sys.argv[2]) << 2)
+for _ in range(int(sys.argv[3])):
+    s.sendto(bytes(100), (sys.argv[1], 9))
+"""
+RECEIVE = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+s.bind(("", 9))
+s.settimeout(5)
+print("ready", flush=True)
+print(s.recvmsg(200, 64)[1][0][2][0] >> 2)
+"""
+
+
+def received_dscp(lab: Lab, dscp: int) -> int:
+    """The code point with which a datagram of the client arrives at the server."""
+    with lab.popen("server", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        lab.run("client", ["python3", "-c", SEND, "10.2.0.2", str(dscp), "1"], check=True)
+        return int(receiver.stdout.read())
+
+
+def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+    ansible, folder = session
+    assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
+    intended = intend(folder / "fix", FIX)
+    outcome = ansible.carry_out(["apply", "verify"], intended=intended)
+    assert outcome.changed == {"SW"}
+    # What the article prints, over ssh, as Genie reads it.
+    queueing = port_numbers(collector, "queueing")
+    assert (queueing["shape"], queueing["share"]) == ([0, 0, 0, 0], [30, 70, 1, 1])
+    assert (queueing["limit_percent"], queueing["operational_percent"]) == (70, 70.38)
+    # A second time nothing changes, though Ansible compares line by line.
+    assert ansible.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
+
+    assert received_dscp(lab, 46) == 46, "trusted"
+    lab.run("client", ["python3", "-c", SEND, "10.2.0.2", "46", "20"], check=True)
+    statistics = port_numbers(collector, "statistics")
+    assert statistics["dscp"]["outgoing"]["46"] >= 21  # type: ignore[index]
+    assert statistics["output_queues"]["enqueued"]["queue"]["0"]["threshold"]["1"] >= 21  # type: ignore[index]
+    drops = collector.observe("SW", f"show platform port-asic stats drop {PORT}").parsed
+    assert drops is not None
+    assert set(drops["interface"][PORT]["queue"]) == {"0", "1", "2", "3"}
+
+    running = outcome.answers("SW")["show running-config"]
+    before = (folder / "before" / "SW.before.ios").read_text()
+    restore = folder / "restore"
+    restore.mkdir()
+    lines = undo_lines(before, running, MODELS["3750G"].hardware())
+    (restore / "SW.restore.ios").write_text("\n".join(lines) + "\n")
+    ansible.carry_out(["restore"], restore=restore)
+    assert port_numbers(collector, "queueing")["limit_percent"] == 100
+
+
+def test_an_untrusted_port_forgets_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
+    ansible, folder = session
+    ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
+    assert received_dscp(lab, 46) == 0
+
+
+def test_what_was_not_pushed_is_told(session: tuple[AnsibleSession, Path]) -> None:
+    ansible, folder = session
+    text = f"interface {PORT}\n queue-set 2\n"
+    with pytest.raises(RouterError, match="queue-set 2"):
+        ansible.carry_out(["verify"], intended=intend(folder / "missing", text))
+
+
+def test_a_refusal_leaves_nothing(session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+    ansible, folder = session
+    text = "mls qos queue-set output 2 buffers 30 50 10 20\n"
+    with pytest.raises(RouterError, match="Command rejected: buffers sum to 110 percent"):
+        ansible.carry_out(["apply"], intended=intend(folder / "refused", text))
+    sets = collector.observe("SW", "show mls qos queue-set 2").parsed
+    assert sets is not None
+    assert sets["queue_set"]["2"]["queue"]["1"]["buffers"] == 25
+
+
+def test_switched_ports_of_a_vlan_reach_each_other(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
+    assert ping(lab, "left", "10.3.0.2") == 64, "bridged, not routed"
+    ansible, folder = session
+    text = "vlan 30\n!\ninterface GigabitEthernet1/0/2\n switchport access vlan 30\n"
+    ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
+    assert ping(lab, "left", "10.3.0.2", 0.5) is None, "in different VLANs"
