@@ -180,6 +180,21 @@ def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path
     assert significant(rig.running()) == significant(rig.text_before())
 
 
+def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_path: Path) -> None:
+    # No word of this message is known to Ansible by itself; the playbooks' group_vars tell it.
+    folder = tmp_path / "intended"
+    folder.mkdir()
+    text = "class-map match-all Voice\n match dscp ef\npolicy-map Fair\n class Voice\n  fair-queue\n"
+    (folder / "R1.ios").write_text(text)
+    with pytest.raises(RouterError) as caught:
+        rig.session.carry_out(["apply"], intended=folder)
+    assert caught.value.message == (
+        "R1 refused the configuration (apply):\nfair-queue\nfair-queue can only be configured in class class-default"
+    )
+    rig.restored("fair-undo")
+    assert significant(rig.running()) == significant(rig.text_before())
+
+
 def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError, match=r"(?s)missing:.*service-policy output Missing"):
