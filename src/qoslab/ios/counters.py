@@ -234,12 +234,22 @@ class SwitchPortCounters(TypedDict):
     dscp_out: list[int]
     cos_in: list[int]
     cos_out: list[int]
+    input_enqueued: NotRequired[list[list[int]]]
     enqueued: list[list[int]]
     dropped: list[list[int]]
     policer: Profile
     depth_cells: list[int]
     depth_packets: list[int]
     operational_bandwidth_percent: float
+
+
+class SwitchCounters(TypedDict):
+    """The buffer memory that all ports of a switch share, in cells."""
+
+    cells_total: int
+    cells_reserved: int
+    cells_common: int
+    cells_common_free: int
 
 
 class InterfaceCounters(TypedDict):
@@ -273,4 +283,5 @@ class Counters(TypedDict):
     uptime_ns: int
     interfaces: dict[str, InterfaceCounters]
     access_lists: dict[str, list[AccessListHits]]
+    switch: NotRequired[SwitchCounters | None]
     health: dict[str, Any]
