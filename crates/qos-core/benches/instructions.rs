@@ -7,6 +7,7 @@
 mod load;
 
 use iai_callgrind::{library_benchmark, library_benchmark_group, main};
+use load::switch::SwitchLoad;
 use load::{Kind, Load};
 use qos_core::config::Framing;
 use std::hint::black_box;
@@ -41,6 +42,20 @@ fn port(mut load: Load) -> (usize, Load) {
     (load.pass(), load)
 }
 
+fn srr(ports: usize) -> SwitchLoad {
+    SwitchLoad::new(ports, false)
+}
+fn short_memory(ports: usize) -> SwitchLoad {
+    SwitchLoad::new(ports, true)
+}
+
+#[library_benchmark]
+#[benches::srr(args = [1, 8, 24, 48], setup = srr)]
+#[benches::short_memory(args = [1, 8, 24, 48], setup = short_memory)]
+fn switch(mut load: SwitchLoad) -> (usize, SwitchLoad) {
+    (load.pass(), load)
+}
+
 fn frames(flows: u32) -> Vec<Vec<u8>> {
     (0..flows).map(|flow| load::frame(flow, 64)).collect()
 }
@@ -53,5 +68,5 @@ fn parse(frames: Vec<Vec<u8>>) -> (u64, Vec<Vec<u8>>) {
     (key, frames)
 }
 
-library_benchmark_group!(name = engine; benchmarks = port, parse);
+library_benchmark_group!(name = engine; benchmarks = port, switch, parse);
 main!(library_benchmark_groups = engine);

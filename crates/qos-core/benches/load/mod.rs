@@ -1,5 +1,7 @@
 //! What the benchmarks measure: a saturated port, and packets of many flows through it.
 
+pub mod switch;
+
 use qos_core::config::Framing;
 use qos_core::{packet, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};

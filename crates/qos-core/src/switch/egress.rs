@@ -56,6 +56,15 @@ struct Passing {
     cells: u32,
 }
 
+/// The head of a queue that is served next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Upcoming {
+    start: Time,
+    queue: usize,
+    /// When its last bit is on the wire.
+    end: Time,
+}
+
 /// A switch port's way out.
 #[derive(Debug)]
 pub(crate) struct SwitchEgress<P> {
@@ -70,6 +79,8 @@ pub(crate) struct SwitchEgress<P> {
     /// When the next frame may start: the line at its operational bandwidth.
     pace: Serialiser,
     passing: Option<Passing>,
+    /// The frame that starts next as things are.
+    upcoming: Option<Upcoming>,
     impairment: Impairment,
     wire: DelayLine<P>,
     /// Everything up to here is settled.
@@ -102,6 +113,7 @@ impl<P> SwitchEgress<P> {
             link,
             pace,
             passing: None,
+            upcoming: None,
             impairment,
             wire,
             settled,
@@ -148,6 +160,7 @@ impl<P> SwitchEgress<P> {
         if !new.enabled {
             self.purge(now, pool, outputs);
         }
+        self.look_ahead();
         self.run(now, pool);
     }
 
@@ -208,8 +221,12 @@ impl<P> SwitchEgress<P> {
                 pool.take(&mut self.held[queue], part);
                 self.counts.enqueued[queue][threshold] += 1;
                 self.queues[queue].push_back(Waiting { descriptor, payload, label, cells });
-                self.busy |= 1 << queue;
-                self.run(now, pool);
+                // Behind another frame of its queue it does not change what comes next.
+                if self.busy & (1 << queue) == 0 {
+                    self.busy |= 1 << queue;
+                    self.look_ahead();
+                    self.run(now, pool);
+                }
             }
         }
     }
@@ -232,21 +249,22 @@ impl<P> SwitchEgress<P> {
         outputs.drop_wire(now, self.port, reason, payload);
     }
 
-    /// When the next frame starts, which queue it is from, and when its last bit is on the wire.
-    fn next_start(&self) -> Option<(Time, usize, Time)> {
-        if self.busy == 0 {
-            return None;
-        }
+    /// Finds the frame that starts next. To be called when a queue has become busy, a frame has started or the configuration has changed.
+    fn look_ahead(&mut self) {
+        self.upcoming = self.next();
+    }
+
+    fn next(&self) -> Option<Upcoming> {
         let start = self.srr.next(self.pace.start(self.settled), self.busy)?;
         let queue = self.srr.pick(start, self.busy)?;
         let head = self.queues[queue].front()?;
-        Some((start, queue, self.link.end(start, head.descriptor.line_len)))
+        Some(Upcoming { start, queue, end: self.link.end(start, head.descriptor.line_len) })
     }
 
     /// Settles everything up to `until`.
     fn run(&mut self, until: Time, pool: &mut Pool) {
-        while let Some((start, queue, _)) = self.next_start().filter(|(start, ..)| *start <= until) {
-            self.start_frame(start, queue, pool);
+        while let Some(next) = self.upcoming.filter(|next| next.start <= until) {
+            self.start_frame(next, pool);
         }
         self.release(until, pool);
         self.settled = self.settled.max(until);
@@ -259,17 +277,19 @@ impl<P> SwitchEgress<P> {
         }
     }
 
-    fn start_frame(&mut self, now: Time, queue: usize, pool: &mut Pool) {
+    fn start_frame(&mut self, Upcoming { start: now, queue, end }: Upcoming, pool: &mut Pool) {
         // The one before has passed: the pace is never faster than the line.
         self.release(Time(u64::MAX), pool);
-        let Some(Waiting { mut descriptor, payload, label, cells }) = self.queues[queue].pop_front() else { return };
+        let Some(Waiting { mut descriptor, payload, label, cells }) = self.queues[queue].pop_front() else {
+            return self.upcoming = None;
+        };
         if self.queues[queue].is_empty() {
             self.busy &= !(1 << queue);
         }
         let (bytes, line_len) = (descriptor.counted_len, descriptor.line_len);
         self.srr.served(now, queue, line_len, self.busy);
         self.pace.take(now, line_len);
-        let end = self.link.take(now, line_len);
+        self.link.take(now, line_len);
         self.passing = Some(Passing { end, queue, cells });
         if self.plan.qos {
             descriptor.cos = self.plan.dscp_cos[usize::from(label.dscp)];
@@ -283,6 +303,7 @@ impl<P> SwitchEgress<P> {
         }
         self.traffic.count(now, bytes);
         self.settled = self.settled.max(now);
+        self.look_ahead();
         let Fate { arrives, lost } = self.impairment.pass(end);
         if lost {
             self.traffic.lost(bytes);
@@ -296,28 +317,23 @@ impl<P> SwitchEgress<P> {
     pub fn next_release(&self) -> Option<Time> {
         match self.passing {
             Some(passing) => Some(passing.end),
-            None => self.next_start().map(|(_, _, end)| end),
+            None => self.upcoming.map(|next| next.end),
         }
     }
 
     /// Gives back the cells that are due by `now`; settles no more than that takes.
     pub fn settle(&mut self, now: Time, pool: &mut Pool) {
-        loop {
-            self.release(now, pool);
-            match self.next_start() {
-                Some((start, queue, end)) if end <= now => self.start_frame(start, queue, pool),
-                _ => break,
-            }
+        while let Some(next) = self.upcoming.filter(|next| next.end <= now) {
+            self.start_frame(next, pool);
         }
+        self.release(now, pool);
     }
 
     /// Passes on what has reached the other end by `now`.
     pub fn advance(&mut self, now: Time, pool: &mut Pool, outputs: &mut Outputs<P>) {
-        while let Some((start, queue, end)) = self.next_start() {
-            if end + self.impairment.least() > now {
-                break;
-            }
-            self.start_frame(start, queue, pool);
+        let least = self.impairment.least();
+        while let Some(next) = self.upcoming.filter(|next| next.end + least <= now) {
+            self.start_frame(next, pool);
         }
         // Only now: with jitter what starts later may arrive earlier.
         while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
@@ -330,7 +346,7 @@ impl<P> SwitchEgress<P> {
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        let due = self.next_start().map(|(_, _, end)| end + self.impairment.least());
+        let due = self.upcoming.map(|next| next.end + self.impairment.least());
         [self.wire.next(), due].into_iter().flatten().min()
     }
 
@@ -386,6 +402,9 @@ impl<P> SwitchEgress<P> {
     }
 
     pub fn audit(&self) -> Result<(), String> {
+        if self.upcoming != self.next() {
+            return Err(format!("{:?} is to come, {:?} is expected", self.next(), self.upcoming));
+        }
         for (number, queue) in self.queues.iter().enumerate() {
             let passing = self.passing.filter(|passing| passing.queue == number).map_or(0, |passing| passing.cells);
             let found = queue.iter().map(|waiting| waiting.cells).sum::<u32>() + passing;
