@@ -4,6 +4,7 @@
 mod load;
 
 use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
+use load::switch::SwitchLoad;
 use load::{Kind, Load, PACKETS};
 
 fn ports(criterion: &mut Criterion) {
@@ -17,5 +18,16 @@ fn ports(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, ports);
+fn switch(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("switch");
+    group.throughput(Throughput::Elements(PACKETS as u64)).sample_size(10);
+    for ports in [1, 8, 24, 48] {
+        for (name, short) in [("srr", false), ("short_memory", true)] {
+            let mut load = SwitchLoad::new(ports, short);
+            group.bench_function(BenchmarkId::new(name, ports), |bencher| bencher.iter(|| load.pass()));
+        }
+    }
+}
+
+criterion_group!(benches, ports, switch);
 criterion_main!(benches);

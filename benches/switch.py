@@ -1,0 +1,85 @@
+"""Measures what `qos-router` loses as a switch; prints a Markdown section for docs/performance.md.
+
+    python benches/switch.py [--seconds 5] [--write]
+
+From 1 Gb/s to 100 Mb/s with the egress port of the article's last phase (`share 30 70 1 1`, `limit 70`): voice of
+13 Mb/s and 200 Mb/s of full frames, on a quiet machine, with a daemon that is stopped for 200 ms again and again, and
+beside busy processes. The senders skip what they are late with, so that beside busy processes they offer less.
+
+Needs `cargo build --release -p qos-router -p flood`; the first row a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "lab"))
+
+from catalyst import last_phase  # noqa: E402
+from dataplane import Lab  # noqa: E402
+
+PAGE = ROOT / "docs" / "performance.md"
+HEADING = "## Switch"
+LINE_BITS = 8 * 1518
+"""Bits of a full frame with its check sequence."""
+CASES = (
+    ("quiet", False, 0),
+    ("daemon stopped for 200 ms of every 300", True, 0),
+    ("beside 4 busy processes", False, 4),
+)
+
+
+def measure(seconds: float) -> list[str]:
+    """The section."""
+    columns = ("machine", "offered, Mb/s", "voice: came, left", "voice: dropped", "best effort: dropped")
+    own = ("ring overflow", "refused by the kernel", "late arrivals", "greatest lateness, ms")
+    rows = ["| " + " | ".join(columns + own) + " |", "|" + "---|" * len(columns + own)]
+    with Lab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
+        last_phase(lab, 0.5, False)
+        for name, stalls, hogs in CASES:
+            figures, health = last_phase(lab, seconds, stalls, hogs)
+            frames = figures["received"][46] + figures["received"][0]
+            values = (
+                name,
+                f"{frames * LINE_BITS / seconds / 1e6:.0f}",
+                f"{figures['received'][46]:,}, {figures['dscp_out'][46]:,}",
+                f"{sum(figures['dropped'][0]):,}",
+                f"{sum(figures['dropped'][1]):,}",
+                f"{health['lost_input']:,}",
+                f"{health['unsent']:,}",
+                f"{health['late_arrivals']:,}",
+                f"{health['lateness_ns']['max'] / 1e6:.1f}",
+            )
+            rows.append("| " + " | ".join(values) + " |")
+    return rows
+
+
+def main() -> None:
+    """Reads the arguments and prints or writes the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of traffic in each row")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    head = (
+        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, Linux {platform.release()}; load"
+        f" average before the start {load:.1f}. Made by `benches/switch.py`, whose docstring tells what is measured."
+    )
+    section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
+    print(section)
+    if arguments.write:
+        page = PAGE.read_text()
+        found = re.search(rf"^{re.escape(HEADING)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+        page = page.replace(found[0], section + "\n") if found else page.rstrip("\n") + "\n\n" + section
+        PAGE.write_text(page.rstrip("\n") + "\n")
+
+
+if __name__ == "__main__":
+    main()

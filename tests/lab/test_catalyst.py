@@ -1,0 +1,119 @@
+"""`qos-router` as a Catalyst 3750: routed and switched ports; no loss in the voice queue while the machine stalls."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from catalyst import ARTICLE, FLOOD, IN, OUT, configuration, counters, last_phase, set_up, spawn_flood, switch
+from dataplane import BINARY, CLIENT, SERVER, Lab, missing_tools, ping
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Lab]:
+    """From 1 Gb/s to 100 Mb/s."""
+    for program in (BINARY, FLOOD):
+        assert program.exists(), f"{program} is missing: run cargo build --release"
+    assert not missing_tools(), f"install {missing_tools()}"
+    with Lab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
+        # A network that both are in: there is no router between switched ports.
+        lab.run("client", "ip address add 10.0.30.10/24 dev eth0")
+        lab.run("server", "ip address add 10.0.30.20/24 dev eth0")
+        yield lab
+
+
+def test_routed_ports_trust_label_and_rewrite(shared: Lab) -> None:
+    set_up(shared, switch(), Fa0_0={"trust": "dscp"})
+    flood(shared, dscp=46, kbps=1_000, size=500, seconds=0.2)
+    trusted, sent = counters(shared, OUT), counters(shared, IN)["dscp_in"][46]
+    assert sent > 0
+    assert (trusted["dscp_out"][46], trusted["enqueued"][0][0]) == (sent, sent)
+    # Without trust the label is 0, and so is the code point on the wire.
+    set_up(shared, switch())
+    flood(shared, dscp=46, kbps=1_000, size=500, seconds=0.2)
+    untrusted = counters(shared, OUT)
+    assert untrusted["dscp_out"][46] == untrusted["enqueued"][0][0] == 0
+    assert untrusted["dscp_out"][0] == counters(shared, IN)["dscp_in"][46] > 0
+    assert len(ping(shared, "client", SERVER, 3)) == 3
+    assert len(ping(shared, "client", "10.0.10.1", 3)) == 3
+
+
+def test_access_ports_switch_in_their_vlan(shared: Lab) -> None:
+    def access(vlan: int) -> dict[str, Any]:
+        return {"switchport": {"mode": "access", "vlan": vlan}}
+
+    set_up(shared, switch(), Fa0_0=access(10), Fa0_1=access(10))
+    # From nothing: address resolution is switched too.
+    assert len(ping(shared, "client", "10.0.30.20", 3)) == 3
+    # Nothing is routed, and the switch itself has no address there.
+    assert ping(shared, "client", SERVER, 2) == []
+    set_up(shared, switch(), Fa0_0=access(10), Fa0_1=access(20))
+    assert ping(shared, "client", "10.0.30.20", 2) == []
+    assert counters(shared, OUT)["enqueued"] == [[0, 0, 0]] * 4
+
+
+SEND_TAGGED = """import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("eth0", 0))
+for vlan in (10, 20):
+    addresses = b"\\xff" * 6 + b"\\x02\\0\\0\\0\\0\\x01"
+    s.send(addresses + b"\\x81\\0" + (5 << 13 | vlan).to_bytes(2, "big") + b"\\x88\\xb5" + b"." * 1500)
+"""
+TAKE = """import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88b5))
+s.bind(("eth0", 0x88b5))
+print(flush=True)
+print(s.recv(2000)[12:16].hex(), flush=True)
+"""
+
+
+def test_a_trunks_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
+    trunk = {"switchport": {"mode": "trunk", "vlan": 1}, "trust": "cos"}
+    set_up(shared, switch(), Fa0_0=trunk, Fa0_1={"switchport": {"mode": "access", "vlan": 10}})
+    taker = shared.spawn("server", [sys.executable, "-c", TAKE])
+    assert taker.stdout is not None
+    taker.stdout.readline()
+    shared.python("client", SEND_TAGGED)
+    # EtherType and payload follow the addresses: no tag.
+    assert taker.communicate(timeout=10)[0].decode().split() == ["88b52e2e"]
+    out = counters(shared, OUT)
+    # By its class of service it went into queue 1; the other VLAN's went nowhere.
+    assert (out["enqueued"][0][0], out["cos_out"][5]) == (1, 1)
+    assert counters(shared, IN)["cos_in"][5] == 2
+
+
+def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
+    """Sends and waits until it has passed."""
+    spawn_flood(lab, dscp, kbps, size, seconds).wait(10)
+    time.sleep(0.3)
+
+
+@pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
+def test_the_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls: bool, hogs: int) -> None:
+    figures, health = last_phase(shared, 2.0, stalls, hogs)
+    # The data plane itself lost nothing. (How much the senders could send depends on the machine.)
+    assert (health["lost_input"], health["malformed"]) == (0, 0)
+    assert figures["received"][46] > 0
+    assert figures["dropped"][0] == [0, 0, 0]
+    assert figures["dscp_out"][46] == figures["enqueued"][0][0] == figures["received"][46]
+    # Only queue 2 overflows, and only at its first threshold.
+    assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
+
+
+def test_what_a_switch_refuses_changes_nothing(shared: Lab) -> None:
+    set_up(shared, switch(), Fa0_1=ARTICLE)
+    before = shared.ask("config")["config"]
+    wrong = configuration(switch(), Fa0_1={**ARTICLE, "share": [0, 1, 1, 1]})
+    reply = json.loads(shared.talk(json.dumps({"op": "configure", "config": wrong}).encode() + b"\n"))
+    assert reply["error"]["code"] == "bad_config"
+    assert "FastEthernet0/1.switch.share[0]" in reply["error"]["message"]
+    assert shared.ask("config")["config"] == before
+    assert counters(shared, OUT)["operational_bandwidth_percent"] == 70.38
+    assert len(ping(shared, "client", SERVER, 2)) == 2
+    assert len(ping(shared, "server", CLIENT, 2)) == 2
