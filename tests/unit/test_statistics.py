@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.analysis.statistics import LEAST_STEADY, Estimate, difference, estimate, repetitions_for, warm_up
+from qoslab.analysis.statistics import (
+    LEAST_STEADY,
+    Estimate,
+    average,
+    difference,
+    estimate,
+    ratio,
+    repetitions_for,
+    warm_up,
+)
 
 SAMPLES = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12)
 
@@ -17,7 +26,7 @@ SAMPLES = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=12)
 def test_interval_holds_the_median_and_stays_within_the_values(values: list[float]) -> None:
     found = estimate(values)
     rounding = 1e-12 * max(abs(value) for value in values)
-    points = [min(values), found.low, found.median, found.high, max(values)]
+    points = [min(values), found.low, found.value, found.high, max(values)]
     assert all(lower <= upper + rounding for lower, upper in pairwise(points))
     assert found.n == len(values)
 
@@ -29,7 +38,7 @@ def test_same_seed_gives_the_same_interval() -> None:
 
 def test_one_value_has_no_interval() -> None:
     found = estimate([5.0])
-    assert found.median == 5.0
+    assert found.value == 5.0
     assert math.isnan(found.low) and math.isnan(found.high) and math.isnan(found.half_width)
 
 
@@ -124,3 +133,30 @@ def test_advice_needs_a_pilot_and_a_difference() -> None:
         repetitions_for([1.0], 1.0)
     with pytest.raises(ValueError, match="above 0"):
         repetitions_for([1.0, 2.0], 0.0)
+
+
+def test_average_is_the_mean_of_the_cells_medians() -> None:
+    found = average([[1.0, 2.0, 30.0], [4.0, 4.0, 4.0]])
+    assert found.value == 3.0
+    assert (found.n, found.over) == (6, "repetitions")
+    assert 2.5 <= found.low <= 3.0 <= found.high <= 17.0
+
+
+def test_cells_that_were_not_repeated_vary_by_their_choice() -> None:
+    found = average([[90.0], [92.0], [97.0], [85.0]])
+    assert (found.value, found.over) == (91.0, "cells")
+    assert 85.0 <= found.low < 91.0 < found.high <= 97.0
+
+
+def test_single_cells_among_repeated_ones_stand_as_they_are() -> None:
+    found = average([[10.0], [20.0, 22.0]])
+    assert (found.value, found.over) == (15.5, "repetitions")
+    assert (found.low, found.high) == (15.0, 16.0)
+
+
+def test_ratio_of_two_arms() -> None:
+    found = ratio([[10.0, 11.0, 12.0]], [[5.0, 5.0, 5.0]])
+    assert found.value == pytest.approx(2.2)
+    assert 2.0 <= found.low <= 2.2 <= found.high <= 2.4
+    assert math.isnan(ratio([[1.0]], [[0.0]]).value)
+    assert math.isnan(ratio([[4.0]], [[2.0]]).low)

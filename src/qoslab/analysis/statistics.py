@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -33,27 +34,35 @@ LEAST_STEADY = 8
 """A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
 
 Values = Sequence[float] | np.ndarray
+Groups = Sequence[Values]
+"""The repetitions of each cell."""
+
+
+Over = Literal["", "repetitions", "cells"]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A median with its interval. `low` and `high` are nan for a single value, which tells nothing of its spread."""
+    """A figure with its interval. `low` and `high` are nan where one value alone tells nothing of its spread."""
 
-    median: float
+    value: float
     low: float
     high: float
     n: int
+    """Measurements behind it."""
+    over: Over = ""
+    """What the interval covers: the chance between repetitions, or, where no cell was repeated, the choice of cells."""
     confidence: float = CONFIDENCE
 
     @property
     def half_width(self) -> float:
-        """Half of the interval's width over the median's size; nan without an interval, inf for a median of 0."""
+        """Half of the interval's width over the figure's size; nan without an interval, inf for a figure of 0."""
         if math.isnan(self.low):
             return math.nan
         half = (self.high - self.low) / 2
-        if self.median == 0:
+        if self.value == 0:
             return math.inf if half else 0.0
-        return half / abs(self.median)
+        return half / abs(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +100,31 @@ class WarmUp:
 
 
 def estimate(values: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
-    """The median with a bootstrap interval (percentile method; B. Efron, 1979), the same for the same seed.
+    """The median of repetitions with a bootstrap interval, the same for the same seed.
 
     `ValueError` for no values, or for any that is not finite.
     """
-    data = _finite(values)
-    median = float(np.median(data))
-    if len(data) < 2:
-        return Estimate(median, math.nan, math.nan, len(data), confidence)
-    low, high = _interval((data,), _median, confidence, seed)
-    return Estimate(median, low, high, len(data), confidence)
+    return average([values], confidence=confidence, seed=seed)
+
+
+def average(groups: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
+    """The mean over groups of the median of each, with a bootstrap interval (percentile method; B. Efron, 1979).
+
+    A group holds the repetitions of one cell. They are resampled within the groups; where no group has more than one
+    value, the groups themselves are, as a sample of what could have been chosen. `ValueError` as `estimate`.
+    """
+    return _estimate([_all_finite(groups)], lambda means: means[0], confidence, seed)
+
+
+def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
+    """`average` of one arm over that of another, with its interval. `ValueError` as `estimate`; nan over 0."""
+
+    def quotient(means: Sequence[np.ndarray]) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = means[0] / means[1]
+        return np.where(means[1] == 0, math.nan, found)
+
+    return _estimate([_all_finite(above), _all_finite(below)], quotient, confidence, seed)
 
 
 def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Difference:
@@ -171,15 +195,57 @@ def _finite(values: Values) -> np.ndarray:
     return data
 
 
-def _median(sample: np.ndarray, axis: int = -1) -> np.ndarray:
-    return np.asarray(np.median(sample, axis=axis))
+def _all_finite(groups: Groups) -> list[np.ndarray]:
+    found = [_finite(group) for group in groups]
+    if not found:
+        raise ValueError("no values: a statistic needs at least one")
+    return found
+
+
+def _estimate(
+    arms: list[list[np.ndarray]],
+    combine: Callable[[Sequence[np.ndarray]], np.ndarray],
+    confidence: float,
+    seed: int,
+) -> Estimate:
+    """The mean of the groups' medians of each arm, combined."""
+    groups = [group for arm in arms for group in arm]
+    value = float(combine([np.asarray(np.mean([np.median(group) for group in arm])) for arm in arms]))
+    n = sum(len(group) for group in groups)
+    over: Over = ""
+    low = high = math.nan
+    repeated = [number for number, group in enumerate(groups) if len(group) > 1]
+    if repeated:
+        over = "repetitions"
+
+        def statistic(*samples: np.ndarray, axis: int = -1) -> np.ndarray:
+            drawn = dict(zip(repeated, (np.median(sample, axis=axis) for sample in samples), strict=True))
+            medians = [drawn.get(number, np.median(group)) for number, group in enumerate(groups)]
+            means, start = [], 0
+            for arm in arms:
+                means.append(np.asarray(sum(medians[start : start + len(arm)]) / len(arm)))
+                start += len(arm)
+            return combine(means)
+
+        low, high = _interval(tuple(groups[number] for number in repeated), statistic, confidence, seed)
+    elif all(len(arm) > 1 for arm in arms):
+        over = "cells"
+        samples = tuple(np.concatenate(arm) for arm in arms)
+
+        def over_cells(*samples: np.ndarray, axis: int = -1) -> np.ndarray:
+            return combine([np.asarray(np.mean(sample, axis=axis)) for sample in samples])
+
+        low, high = _interval(samples, over_cells, confidence, seed)
+    return Estimate(value, low, high, n, over, confidence)
 
 
 def _median_difference(above: np.ndarray, below: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.asarray(np.median(above, axis=axis) - np.median(below, axis=axis))
 
 
-def _interval(samples: tuple[np.ndarray, ...], statistic: object, confidence: float, seed: int) -> tuple[float, float]:
+def _interval(
+    samples: tuple[np.ndarray, ...], statistic: Callable[..., np.ndarray], confidence: float, seed: int
+) -> tuple[float, float]:
     # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method never is.
     found = stats.bootstrap(
         samples,
