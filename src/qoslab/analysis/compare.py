@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from qoslab.analysis import statistics
+from qoslab.analysis.statistics import Estimate
 from qoslab.model.experiment import Expectation, PublishedFigure
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Parameters, Scalar, as_number, fits
@@ -15,7 +19,11 @@ from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
 WITHIN, OUTSIDE, INFORMATIVE = "within", "outside", "informative"
-COLUMNS = ["article", "arm", "where", "metric", "unit", "published", "measured", "tolerance", "verdict"]
+COLUMNS = [
+    *("article", "arm", "where", "metric", "unit", "published"),
+    *("measured", "low", "high", "n", "over", "excluded", "effect"),
+    *("tolerance", "verdict"),
+]
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
 
@@ -45,19 +53,72 @@ def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
     return rows
 
 
-def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None) -> tuple[float, bool]:
-    """The mean over the valid ones of the chosen cells, and whether there is one.
+@dataclass(frozen=True)
+class Measured:
+    """A figure of an arm, or of `A/B`."""
 
-    Without a valid one it is the mean over the others. Of `A/B` it is the ratio of the two means. nan where nothing was
-    measured. `metrics` has a column `valid`.
+    estimate: Estimate | None
+    """None where nothing was measured."""
+    trusted: bool
+    """Whether it comes from valid cells; without a valid one it comes from the others."""
+    excluded: int
+    """Cells that were left out as they are not valid."""
+    effect: float = math.nan
+    """Of `A/B`: Cliff's delta, -1 to 1; nan where an arm has fewer than two values."""
+
+    @property
+    def value(self) -> float:
+        """The figure; nan where nothing was measured."""
+        return math.nan if self.estimate is None else self.estimate.value
+
+    def columns(self) -> dict[str, object]:
+        """Of the comparison."""
+        found = self.estimate
+        return {
+            "measured": self.value,
+            "low": math.nan if found is None else found.low,
+            "high": math.nan if found is None else found.high,
+            "n": 0 if found is None else found.n,
+            "over": "" if found is None else found.over,
+            "excluded": self.excluded,
+            "effect": self.effect,
+        }
+
+
+def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None) -> Measured:
+    """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
+
+    `metrics` has a column `valid`; its columns of parameters tell the cells apart.
     """
-    if "/" in arm:
-        (above, one), (below, other) = (measured_figure(metrics, each, metric, where) for each in arm.split("/"))
-        return (above / below if below else math.nan), one and other
-    rows = selected(metrics, arm, where or {})
+    if "/" not in arm:
+        groups, trusted, excluded = _groups(metrics, arm, metric, where or {})
+        return Measured(statistics.average(groups) if groups else None, trusted, excluded)
+    above, below = (_groups(metrics, each, metric, where or {}) for each in arm.split("/"))
+    trusted, excluded = above[1] and below[1], above[2] + below[2]
+    if not above[0] or not below[0]:
+        return Measured(None, trusted, excluded)
+    estimate = statistics.ratio(above[0], below[0])
+    if math.isnan(estimate.value):
+        return Measured(None, trusted, excluded)
+    values = [[value for group in groups for value in group] for groups in (above[0], below[0])]
+    effect = math.nan
+    if all(len(each) > 1 and np.isfinite(each).all() for each in values):
+        effect = statistics.difference(*values).cliff_delta
+    return Measured(estimate, trusted, excluded, effect)
+
+
+def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> tuple[list[list[float]], bool, int]:
+    """The values of a metric, by cell the repetitions; whether they are valid; how many are left out."""
+    rows = selected(metrics, arm, where)
     trusted = bool(rows["valid"].any())
-    found = rows[(rows["metric"] == metric) & (rows["valid"] | (not trusted))]["value"]
-    return (float(found.mean()) if len(found) else math.nan), trusted
+    rows = rows[rows["metric"] == metric]
+    used = rows[rows["valid"] | (not trusted)]
+    used = used[used["value"].notna()]
+    parameters = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
+    if not parameters:
+        return ([list(used["value"])] if len(used) else []), trusted, len(rows) - len(used)
+    grouped = used.groupby(parameters, dropna=False, sort=False)["value"]
+    return [list(values) for _, values in grouped], trusted, len(rows) - len(used)
 
 
 def compare(
@@ -73,7 +134,9 @@ def compare(
 
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
-    `published` and `measured` are nan where there is none. An expectation whose figure was not measured is not met.
+    `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 % interval, `n` the
+    measurements behind it, `excluded` those that are not valid, `effect` Cliff's delta of `A/B`. An expectation whose
+    figure was not measured is not met.
     `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and decide
     nothing: they are `informative` too.
     """
@@ -83,8 +146,8 @@ def compare(
     for expectation in expectations:
         key = (expectation.arm, expectation.metric, expectation.selection)
         expected.add(key)
-        measured, trusted = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where)
-        holds = not math.isnan(measured) and expectation.holds(measured)
+        measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where)
+        holds = measured.estimate is not None and expectation.holds(measured.estimate.value)
         verdict = WITHIN if holds else OUTSIDE
         rows.append(
             {
@@ -94,9 +157,9 @@ def compare(
                 "metric": expectation.metric,
                 "unit": expectation.unit,
                 "published": figures[key].value if key in figures else math.nan,
-                "measured": measured,
+                **measured.columns(),
                 "tolerance": expectation.tolerance,
-                "verdict": verdict if trusted else INFORMATIVE,
+                "verdict": verdict if measured.trusted else INFORMATIVE,
             }
         )
     informative = [key for key in figures if key not in expected]
@@ -116,7 +179,7 @@ def compare(
                 "metric": metric,
                 "unit": Reference.parse(metric).metric.unit if figure is None else figure.unit,
                 "published": math.nan if figure is None else figure.value,
-                "measured": measured_figure(metrics, arm, metric, None if figure is None else figure.where)[0],
+                **measured_figure(metrics, arm, metric, None if figure is None else figure.where).columns(),
                 "tolerance": "",
                 "verdict": INFORMATIVE,
             }

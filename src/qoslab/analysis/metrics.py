@@ -15,6 +15,7 @@ import pandas as pd
 
 from qoslab.analysis.classes import DURING, Figure, Lines, class_figures, interfaces_of, last_of_class, selected
 from qoslab.analysis.queues import Place, each_of, place_figures
+from qoslab.analysis.steady import steady_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
@@ -134,19 +135,25 @@ def metrics(
     traffic_s: Mapping[str, float],
     wanted: Iterable[Reference] = (),
     *,
+    intervals: pd.DataFrame | None = None,
     places: Mapping[Place, pd.DataFrame] = MappingProxyType({}),
     lines: Mapping[str, Lines] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """The `metrics` table: every metric of all flows, classes and places, of each by itself, and as `wanted`.
 
-    `traffic_s` is the traffic time of each cell; `places` are the tables of interfaces and of queues,
-    `lines` those behind the routers' interfaces, of each cell.
+    `traffic_s` is the traffic time of each cell; `intervals` is the table of what flows reported; `places` are the
+    tables of interfaces and of queues, `lines` those behind the routers' interfaces, of each cell.
     """
     wanted = tuple(wanted)
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
     for key, cell in flows.groupby(_CELL, sort=False, dropna=False):
         for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
             found += [(key, selector, figure) for figure in _traffic_figures(cell, selector)]
+    if intervals is not None:
+        for key, cell in intervals.groupby(_CELL, sort=False, dropna=False):
+            for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
+                mine = cell if selector is None else cell[cell["traffic"] == selector]
+                found += [(key, selector, figure) for figure in steady_figures(mine)]
     for key, cell in classes.groupby(_CELL, sort=False, dropna=False):
         outputs = cell[cell["direction"] == "output"]["class"].unique()
         for selector in _selectors(wanted, "class", outputs):

@@ -35,7 +35,7 @@ class Outcome:
     untrusted: frozenset[str]
     """Arms without a valid cell: their figures are shown and decide nothing."""
     comparison: pd.DataFrame
-    """Columns article, arm, metric, unit, published, measured, tolerance, verdict."""
+    """See `qoslab.analysis.compare.compare`."""
 
     @property
     def outside(self) -> int:
@@ -103,6 +103,7 @@ def analyse(folder: RunFolder) -> Outcome:
         found["classes"],
         seconds,
         _references(experiment, manifest.published),
+        intervals=found["intervals"],
         places={"interface": found["interfaces"], "queue": found["queues"]},
         lines=lines,
     )

@@ -79,13 +79,13 @@ class Difference:
     p_value: float
     """Of the Mann-Whitney test that neither tends to be larger; nan where an arm has fewer than two values."""
 
-    @property
-    def size(self) -> str:
-        """The effect in a word, by the bounds of Romano et al. (2006): 0.147, 0.33, 0.474."""
-        if math.isnan(self.cliff_delta):
-            return "unknown"
-        words = ("negligible", "small", "medium", "large")
-        return words[sum(abs(self.cliff_delta) >= bound for bound in (0.147, 0.33, 0.474))]
+
+def effect_size(cliff_delta: float) -> str:
+    """The size of an effect in a word, by the bounds of Romano et al. (2006): 0.147, 0.33, 0.474."""
+    if math.isnan(cliff_delta):
+        return "unknown"
+    words = ("negligible", "small", "medium", "large")
+    return words[sum(abs(cliff_delta) >= bound for bound in (0.147, 0.33, 0.474))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ class WarmUp:
 def estimate(values: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
     """The median of repetitions with a bootstrap interval, the same for the same seed.
 
-    `ValueError` for no values, or for any that is not finite.
+    Infinite values, such as the spread of flows of which one got nothing, have no interval. `ValueError` for no values,
+    or for any that is no number.
     """
     return average([values], confidence=confidence, seed=seed)
 
@@ -113,7 +114,7 @@ def average(groups: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) ->
     A group holds the repetitions of one cell. They are resampled within the groups; where no group has more than one
     value, the groups themselves are, as a sample of what could have been chosen. `ValueError` as `estimate`.
     """
-    return _estimate([_all_finite(groups)], lambda means: means[0], confidence, seed)
+    return _estimate([_numbers(groups)], lambda means: means[0], confidence, seed)
 
 
 def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
@@ -124,7 +125,7 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE, seed:
             found = means[0] / means[1]
         return np.where(means[1] == 0, math.nan, found)
 
-    return _estimate([_all_finite(above), _all_finite(below)], quotient, confidence, seed)
+    return _estimate([_numbers(above), _numbers(below)], quotient, confidence, seed)
 
 
 def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -> Difference:
@@ -195,10 +196,12 @@ def _finite(values: Values) -> np.ndarray:
     return data
 
 
-def _all_finite(groups: Groups) -> list[np.ndarray]:
-    found = [_finite(group) for group in groups]
-    if not found:
+def _numbers(groups: Groups) -> list[np.ndarray]:
+    found = [np.asarray(group, dtype=float) for group in groups]
+    if not found or any(len(group) == 0 for group in found):
         raise ValueError("no values: a statistic needs at least one")
+    if any(np.isnan(group).any() for group in found):
+        raise ValueError("a value is not a number: leave out what was not measured")
     return found
 
 
@@ -212,6 +215,8 @@ def _estimate(
     groups = [group for arm in arms for group in arm]
     value = float(combine([np.asarray(np.mean([np.median(group) for group in arm])) for arm in arms]))
     n = sum(len(group) for group in groups)
+    if not all(np.isfinite(group).all() for group in groups):
+        return Estimate(value, math.nan, math.nan, n, confidence=confidence)
     over: Over = ""
     low = high = math.nan
     repeated = [number for number, group in enumerate(groups) if len(group) > 1]

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -56,7 +57,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             name,
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
             published,
-            measured or "not measured",
+            (measured or "not measured") + _interval(row),
             _difference(row["published"], row["measured"]),
             row["tolerance"],
             row["verdict"],
@@ -75,6 +76,14 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     else:
         click.echo("The run is valid; all figures are within their tolerance.")
     click.echo(f"Report: {report}")
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    """The 95 % interval, where there is one."""
+    if math.isnan(row["low"]):
+        return ""
+    low, high = (format_value(row[key], row["unit"]) for key in ("low", "high"))
+    return f" [{low} to {high}]"
 
 
 def _difference(published: float, measured: float) -> str:

@@ -472,6 +472,17 @@ class PublishedFigure:
         return selection_text(self.where)
 
 
+class Enough(Frozen):
+    """When further repetitions of a cell are no longer needed: its interval of a metric is narrow."""
+
+    metric: str
+    """A metric's name; docs/experiments.md lists them."""
+    interval: Annotated[Percent, AfterValidator(_above_zero)]
+    """Half of the 95 % interval's width over the figure, at most."""
+    at_least: int = Field(default=3, ge=2)
+    """Valid repetitions without which the interval is not looked at."""
+
+
 class Experiment(Frozen):
     """A whole experiment file."""
 
@@ -489,6 +500,8 @@ class Experiment(Frozen):
     """Parameters and their values; each combination is a cell of each arm. `$(NAME)` elsewhere stands for the value."""
     repetitions: int = Field(default=1, ge=1)
     """How often each arm (with a matrix: each combination) is run."""
+    enough: Enough | None = None
+    """When fewer repetitions will do; all are run where absent."""
     order: Order = "as written"
     """Of the cells. `random`: all of them, by the seed; `blocked`: each repetition at random before the next begins."""
     seed: int = 1

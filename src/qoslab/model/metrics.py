@@ -55,6 +55,8 @@ METRICS: dict[str, Metric] = {
             "traffic",
             (
                 ("goodput.sum", "b/s", "TCP or UDP payload received, sum of all flows, over the traffic time"),
+                ("goodput.steady", "b/s", "the same without the warm-up: docs/statistics.md"),
+                ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
                 ("goodput.spread", "ratio", "fastest flow over slowest flow"),

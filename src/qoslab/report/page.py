@@ -13,6 +13,7 @@ import pandas as pd
 from qoslab import __version__
 from qoslab.analysis.compare import INFORMATIVE, OUTSIDE, measured_figure
 from qoslab.analysis.run import Outcome
+from qoslab.analysis.statistics import effect_size
 from qoslab.model.experiment import NOTE_FIGURE, Experiment
 from qoslab.model.metrics import Reference
 from qoslab.report import text
@@ -44,6 +45,8 @@ class Figure:
     published: str
     source: str
     measured: str
+    interval: str
+    """Under the measured figure: its interval, of how many measurements, how large the effect is."""
     difference: str
     tolerance: str
     verdict: str
@@ -199,6 +202,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     published=text.figure(row["published"], row["unit"]),
                     source=sources.get(key, ""),
                     measured=text.figure(row["measured"], row["unit"]),
+                    interval=_interval(row),
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
                     tolerance=text.bound(row["tolerance"]),
                     verdict="not valid" if doubtful else row["verdict"],
@@ -213,7 +217,7 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
     def shown(arm: str, metric: str) -> str:
-        return text.figure(measured_figure(metrics, arm, metric)[0], Reference.parse(metric).metric.unit)
+        return text.figure(measured_figure(metrics, arm, metric).value, Reference.parse(metric).metric.unit)
 
     def figure(match: re.Match[str]) -> str:
         return shown(match["arm"], match["metric"])
@@ -235,6 +239,18 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
             )
         )
     return found
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    parts = []
+    if not math.isnan(row["low"]):
+        ends = f"{text.figure(row['low'], row['unit'])} to {text.figure(row['high'], row['unit'])}"
+        parts.append(f"95 % interval {ends} over {row['n']} {row['over']}")
+    if not math.isnan(row["effect"]):
+        parts.append(f"{effect_size(row['effect'])} effect (Cliff's delta {row['effect']:.2f})")
+    if row["excluded"]:
+        parts.append(f"{row['excluded']} not valid, left out")
+    return "; ".join(parts)
 
 
 def _trust(folder: RunFolder, outcome: Outcome) -> Trust:

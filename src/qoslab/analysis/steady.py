@@ -1,0 +1,44 @@
+"""Goodput without its warm-up, from what the receivers reported interval by interval. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis.classes import Figure
+from qoslab.analysis.statistics import warm_up
+
+WHOLE = 0.9
+"""An interval shorter than this share of the usual one is the broken one at the end."""
+
+
+def steady_figures(intervals: pd.DataFrame) -> Iterator[Figure]:
+    """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`.
+
+    The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
+    half, its whole time counts. Entries add up; of their warm-ups the longest is given.
+    """
+    steady, trimmed = 0.0, 0.0
+    entries = [_series(entry) for _, entry in intervals.groupby("traffic")]
+    entries = [(bits, seconds) for bits, seconds in entries if len(bits)]
+    if not entries:
+        return
+    for bits, seconds in entries:
+        start = warm_up(bits / seconds).samples
+        steady += float(bits[start:].sum() / seconds[start:].sum())
+        trimmed = max(trimmed, float(seconds[:start].sum()))
+    yield "goodput.steady", steady
+    yield "goodput.warm_up", trimmed * 1000
+
+
+def _series(entry: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Bits of all streams, and seconds, of each interval but a broken last one."""
+    lengths = entry["end_s"].astype(float) - entry["start_s"].astype(float)
+    whole = entry.assign(length=lengths)[lengths >= WHOLE * float(lengths.median())]
+    # The ends of one interval differ from stream to stream by some milliseconds.
+    number = whole.groupby("stream")["start_s"].rank(method="first")
+    summed = whole.assign(bits=whole["bytes"].astype(float) * 8).groupby(number)
+    complete = summed["stream"].count() == whole["stream"].nunique()
+    return summed["bits"].sum()[complete].to_numpy(), summed["length"].mean()[complete].to_numpy()
