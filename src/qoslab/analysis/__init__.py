@@ -1,5 +1,6 @@
-"""Tables → tables and figures, with pandas. Everything is pure but `analyse`, which reads and writes a run folder."""
+"""Tables → tables and figures, with pandas. Everything is pure but `analyse`, which reads and writes a run
+folder, and `enough`, which reads from one."""
 
-from qoslab.analysis.run import Outcome, analyse
+from qoslab.analysis.run import Outcome, analyse, enough
 
-__all__ = ["Outcome", "analyse"]
+__all__ = ["Outcome", "analyse", "enough"]

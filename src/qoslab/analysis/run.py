@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,10 +14,11 @@ from qoslab.analysis.classes import DURING, LINE_EXTRA, Line, Lines
 from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.statistics import estimate
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import ExitStatus
-from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.model.experiment import Enough, Experiment, PublishedFigure
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellRecord, RunFolder, tables
 from qoslab.traffic import TrafficError, tool
@@ -58,55 +59,19 @@ def analyse(folder: RunFolder) -> Outcome:
     """
     manifest = folder.manifest()
     experiment = manifest.experiment
-    rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("flows", "intervals", "classes", "interfaces", "queues", "health")
-    }
-    packets: list[pd.DataFrame] = []
-    reasons: list[str] = []
-    invalid: set[str] = set()
     measured = folder.cells()
-    experiments = _Experiments()
-    seconds: dict[str, float] = {}
-    lines: dict[str, Lines] = {}
-    for cell in measured:
-        record = cell.record()
-        own = experiments.of(cell)
-        seconds[cell.name] = own.duration.seconds
-        lines[cell.name] = _lines(own)
-        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
-        problems = _collect(cell, record, own, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
-        table, unreadable = _packets(cell, record, own)
-        problems += unreadable
-        packets.append(table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name))
-        if not record.valid:
-            # What could not be read follows from what went wrong in the run.
-            problems = list(record.reasons) or ["its record gives no reason"]
-        if problems:
-            invalid.add(cell.name)
-            reasons += [f"{cell.name}: {problem}" for problem in dict.fromkeys(problems)]
+    gathered = _gather(measured, _references(experiment, manifest.published))
+    found = gathered.tables
+    invalid = set(gathered.problems)
+    reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
     recorded = {cell.name for cell in measured}
     for summary in manifest.cells:
-        if summary.name not in recorded:
+        if summary.name not in recorded and not summary.spared:
             why = summary.reasons or ("it was not run to the end",)
             reasons += [f"{summary.name}: {reason}" for reason in why]
     if not manifest.cells:
         reasons.append("no cell was run")
 
-    found = {name: tables.frame(name, content) for name, content in rows.items()}
-    found["packets_io"] = (
-        tables.conform("packets_io", pd.concat(packets, ignore_index=True))
-        if packets
-        else tables.frame("packets_io", [])
-    )
-    found["metrics"] = metrics(
-        found["flows"],
-        found["classes"],
-        seconds,
-        _references(experiment, manifest.published),
-        intervals=found["intervals"],
-        places={"interface": found["interfaces"], "queue": found["queues"]},
-        lines=lines,
-    )
     parameters = {summary.name: summary.values for summary in manifest.cells}
     for name, table in found.items():
         found[name] = tables.with_parameters(table, parameters)
@@ -128,6 +93,82 @@ def analyse(folder: RunFolder) -> Outcome:
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
     return Outcome(valid=not reasons, reasons=tuple(reasons), untrusted=untrusted, comparison=comparison)
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What some cells came to."""
+
+    tables: dict[str, pd.DataFrame]
+    problems: dict[str, tuple[str, ...]]
+    """Why a cell is invalid, by its name; those that are valid are not in it."""
+
+
+def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures: bool = True) -> _Gathered:
+    """Read cells into tables, and compute their metrics."""
+    rows: dict[str, list[dict[str, object]]] = {
+        name: [] for name in ("flows", "intervals", "classes", "interfaces", "queues", "health")
+    }
+    packets: list[pd.DataFrame] = []
+    found: dict[str, tuple[str, ...]] = {}
+    experiments = _Experiments()
+    seconds: dict[str, float] = {}
+    lines: dict[str, Lines] = {}
+    for cell in cells:
+        record = cell.record()
+        own = experiments.of(cell)
+        seconds[cell.name] = own.duration.seconds
+        lines[cell.name] = _lines(own)
+        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
+        problems = _collect(cell, record, own, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
+        if captures:
+            table, unreadable = _packets(cell, record, own)
+            problems += unreadable
+            packets.append(table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name))
+        if not record.valid:
+            # What could not be read follows from what went wrong in the run.
+            problems = list(record.reasons) or ["its record gives no reason"]
+        if problems:
+            found[cell.name] = tuple(dict.fromkeys(problems))
+    read = {name: tables.frame(name, content) for name, content in rows.items()}
+    read["packets_io"] = (
+        tables.conform("packets_io", pd.concat(packets, ignore_index=True))
+        if packets
+        else tables.frame("packets_io", [])
+    )
+    read["metrics"] = metrics(
+        read["flows"],
+        read["classes"],
+        seconds,
+        references,
+        intervals=read["intervals"],
+        places={"interface": read["interfaces"], "queue": read["queues"]},
+        lines=lines,
+    )
+    return _Gathered(read, found)
+
+
+def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
+    """Why a cell needs no more repetitions than these; empty where it does.
+
+    Repetitions that are not valid do not count.
+    """
+    valid = [cell for cell in cells if cell.record().valid]
+    if len(valid) < wanted.at_least:
+        return ""
+    found = _gather(valid, [Reference.parse(wanted.metric)], captures=False)
+    rows = found.tables["metrics"]
+    good = (rows["metric"] == wanted.metric) & ~rows["cell"].isin(list(found.problems)) & rows["value"].notna()
+    values = rows[good]["value"].astype(float).to_numpy()
+    if len(values) < wanted.at_least:
+        return ""
+    width = estimate(values).half_width
+    if not width <= wanted.interval.fraction:
+        return ""
+    return (
+        f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, which is within "
+        f"{wanted.interval}"
+    )
 
 
 def _references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:

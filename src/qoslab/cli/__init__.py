@@ -23,6 +23,7 @@ from qoslab.errors import ExitStatus, QoslabError
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
+    "advise": ("qoslab.cli.advise", "Say how many repetitions would show a difference."),
     "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),
     "validate": ("qoslab.cli.validate", "Check an experiment file."),
     "plan": ("qoslab.cli.plan", "Show what a run would do, without doing it."),

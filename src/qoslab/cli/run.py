@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
 
 if TYPE_CHECKING:
-    from qoslab.results import RunFolder
+    from qoslab.model.experiment import Enough
+    from qoslab.results import Cell, RunFolder
 
 SWEEP_ATTEMPTS = 3
 """How often a cell of a sweep is tried that a busy machine made invalid."""
@@ -112,6 +114,7 @@ def command(
         file, plan, published, (*(f"--set {each}" for each in sets), *choice.words()), RUNS,
         jobs=None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1),
         meanwhile=_load_analysis,
+        enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
         attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
@@ -173,6 +176,14 @@ def _say_plan(plan: Plan, *, as_json: bool) -> None:
         click.echo(json.dumps(told, indent=2))
     else:
         click.echo("\n".join(summary_lines(plan)))
+
+
+def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:
+    if len(cells) < wanted.at_least:
+        return ""
+    from qoslab.analysis import enough
+
+    return enough(wanted, cells)
 
 
 def _load_analysis() -> None:

@@ -185,6 +185,8 @@ class CellSummary(Record):
     """Of the attempt that counts, within the run folder; empty where the cell was never run."""
     valid: bool
     reasons: tuple[str, ...] = ()
+    spared: str = ""
+    """Why it was not needed: the repetitions before it were enough. Then it is neither valid nor missing."""
     earlier: tuple[Attempt, ...] = ()
     """Attempts before the one that counts."""
 
@@ -250,4 +252,4 @@ class Manifest(Record):
     @property
     def valid(self) -> bool:
         """Whether there are cells and all of them are valid."""
-        return bool(self.cells) and all(cell.valid for cell in self.cells)
+        return bool(self.cells) and all(cell.valid or cell.spared for cell in self.cells)

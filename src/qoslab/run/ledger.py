@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from qoslab.errors import UserError
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
-from qoslab.results import Attempt, CellRecord, CellSummary, RunFolder
+from qoslab.results import Attempt, Cell, CellRecord, CellSummary, RunFolder
 from qoslab.run.task import CellTask, cell_key, make_task
 
 NOT_RUN = "it was not run to the end"
@@ -25,6 +25,8 @@ class Entry:
     """Of the attempt that counts."""
     valid: bool = False
     reasons: tuple[str, ...] = (NOT_RUN,)
+    spared: str = ""
+    """Why it is not needed."""
     attempts: int = 0
     """Folders that there are, of this call and of those before."""
     tried: int = 0
@@ -85,6 +87,20 @@ class Ledger:
         entry.folder, entry.valid, entry.reasons = folder, record.valid, record.reasons
         return entry
 
+    def repetitions(self, name: str) -> list[Cell]:
+        """The valid results of the same arm with the same parameters."""
+        like = self.entries[name].planned
+        same = (
+            entry
+            for entry in self.entries.values()
+            if entry.valid and (entry.planned.arm, entry.planned.parameters) == (like.arm, like.parameters)
+        )
+        return [Cell(self._folder.path / entry.folder, entry.planned.identity) for entry in same]
+
+    def spare(self, name: str, why: str) -> None:
+        """A cell is not needed."""
+        self.entries[name].spared = why
+
     def _retire(self, entry: Entry) -> None:
         if entry.folder:
             entry.earlier.append(Attempt(folder=entry.folder, reasons=entry.reasons))
@@ -96,7 +112,8 @@ class Ledger:
             CellSummary(
                 arm=entry.planned.arm, parameters=as_texts(entry.planned.parameters),
                 repetition=entry.planned.repetition, key=entry.key, folder=entry.folder, valid=entry.valid,
-                reasons=() if entry.valid else entry.reasons, earlier=tuple(entry.earlier),
+                reasons=() if entry.valid or entry.spared else entry.reasons, spared=entry.spared,
+                earlier=tuple(entry.earlier),
             )
             for entry in self.entries.values()
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +45,8 @@ class Request:
     """Run what this run lacks, into its folder."""
     options: dict[str, Any] = field(default_factory=dict)
     """What a resumed run repeats; kept in `run.json`."""
+    enough: Callable[[Sequence[Cell]], str] | None = None
+    """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
     attempts: int = 1
     """How often a cell is tried that a busy machine made invalid, or that was lost with its worker."""
     scheduler: str | None = None
@@ -88,18 +90,27 @@ class _Shared:
                 # A cell that is running may have to be run again, so the last worker waits for it.
                 if not self.waiting and not self.running:
                     return None
-                if self.waiting and number < self.jobs.labs:
-                    self.running += 1
-                    return self.ledger.next_task(self.waiting.popleft())
+                if number < self.jobs.labs and (task := self._next()) is not None:
+                    return task
                 self.changed.wait(0.2)
 
     def lease_now(self) -> CellTask | None:
         """The next cell, None where none waits now."""
         with self.changed:
-            if not self.waiting:
-                return None
-            self.running += 1
-            return self.ledger.next_task(self.waiting.popleft())
+            return self._next()
+
+    def _next(self) -> CellTask | None:
+        """The first waiting cell that is needed; None where none is."""
+        while self.waiting:
+            name = self.waiting.popleft()
+            why = "" if self.request.enough is None else self.request.enough(self.ledger.repetitions(name))
+            if not why:
+                self.running += 1
+                return self.ledger.next_task(name)
+            self.ledger.spare(name, why)
+            self.progress.cell_done(name)
+            self.progress.note(f"{name} is not needed: {why}")
+        return None
 
     def more(self) -> bool:
         """Whether a cell waits or runs."""

@@ -39,6 +39,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.cells(),
         *checker.watching(),
         *checker.comparison(),
+        *checker.enough(),
         *checker.notes(),
     ]
     if not found:
@@ -332,6 +333,19 @@ class _Checker:
                 yield self.unknown(steps, arm, arms)
             for index, metric in enumerate(metrics):
                 yield from self.metric((*steps, index), metric, (arm,))
+
+    def enough(self) -> Iterator[Finding]:
+        """The metric must exist in every arm; and there must be repetitions to leave out."""
+        wanted = self.experiment.enough
+        if wanted is None:
+            return
+        yield from self.metric(("enough", "metric"), wanted.metric, [arm.name for arm in self.experiment.arms])
+        if self.experiment.repetitions <= wanted.at_least:
+            yield self.document.finding(
+                ("enough",),
+                f"found repetitions: {self.experiment.repetitions}, expected more than at_least: {wanted.at_least}",
+                "otherwise there is nothing to leave out",
+            )
 
     def notes(self) -> Iterator[Finding]:
         arms = [arm.name for arm in self.experiment.arms]

@@ -1,0 +1,116 @@
+"""`qoslab advise`: how many repetitions would show a difference."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qoslab.cli.options import RUNS, json_option
+from qoslab.errors import UserError
+from qoslab.model.metrics import Reference, Unit, as_float, format_value
+from qoslab.units import Duration, Percent, QuantityError, Rate, Size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@click.command()
+@click.argument("run")
+@click.argument("metric")
+@click.option(
+    "--difference",
+    required=True,
+    metavar="FIGURE",
+    help="The difference that matters, in the metric's unit (20 kb/s), or a share of each cell's figure (2 %).",
+)
+@json_option
+def command(run: str, metric: str, difference: str, as_json: bool) -> None:
+    """Say how many repetitions of two cells would show a difference of METRIC between them.
+
+    RUN is a run's folder or an experiment's name, with at least two repetitions; METRIC is one of docs/experiments.md.
+    The advice is for each of its cells, from the spread of its valid repetitions (docs/statistics.md).
+    """
+    from qoslab.results import find_run
+
+    try:
+        reference = Reference.parse(metric)
+    except KeyError:
+        raise UserError(
+            f'found the metric "{metric}", expected one of docs/experiments.md',
+            hint="`qoslab schema --metrics` lists them",
+        ) from None
+    unit = reference.metric.unit
+    relative, least = _difference(difference, unit)
+    folder = find_run(RUNS, run)
+
+    from qoslab.analysis import analyse
+    from qoslab.results.tables import read_table
+
+    analyse(folder)
+    valid = {cell.name for cell in folder.manifest().cells if cell.valid}
+    figures = read_table(folder, "metrics")
+    figures = figures[(figures["metric"] == str(reference)) & figures["cell"].isin(list(valid))]
+    rows = _advice(figures, relative=relative, least=least)
+    if not rows:
+        raise UserError(
+            f"{folder.path} has no cell with two valid repetitions of {reference}",
+            hint="run at least two first: `qoslab run EXPERIMENT --repetitions 4`",
+        )
+    if as_json:
+        click.echo(json.dumps({"metric": str(reference), "unit": unit, "cells": rows}, indent=2))
+        return
+    for row in rows:
+        click.echo(
+            f"{row['cell']}: {row['repetitions']} repetitions for a difference of "
+            f"{format_value(row['difference'], unit)} (median {format_value(row['median'], unit)} of {row['n']}, "
+            f"standard deviation {format_value(row['deviation'], unit)})"
+        )
+
+
+def _advice(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
+    from qoslab.analysis.statistics import repetitions_for
+
+    rows: list[dict[str, Any]] = []
+    names = figures["cell"].str.rsplit("/", n=1).str[0]
+    for name, values in figures.groupby(names, sort=False)["value"]:
+        if len(values) < 2:
+            continue
+        median = float(values.median())
+        wanted = least * abs(median) if relative else least
+        if wanted <= 0:
+            continue
+        rows.append(
+            {
+                "cell": name,
+                "n": len(values),
+                "median": median,
+                "deviation": float(values.std()),
+                "difference": wanted,
+                "repetitions": repetitions_for(values.to_numpy(dtype=float), wanted),
+            }
+        )
+    return rows
+
+
+def _difference(text: str, unit: Unit) -> tuple[bool, float]:
+    """Whether it is a share of the figure, and how much."""
+    if text.rstrip().endswith("%") and unit != "fraction":
+        return True, _positive(Percent.parse(text).fraction, text)
+    kinds: dict[Unit, type[Rate | Size | Duration | Percent]] = {
+        "b/s": Rate, "B": Size, "ms": Duration, "fraction": Percent,
+    }  # fmt: skip
+    try:
+        value = as_float(kinds[unit].parse(text), unit) if unit in kinds else float(text)
+    except (QuantityError, ValueError) as error:
+        raise UserError(
+            f'--difference: found "{text}", expected a figure in {unit}, or a share such as "2 %"', hint=str(error)
+        ) from None
+    return False, _positive(value, text)
+
+
+def _positive(value: float, text: str) -> float:
+    if not value > 0:
+        raise UserError(f'--difference: found "{text}", expected one above 0')
+    return value

@@ -1,0 +1,133 @@
+"""Repetitions: when they are enough, and how many are advised."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from sample_run import make_run
+
+from qoslab.analysis import analyse, enough
+from qoslab.cli import group
+from qoslab.errors import UserError
+from qoslab.model.experiment import Enough
+from qoslab.results import CellSummary, RunFolder
+from qoslab.schema import load_experiment
+
+ENOUGH = Enough.model_validate_json('{"metric": "goodput.sum", "interval": "5 %", "at_least": 3}')
+
+
+def scaled(content: Any, factor: float) -> Any:
+    """iperf3's JSON with every count of bytes multiplied."""
+    if isinstance(content, dict):
+        return {
+            key: round(value * factor) if key == "bytes" and isinstance(value, int) else scaled(value, factor)
+            for key, value in content.items()
+        }
+    return [scaled(each, factor) for each in content] if isinstance(content, list) else content
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
+    """A run whose arm `policed` was repeated, with that much more or less goodput each time."""
+
+    def make(*factors: float, valid: bool = True, spared: str = "") -> RunFolder:
+        run = make_run(tmp_path / "runs")
+        manifest = run.manifest()
+        first = run.cell("policed")
+        summaries = [each for each in manifest.cells if each.arm == "policed"]
+        for number, factor in enumerate(factors, start=2):
+            cell = run.cell("policed", number)
+            shutil.copytree(first.path, cell.path)
+            record = json.loads((cell.path / "cell.json").read_text()) | {"repetition": number}
+            record |= {} if valid else {"valid": False, "reasons": ["R1 was late"]}
+            (cell.path / "cell.json").write_text(json.dumps(record))
+            output = cell.traffic("transfer", "server", "json")
+            output.write_text(json.dumps(scaled(json.loads(output.read_text()), factor)))
+            reasons = () if valid else ("R1 was late",)
+            summaries.append(CellSummary(arm="policed", repetition=number, valid=valid, reasons=reasons))
+        if spared:
+            summaries.append(CellSummary(arm="policed", repetition=9, valid=False, spared=spared))
+        others = [each for each in manifest.cells if each.arm != "policed"]
+        run.write_manifest(manifest.model_copy(update={"cells": (*summaries, *others)}))
+        return run
+
+    return make
+
+
+def test_repetitions_that_agree_are_enough(repeated: Callable[..., RunFolder]) -> None:
+    run = repeated(1.01, 0.99)
+    why = enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"])
+    assert "after 3 repetitions" in why and "within 5 %" in why
+
+
+def test_repetitions_that_differ_are_not_enough(repeated: Callable[..., RunFolder]) -> None:
+    run = repeated(1.4, 0.6)
+    assert enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"]) == ""
+
+
+def test_invalid_repetitions_do_not_count(repeated: Callable[..., RunFolder]) -> None:
+    run = repeated(1.0, 1.0, valid=False)
+    assert enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"]) == ""
+    comparison = analyse(run).comparison
+    row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
+    assert (row["n"], row["excluded"]) == (1, 2)
+
+
+def test_a_figure_is_the_median_with_its_interval(repeated: Callable[..., RunFolder]) -> None:
+    comparison = analyse(repeated(1.5, 0.9)).comparison
+    row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
+    assert row["low"] == pytest.approx(row["measured"] * 0.9, rel=0.01)
+    assert row["high"] == pytest.approx(row["measured"] * 1.5, rel=0.01)
+    assert (row["n"], row["over"]) == (3, "repetitions")
+
+
+def test_spared_repetitions_are_neither_missing_nor_invalid(repeated: Callable[..., RunFolder]) -> None:
+    run = repeated(1.0, 1.0, spared="the interval of goodput.sum is narrow")
+    outcome = analyse(run)
+    assert outcome.valid, outcome.reasons
+
+
+def test_advice_is_for_the_cells_that_were_repeated(
+    repeated: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = repeated(1.05, 0.95)
+    told = CliRunner().invoke(group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"])
+    assert told.exit_code == 0, told.output
+    cells = json.loads(told.stdout)["cells"]
+    assert [(cell["cell"], cell["n"]) for cell in cells] == [("policed", 3)]
+    assert cells[0]["repetitions"] == 17  # a difference of one standard deviation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["goodput.some", "--difference", "5 %"], "goodput.some"),
+        (["goodput.sum", "--difference", "5 ms"], "5 ms"),
+        (["goodput.sum", "--difference", "0 %"], "above 0"),
+        (["police.bc", "--difference", "1"], "a figure in B"),
+    ],
+)
+def test_advice_that_cannot_be_given(repeated: Callable[..., RunFolder], arguments: list[str], said: str) -> None:
+    run = repeated(1.05)
+    found = CliRunner().invoke(group, ["advise", str(run.path), *arguments])
+    assert isinstance(found.exception, UserError)
+    assert said in str(found.exception)
+
+
+def test_enough_needs_repetitions_to_leave_out(tmp_path: Path) -> None:
+    text = Path("experiments/policing-vs-shaping.yml").read_text()
+    file = tmp_path / "experiment.yml"
+    file.write_text(
+        text.replace("../reports", str(Path("reports").resolve())).replace(
+            "template: ", f"template: {Path('experiments').resolve()}/"
+        )
+        + "\nenough: {metric: goodput.som, interval: 3 %}\n"
+    )
+    with pytest.raises(UserError) as caught:
+        load_experiment(file)
+    assert "goodput.som" in str(caught.value)
+    assert "expected more than at_least: 3" in str(caught.value)
