@@ -217,6 +217,9 @@ pub struct RouterConfig {
     /// The switch: null for a router.
     #[serde(default)]
     pub switch: Option<SwitchConfig>,
+    /// The router's own probes; the engine only carries them to the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_sla: Option<ip_sla::Config>,
 }
 
 impl RouterConfig {

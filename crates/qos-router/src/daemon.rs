@@ -1,5 +1,6 @@
 //! The daemon: opens everything, then waits, passes frames and answers requests until it is told to stop.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use crate::dataplane::{Dataplane, StartError};
 use crate::events::{be_punctual, Interest, Signals, Waiter};
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
+use crate::sla::Place;
 
 /// How long before a departure the daemon stops sleeping and waits actively: about as long as the kernel takes to wake it up.
 pub const DEFAULT_SPIN_NS: u64 = 30_000;
@@ -20,6 +22,7 @@ const CONTROL_EVERY_NS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 enum Token {
     Ring,
+    Sla,
     Signal,
     Listener,
     Connection(usize),
@@ -40,6 +43,8 @@ pub struct Options {
     pub ring_ns: u64,
     /// Time before a departure from which the daemon waits actively, ns.
     pub spin_ns: u64,
+    /// Network namespace of the router's IP stack, for IP SLA.
+    pub kernel_netns: Option<PathBuf>,
 }
 
 /// Why the daemon does not start.
@@ -59,6 +64,14 @@ pub enum DaemonError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The namespace of the IP stack.
+    #[error("cannot open the network namespace {path}: {source}; give the path of one with --kernel-netns")]
+    Namespace {
+        /// The path as given.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Anything else of the system.
     #[error("cannot wait for events: {0}")]
     Events(#[from] io::Error),
@@ -71,7 +84,13 @@ pub enum DaemonError {
 pub fn run(options: &Options) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
     let wiring = ports::load(&options.ports)?;
-    let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns)?;
+    let place = match &options.kernel_netns {
+        None => Place::Nowhere,
+        Some(path) => Place::Namespace(
+            File::open(path).map_err(|source| DaemonError::Namespace { path: path.display().to_string(), source })?,
+        ),
+    };
+    let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, place)?;
     let control = listen(&options.control)?;
     be_punctual();
     let service = Service::new(options.name.clone(), plane);
@@ -131,6 +150,9 @@ impl Daemon {
         for descriptor in self.service.plane.descriptors() {
             waiter.add(descriptor, Interest::READ, Token::Ring);
         }
+        for descriptor in self.service.plane.sla_descriptors() {
+            waiter.add(descriptor, Interest::READ, Token::Sla);
+        }
         waiter.add(self.signals.as_raw_fd(), Interest::READ, Token::Signal);
         if self.control.has_room() {
             waiter.add(self.control.as_raw_fd(), Interest::READ, Token::Listener);
@@ -150,6 +172,8 @@ impl Daemon {
                 Token::Ring if broken => service.plane.take_errors(),
                 // The next round takes the frames.
                 Token::Ring => {}
+                // An error on such a socket is taken when it is read.
+                Token::Sla => service.plane.wake_sla(),
                 Token::Signal => service.stopping = true,
                 Token::Listener => control.accept(),
                 Token::Connection(number) => {

@@ -23,6 +23,7 @@ use crate::ledger::{Ledger, Transit};
 use crate::netdev;
 use crate::pool::{Frame, Pool};
 use crate::ring::{Ring, BATCH};
+use crate::sla::{self, Agent, Place};
 
 /// Frames taken from one link in one round, so that the others have their turn.
 const TAKEN_PER_ROUND: usize = 256;
@@ -110,6 +111,7 @@ pub struct Dataplane {
     bridge: Bridge,
     lateness: Lateness,
     counts: Counts,
+    sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
     // Kept between rounds for their memory.
@@ -204,11 +206,12 @@ impl Port {
 }
 
 impl Dataplane {
-    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds.
+    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds. IP SLA's
+    /// sockets are opened at `place`.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
-    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64) -> Result<Self, StartError> {
+    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64, place: Place) -> Result<Self, StartError> {
         let clock = Clock::new();
         let now = clock.now();
         let engine = Engine::new(wiring, now)?;
@@ -230,6 +233,7 @@ impl Dataplane {
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns),
             counts: Counts::default(),
+            sla: Agent::new(place),
             reached: now,
             outputs: Vec::new(),
             inward: Vec::new(),
@@ -255,6 +259,16 @@ impl Dataplane {
         self.ports.iter().flat_map(Port::interfaces).map(|i| i.ring.as_raw_fd())
     }
 
+    /// Descriptors of IP SLA's sockets.
+    pub fn sla_descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.sla.descriptors()
+    }
+
+    /// One of IP SLA's sockets can be read.
+    pub fn wake_sla(&mut self) {
+        self.sla.wake();
+    }
+
     /// True when a frame waits in a ring.
     pub fn ready(&self) -> bool {
         self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
@@ -277,7 +291,7 @@ impl Dataplane {
     /// When the next round is due, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
         let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
-        waiting.chain(self.engine.next_deadline()).min()
+        waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
     /// Takes what has arrived, catches up with the clock and sends what is due.
@@ -287,6 +301,8 @@ impl Dataplane {
         self.engine.poll_inside(self.reached, &mut self.outputs);
         self.dispatch();
         self.pass_through_kernel();
+        self.sla.step(&self.clock);
+        self.take_from_inside();
         self.take_up_arrivals();
         self.engine.poll(self.reached, &mut self.outputs);
         self.dispatch();
@@ -369,6 +385,7 @@ impl Dataplane {
                     continue;
                 }
                 let Departure { time, port, descriptor, payload, .. } = departure;
+                self.sla.arriving(self.pool.get(&payload.frame), time);
                 if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
                     let Descriptor { qos_group, label, .. } = descriptor;
                     let transit = Transit { event: time, input: port, qos_group, label };
@@ -430,7 +447,11 @@ impl Dataplane {
                             descriptor.input_port = Some(transit.input);
                             transit.event
                         }
-                        None => self.clock.event(stamp, now),
+                        None => {
+                            let event = self.clock.event(stamp, now);
+                            self.sla.leaving(bytes, event);
+                            event
+                        }
                     };
                     let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
                     Arrival { event, descriptor, held }
@@ -485,9 +506,17 @@ impl Dataplane {
     /// Those of [`Engine::configure`].
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
         self.round();
+        self.sla.check(config.ip_sla.as_ref())?;
         self.engine.configure(self.reached, config)?;
         self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
-        Ok(())
+        let now = self.clock.now();
+        self.sla.configure(config.ip_sla.as_ref(), now)
+    }
+
+    /// What IP SLA has measured, of one operation or all.
+    pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> sla::Report {
+        self.round();
+        self.sla.report(self.clock.now(), operation, samples)
     }
 
     /// What the engine counted, of one port or all.

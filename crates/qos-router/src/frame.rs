@@ -1,6 +1,7 @@
 //! The few things the daemon itself looks at in a frame. Any bytes are safe input.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::Ipv4Addr;
 
 /// Longest frame that the daemon passes: 1500 bytes of packet, 14 of Ethernet header and two VLAN tags (the FCS is never seen).
 pub const LONGEST: usize = 1522;
@@ -11,6 +12,7 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERTYPE_VLAN: u16 = 0x8100;
 const ETHERTYPE_QINQ: u16 = 0x88a8;
+const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
@@ -99,6 +101,38 @@ impl TransitKeys {
         let taken = payload.len().min(KEY_PAYLOAD);
         fields[40..40 + taken].copy_from_slice(&payload[..taken]);
         Some(self.hash.hash_one(fields))
+    }
+}
+
+/// A packet that may be one of IP SLA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Probe<'a> {
+    Icmp { source: Ipv4Addr, kind: u8, identifier: u16, sequence: u16 },
+    Udp { source: Ipv4Addr, source_port: u16, destination_port: u16, payload: &'a [u8] },
+}
+
+/// The ICMP message or UDP packet in `frame`. `None` for anything else and for fragments after the first.
+pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
+    let Ip::V4 { header, payload } = ip(frame)? else { return None };
+    if header[6] & 0x1f != 0 || header[7] != 0 || payload.len() < 8 {
+        return None;
+    }
+    let source = Ipv4Addr::new(header[12], header[13], header[14], header[15]);
+    match header[9] {
+        PROTOCOL_ICMP => Some(Probe::Icmp {
+            source,
+            kind: payload[0],
+            identifier: u16_at(payload, 4)?,
+            sequence: u16_at(payload, 6)?,
+        }),
+        PROTOCOL_UDP => Some(Probe::Udp {
+            source,
+            source_port: u16_at(payload, 0)?,
+            destination_port: u16_at(payload, 2)?,
+            payload: &payload[8..],
+        }),
+        _ => None,
     }
 }
 

@@ -19,3 +19,4 @@ pub mod ports;
 pub mod requests;
 pub mod ring;
 pub mod schema;
+pub mod sla;

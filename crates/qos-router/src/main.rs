@@ -51,6 +51,9 @@ struct Run {
     /// Nanoseconds before a departure from which to wait actively for its time (0: never)
     #[arg(long, default_value_t = daemon::DEFAULT_SPIN_NS)]
     spin: u64,
+    /// Network namespace of the router's own IP stack, from which IP SLA sends its probes; without it there is no IP SLA
+    #[arg(long)]
+    kernel_netns: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -61,7 +64,7 @@ struct Ctl {
     /// Only this interface (counters, clear)
     #[arg(long)]
     interface: Option<String>,
-    /// hello, configure, config, counters, resolve, clear, health or shutdown
+    /// hello, configure, config, counters, resolve, clear, health, ip_sla or shutdown
     op: String,
     /// The configuration to send with configure (- for standard input)
     file: Option<PathBuf>,
@@ -75,6 +78,8 @@ enum Schema {
     Counters,
     /// The wiring of the ports
     Ports,
+    /// The reply to ip_sla
+    IpSla,
 }
 
 fn main() -> ExitCode {
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
                 Schema::Config => schema::config(),
                 Schema::Counters => schema::counters(),
                 Schema::Ports => schema::ports(),
+                Schema::IpSla => schema::ip_sla(),
             };
             print(&text)
         }
@@ -110,6 +116,7 @@ fn start(run: Run) -> Result<ExitCode, String> {
         budget_ns: run.budget,
         ring_ns: run.ring_ms * 1_000_000,
         spin_ns: run.spin,
+        kernel_netns: run.kernel_netns,
     };
     daemon::run(&options).map(|()| ExitCode::SUCCESS).map_err(|e| e.to_string())
 }

@@ -9,7 +9,7 @@ use crate::dataplane::Dataplane;
 use crate::schema::CountersReply;
 
 /// Operations that there are, for messages.
-const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, shutdown";
+const OPERATIONS: &str = "hello, configure, config, counters, resolve, clear, health, ip_sla, shutdown";
 
 /// A request as it comes in a line.
 #[derive(Debug, Deserialize)]
@@ -20,6 +20,10 @@ struct Wire {
     config: Option<Box<RawValue>>,
     #[serde(default)]
     interface: Option<String>,
+    #[serde(default)]
+    operation: Option<u32>,
+    #[serde(default)]
+    samples: Option<bool>,
 }
 
 /// A request.
@@ -39,6 +43,8 @@ pub enum Request {
     Clear(Option<String>),
     /// How are you?
     Health,
+    /// What has IP SLA measured, of one operation or all, with the stamps of each packet?
+    IpSla(Option<u32>, bool),
     /// Stop.
     Shutdown,
 }
@@ -75,13 +81,19 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         let code = if e.is_data() { "bad_request" } else { "bad_json" };
         Refusal { code, message: format!("{e}; send one JSON object a line, with a key \"op\"") }
     })?;
-    let Wire { op, config, interface } = wire;
+    let Wire { op, config, interface, operation, samples } = wire;
     let unexpected = |key: &str| Refusal::request(format!("{op:?} takes no key {key:?}; leave it out"));
     if config.is_some() && op != "configure" {
         return Err(unexpected("config"));
     }
     if interface.is_some() && op != "counters" && op != "clear" {
         return Err(unexpected("interface"));
+    }
+    if operation.is_some() && op != "ip_sla" {
+        return Err(unexpected("operation"));
+    }
+    if samples.is_some() && op != "ip_sla" {
+        return Err(unexpected("samples"));
     }
     match op.as_str() {
         "hello" => Ok(Request::Hello),
@@ -93,6 +105,7 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         "resolve" => Ok(Request::Resolve),
         "clear" => Ok(Request::Clear(interface)),
         "health" => Ok(Request::Health),
+        "ip_sla" => Ok(Request::IpSla(operation, samples.unwrap_or(false))),
         "shutdown" => Ok(Request::Shutdown),
         _ => Err(Refusal::request(format!("unknown op {op:?}; expected one of {OPERATIONS}"))),
     }
@@ -180,6 +193,7 @@ impl Service {
                 reply(Nothing {})
             }
             Request::Health => reply(self.plane.health()),
+            Request::IpSla(operation, samples) => reply(self.plane.ip_sla(operation, samples)),
             Request::Shutdown => {
                 self.stopping = true;
                 reply(Nothing {})

@@ -35,3 +35,8 @@ pub fn counters() -> String {
 pub fn ports() -> String {
     text(&schema_for!(PortsConfig))
 }
+
+/// Schema of the reply to `ip_sla`.
+pub fn ip_sla() -> String {
+    text(&schema_for!(crate::sla::Report))
+}

@@ -28,3 +28,8 @@ fn the_schema_of_the_counters_is_fresh() {
 fn the_schema_of_the_wiring_is_fresh() {
     compare("ports", &schema::ports());
 }
+
+#[test]
+fn the_schema_of_ip_sla_is_fresh() {
+    compare("ip-sla", &schema::ip_sla());
+}

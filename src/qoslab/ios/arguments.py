@@ -67,11 +67,20 @@ def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
     return match
 
 
+def _clock(text: str) -> int | None:
+    """Seconds of `hh:mm` or `hh:mm:ss`."""
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
+    if match is None or int(match[2]) > 59 or int(match[3] or 0) > 59:
+        return None
+    return 3600 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
+
+
 TYPES: dict[str, ArgumentType] = {
     "address": ArgumentType("A.B.C.D", _address),
     "mask": ArgumentType("A.B.C.D", _address),
     "wildcard": ArgumentType("A.B.C.D", _address),
     "word": ArgumentType("WORD", _word),
+    "clock": ArgumentType("hh:mm", _clock),
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),
     "interface": ArgumentType(
         "Interface",

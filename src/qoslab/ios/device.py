@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Literal
 
+from qoslab.ios.ip_sla import IpSla
 from qoslab.ios.names import interface_kind
 from qoslab.ios.policy import ClassMap, PolicyMap
 from qoslab.ios.switch import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
@@ -236,6 +237,7 @@ class Device:
     interfaces: dict[str, Interface] = field(default_factory=dict)
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
+    ip_sla: IpSla = field(default_factory=IpSla)
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
     lines: dict[str, Line] = field(default_factory=dict)
@@ -270,5 +272,6 @@ class Device:
             interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
+            ip_sla=self.ip_sla.copy(),
             lines={name: replace(line) for name, line in self.lines.items()},
         )

@@ -22,6 +22,7 @@ from qoslab.ios.device import (
     Remark,
     StaticRoute,
 )
+from qoslab.ios.ip_sla import DEFAULT_LIFE_S, MONTHS, Operation, Schedule
 from qoslab.ios.names import PRECEDENCE_NAMES, dscp_text
 from qoslab.ios.policy import (
     COLOURS,
@@ -69,6 +70,7 @@ def _global_blocks(device: Device) -> Iterator[list[str]]:
     yield [*(["no ip classless"] if not device.ip_classless else []), *(route_line(route) for route in device.routes)]
     for access_list in access_list_order(device):
         yield access_list_block(access_list)
+    yield from ip_sla_blocks(device)
     if device.banner_motd is not None:
         yield f"banner motd ^C{device.banner_motd}^C".split("\n")
     yield [text for lines in line_groups(device) for text in line_block(lines)]
@@ -431,6 +433,80 @@ def _extended_address(match: AddressMatch) -> str:
 
 def _ports(line: AccessEntry, match: PortMatch | None) -> list[str]:
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
+
+
+# IP SLA: the responder, then each operation with its schedule.
+
+
+def ip_sla_blocks(device: Device) -> Iterator[list[str]]:
+    """Yield the blocks of IP SLA."""
+    sla = device.ip_sla
+    yield [
+        *(["ip sla responder"] if sla.responder else []),
+        *(f"ip sla responder udp-echo port {port}" for port in sla.responder_ports),
+    ]
+    for number in sorted(sla.operations):
+        block = [f"ip sla {number}", *(f" {line}" for line in operation_lines(sla.operations[number]))]
+        schedule = sla.schedules.get(number)
+        yield block if schedule is None else [*block, schedule_line(schedule)]
+
+
+def operation_lines(operation: Operation) -> Iterator[str]:
+    """Yield the lines below `ip sla N`, without indentation."""
+    if operation.kind is None:
+        return
+    words: list[object] = [operation.kind, operation.target]
+    options: tuple[tuple[str, object], ...] = (
+        ("", operation.target_port),
+        ("source-ip", operation.source),
+        ("source-interface", operation.source_interface),
+        ("source-port", operation.source_port),
+        ("control", None if operation.control else "disable"),
+        ("num-packets", operation.packets),
+        ("interval", operation.interval_ms),
+    )
+    for name, value in options:
+        words += [word for word in (name, value) if word != ""] if value is not None else []
+    yield _spaced(words)
+    settings: tuple[tuple[str, object], ...] = (
+        ("request-data-size", operation.request_data_size),
+        ("timeout", operation.timeout_ms),
+        ("tos", operation.tos),
+        ("tag", operation.tag),
+        ("owner", operation.owner),
+        ("threshold", operation.threshold_ms),
+        ("frequency", operation.frequency_s),
+        ("history hours-of-statistics-kept", operation.hours),
+        ("history distributions-of-statistics-kept", operation.buckets),
+        ("history statistics-distribution-interval", operation.bucket_ms),
+    )
+    yield from (f"{name} {value}" for name, value in settings if value is not None)
+
+
+def schedule_line(schedule: Schedule) -> str:
+    """Return the `ip sla schedule` line."""
+    words = [f"ip sla schedule {schedule.number}"]
+    if schedule.life_s is None:
+        words.append("life forever")
+    elif schedule.life_s != DEFAULT_LIFE_S:
+        words.append(f"life {schedule.life_s}")
+    start = schedule.start
+    clock = f"{start.seconds // 3600:02}:{start.seconds // 60 % 60:02}:{start.seconds % 60:02}"
+    match start.kind:
+        case "now":
+            words.append("start-time now")
+        case "after":
+            words.append(f"start-time after {clock}")
+        case "at":
+            date = "" if start.date is None else f" {MONTHS[start.date[0] - 1]} {start.date[1]}"
+            words.append(f"start-time {clock}{date}")
+        case "pending":
+            pass
+    if schedule.ageout_s:
+        words.append(f"ageout {schedule.ageout_s}")
+    if schedule.recurring:
+        words.append("recurring")
+    return " ".join(words)
 
 
 # Terminal lines: neighbours with the same settings are printed together, as `line vty 0 4`.

@@ -440,6 +440,8 @@ class Lab:
                 argv=[
                     *(str(program), "--name", router),
                     *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
+                    # The supervisor is process 1 of the lab and holds the namespaces.
+                    *("--kernel-netns", f"/proc/1/fd/{self._handle(router)}"),
                 ],
                 environment=dict(os.environ),
                 log=str(inside / "qos-router.log"),

@@ -26,6 +26,7 @@ __all__ = [
     "class_map",
     "commands_of",
     "interface",
+    "ip_sla",
     "police",
     "policy_map",
     "switch_policy",

@@ -31,6 +31,12 @@ MODES: dict[str, Mode] = {
     "policy-class": Mode("config-pmap-c", "policy-map"),
     "police": Mode("config-pmap-c-police", "policy-class"),
     "line": Mode("config-line", "config"),
+    # The prompts of the UDP operations are remembered, not confirmed.
+    "sla": Mode("config-ip-sla", "config"),
+    "sla-icmp-echo": Mode("config-ip-sla-echo", "config"),
+    "sla-icmp-jitter": Mode("config-ip-sla-icmpjitter", "config"),
+    "sla-udp-echo": Mode("config-ip-sla-udp", "config"),
+    "sla-udp-jitter": Mode("config-ip-sla-jitter", "config"),
     "standard-acl": Mode("config-std-nacl", "config"),
     "extended-acl": Mode("config-ext-nacl", "config"),
 }
@@ -123,6 +129,10 @@ class ConfigSession:
     def enter(self, mode: str, name: str) -> None:
         """Go one mode down, to the object `name`."""
         self.position = Position(mode, (*self.position.names, name))
+
+    def enter_instead(self, mode: str) -> None:
+        """Go to another mode of the same object."""
+        self.position = Position(mode, self.position.names)
 
     def leave(self) -> None:
         """Go one mode up (`exit`); from the outermost mode, out of configuration."""

@@ -1,0 +1,270 @@
+//! What is configured: `ip sla N` and `ip sla schedule N`, checked against the ranges of the MIB.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::packet::JITTER_HEADER;
+
+/// All operations of a router, and whether it answers those of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `ip sla responder`.
+    pub responder: bool,
+    /// Ports on which the responder answers without having been asked by a control message.
+    pub responder_ports: Vec<u16>,
+    /// The clocks of both ends agree, so that one-way latencies mean something.
+    pub synchronised: bool,
+    /// Operations by number.
+    pub operations: BTreeMap<u32, OperationConfig>,
+}
+
+/// The type of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One ICMP echo request.
+    IcmpEcho,
+    /// A burst of ICMP timestamp requests.
+    IcmpJitter,
+    /// One UDP packet that comes back as it is.
+    UdpEcho,
+    /// A burst of UDP packets, stamped by the responder.
+    UdpJitter,
+}
+
+impl Kind {
+    /// Whether it sends bursts.
+    pub fn is_jitter(self) -> bool {
+        matches!(self, Kind::IcmpJitter | Kind::UdpJitter)
+    }
+
+    /// Whether it runs over UDP.
+    pub fn is_udp(self) -> bool {
+        matches!(self, Kind::UdpEcho | Kind::UdpJitter)
+    }
+
+    /// Least, default and greatest request data size in bytes; ICMP jitter has none.
+    pub fn sizes(self) -> Option<(u16, u16, u16)> {
+        match self {
+            Kind::IcmpEcho => Some((28, 28, 16384)),
+            Kind::IcmpJitter => None,
+            Kind::UdpEcho => Some((4, 16, 1500)),
+            Kind::UdpJitter => Some((JITTER_HEADER as u16, 32, 1500)),
+        }
+    }
+}
+
+/// One operation. Defaults are those of CISCO-RTTMON-MIB.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OperationConfig {
+    /// What it sends.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// To whom.
+    pub target: Ipv4Addr,
+    /// UDP: to which port.
+    #[serde(default)]
+    pub target_port: Option<u16>,
+    /// From which of the router's addresses; its choice where null.
+    #[serde(default)]
+    pub source: Option<Ipv4Addr>,
+    /// UDP: from which port; any where null.
+    #[serde(default)]
+    pub source_port: Option<u16>,
+    /// UDP: ask the responder to listen before each run.
+    #[serde(default = "yes")]
+    pub control: bool,
+    /// Jitter: packets of a burst.
+    #[serde(default = "ten")]
+    pub packets: u32,
+    /// Jitter: time between them.
+    #[serde(default = "twenty")]
+    pub interval_ms: u32,
+    /// Time between the starts of two runs.
+    #[serde(default = "minute")]
+    pub frequency_s: u32,
+    /// Time after which a reply no longer counts.
+    #[serde(default = "five_thousand")]
+    pub timeout_ms: u32,
+    /// Round trips above this are counted.
+    #[serde(default = "five_thousand")]
+    pub threshold_ms: u32,
+    /// Bytes of request data; the type's default where null.
+    #[serde(default)]
+    pub request_data_size: Option<u16>,
+    /// The whole type-of-service byte.
+    #[serde(default)]
+    pub tos: u8,
+    /// Hours of statistics kept. Jitter operations keep two.
+    #[serde(default = "two")]
+    pub hours: u8,
+    /// Distribution buckets. Not for jitter operations.
+    #[serde(default = "one")]
+    pub buckets: u8,
+    /// Width of a bucket.
+    #[serde(default = "bucket")]
+    pub bucket_ms: u8,
+    /// When it runs; never where null.
+    #[serde(default)]
+    pub schedule: Option<Schedule>,
+}
+
+fn yes() -> bool {
+    true
+}
+fn one() -> u8 {
+    1
+}
+fn two() -> u8 {
+    2
+}
+fn bucket() -> u8 {
+    20
+}
+fn ten() -> u32 {
+    10
+}
+fn twenty() -> u32 {
+    20
+}
+fn minute() -> u32 {
+    60
+}
+fn five_thousand() -> u32 {
+    5000
+}
+
+impl OperationConfig {
+    /// Packets of a run.
+    pub fn count(&self) -> u32 {
+        if self.kind.is_jitter() {
+            self.packets
+        } else {
+            1
+        }
+    }
+
+    /// Bytes of request data.
+    pub fn size(&self) -> u16 {
+        self.request_data_size.or(self.kind.sizes().map(|s| s.1)).unwrap_or(0)
+    }
+}
+
+/// `ip sla schedule N`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Seconds of running; for ever where null.
+    pub life_s: Option<u32>,
+    /// When it starts.
+    pub start: Start,
+    /// Seconds without running after which the operation and its statistics are forgotten; 0 is never.
+    #[serde(default)]
+    pub ageout_s: u32,
+    /// Start again every day.
+    #[serde(default)]
+    pub recurring: bool,
+}
+
+/// When an operation starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// As soon as the schedule takes effect.
+    Now,
+    /// Not until another schedule says so.
+    Pending,
+    /// So many seconds after the schedule took effect.
+    After(u32),
+    /// At a time of day, UTC.
+    At(TimeOfDay),
+}
+
+/// A time of day, of a date where one is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct TimeOfDay {
+    pub hour: u8,
+    pub minute: u8,
+    pub second: u8,
+    /// Month and day of the month, from 1.
+    #[serde(default)]
+    pub date: Option<(u8, u8)>,
+}
+
+impl Config {
+    /// Checks ranges and combinations.
+    ///
+    /// # Errors
+    /// The path within the configuration, and what was found, expected and is to be done.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
+        for (number, operation) in &self.operations {
+            operation.check().map_err(|(key, text)| (format!("operations.{number}.{key}"), text))?;
+            if let Some(port) = operation.source_port {
+                if let Some(other) = ports.insert(port, *number) {
+                    let text = format!("port {port} is that of operation {other} too; give each operation its own");
+                    return Err((format!("operations.{number}.source_port"), text));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OperationConfig {
+    fn check(&self) -> Result<(), (String, String)> {
+        let within = |key: &str, value: u64, low: u64, high: u64| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err((key.to_owned(), format!("found {value}; expected {low} to {high}")))
+            }
+        };
+        within("packets", self.packets.into(), 1, 60_000)?;
+        within("interval_ms", self.interval_ms.into(), 4, 60_000)?;
+        within("frequency_s", self.frequency_s.into(), 1, 604_800)?;
+        within("timeout_ms", self.timeout_ms.into(), 0, 604_800_000)?;
+        within("threshold_ms", self.threshold_ms.into(), 0, 2_147_483_647)?;
+        within("hours", self.hours.into(), 0, 25)?;
+        within("buckets", self.buckets.into(), 1, 20)?;
+        within("bucket_ms", self.bucket_ms.into(), 1, 100)?;
+        if u64::from(self.timeout_ms) > u64::from(self.frequency_s) * 1000 {
+            let text = format!("found {} ms; expected at most the frequency, {} s", self.timeout_ms, self.frequency_s);
+            return Err(("timeout_ms".into(), text));
+        }
+        match (self.kind.sizes(), self.request_data_size) {
+            (Some((low, _, high)), Some(size)) => {
+                within("request_data_size", size.into(), low.into(), high.into())?;
+            }
+            (None, Some(size)) => {
+                let text = format!("found {size}; an ICMP timestamp request has no data: leave it out");
+                return Err(("request_data_size".into(), text));
+            }
+            _ => {}
+        }
+        if self.kind.is_udp() != self.target_port.is_some() {
+            let expected = if self.kind.is_udp() { "the responder's port" } else { "null, as ICMP has no ports" };
+            return Err(("target_port".into(), format!("found {:?}; expected {expected}", self.target_port)));
+        }
+        if !self.kind.is_udp() && self.source_port.is_some() {
+            return Err(("source_port".into(), "found a port; expected null, as ICMP has no ports".into()));
+        }
+        if let Some(Schedule { start: Start::At(at), .. }) = &self.schedule {
+            within("schedule.start.at.hour", at.hour.into(), 0, 23)?;
+            within("schedule.start.at.minute", at.minute.into(), 0, 59)?;
+            within("schedule.start.at.second", at.second.into(), 0, 59)?;
+            if let Some((month, day)) = at.date {
+                within("schedule.start.at.date[0]", month.into(), 1, 12)?;
+                within("schedule.start.at.date[1]", day.into(), 1, 31)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! IP SLA: a router's own probes, as a pure machine.
+//!
+//! [`Prober`] runs the operations of a [`Config`]: the caller asks for the next deadline, polls when it has come, sends
+//! the packets that come out, and tells when each was seen to leave and what came back when. [`Responder`] answers the
+//! UDP operations of other routers. Times are nanoseconds since the Unix epoch that the caller brings along; results are
+//! integer milliseconds, as IOS computes and prints them, and beside them the stamps as they were taken ([`Sample`]).
+//!
+//! Sources: CISCO-RTTMON-MIB, CISCO-RTTMON-ICMP-MIB (defaults, ranges, what is counted), RFC 792 (timestamp messages). The form of
+//! the control message and of the UDP payloads has no public source: it is this project's own ([`packet`]).
+
+pub mod config;
+pub mod operation;
+pub mod packet;
+pub mod prober;
+pub mod responder;
+pub mod schedule;
+pub mod statistics;
+
+pub use config::{Config, Kind, OperationConfig};
+pub use prober::{Channel, Prober, Send};
+pub use responder::Responder;
+pub use statistics::{OperationReport, ReturnCode, Sample, Statistics};
+
+/// Nanoseconds since the Unix epoch.
+pub type Nanos = u64;
+
+/// Nanoseconds in a millisecond.
+pub const MILLI: u64 = 1_000_000;
+/// Nanoseconds in a second.
+pub const SECOND: u64 = 1_000_000_000;
+/// Milliseconds in a day: ICMP timestamps count from midnight UT (RFC 792).
+pub const DAY_MS: i64 = 86_400_000;
+
+/// Whole milliseconds since midnight UT, as an ICMP timestamp has them.
+pub fn since_midnight(time: Nanos) -> u32 {
+    (time / MILLI % DAY_MS as u64) as u32
+}
+
+/// `later - earlier` of two stamps since midnight, which may lie on both sides of it.
+pub fn difference_ms(later: u32, earlier: u32) -> i64 {
+    let raw = i64::from(later) - i64::from(earlier);
+    (raw + DAY_MS / 2).rem_euclid(DAY_MS) - DAY_MS / 2
+}

@@ -1,0 +1,89 @@
+//! When packets of IP SLA arrived on a link, until their sockets hand them over.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use crate::frame::Probe;
+
+/// Bytes of UDP payload that tell packets apart.
+pub const TOLD_BY: usize = 16;
+/// Stamps that are held; what is older than these belongs to packets that no socket got.
+const HELD: usize = 8192;
+
+/// What a packet is recognised by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    source: Ipv4Addr,
+    /// Identifier and sequence number of ICMP, ports of UDP.
+    numbers: (u16, u16),
+    payload: [u8; TOLD_BY],
+}
+
+impl Key {
+    /// Of an ICMP message.
+    pub fn icmp(source: Ipv4Addr, kind: u8, identifier: u16, sequence: u16) -> Self {
+        let mut payload = [0; TOLD_BY];
+        payload[0] = kind;
+        Self { source, numbers: (identifier, sequence), payload }
+    }
+
+    /// Of a UDP packet.
+    pub fn udp(source: Ipv4Addr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
+        let mut payload = [0; TOLD_BY];
+        let taken = bytes.len().min(TOLD_BY);
+        payload[..taken].copy_from_slice(&bytes[..taken]);
+        Self { source, numbers: (source_port, destination_port), payload }
+    }
+
+    /// Of a packet in a frame.
+    pub fn of(probe: &Probe<'_>) -> Self {
+        match *probe {
+            Probe::Icmp { source, kind, identifier, sequence } => Self::icmp(source, kind, identifier, sequence),
+            Probe::Udp { source, source_port, destination_port, payload } => {
+                Self::udp(source, source_port, destination_port, payload)
+            }
+        }
+    }
+}
+
+/// Arrivals by packet.
+#[derive(Debug, Default)]
+pub struct Stamps {
+    held: HashMap<Key, u64>,
+}
+
+impl Stamps {
+    /// Keeps an arrival; of two packets that look the same the first is kept.
+    pub fn insert(&mut self, key: Key, at: u64) {
+        if self.held.len() >= HELD {
+            let mut times: Vec<u64> = self.held.values().copied().collect();
+            let middle = times.len() / 2;
+            let (_, median, _) = times.select_nth_unstable(middle);
+            let median = *median;
+            self.held.retain(|_, time| *time > median);
+        }
+        self.held.entry(key).or_insert(at);
+    }
+
+    /// Takes the arrival of a packet.
+    pub fn take(&mut self, key: &Key) -> Option<u64> {
+        self.held.remove(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_stamps_make_room() {
+        let mut stamps = Stamps::default();
+        let key = |n: u64| Key::icmp(Ipv4Addr::LOCALHOST, 14, (n >> 16) as u16, n as u16);
+        (0..3 * HELD as u64).for_each(|n| stamps.insert(key(n), n));
+        assert!(stamps.held.len() <= HELD);
+        let newest = 3 * HELD as u64 - 1;
+        assert_eq!(stamps.take(&key(newest)), Some(newest));
+        assert_eq!(stamps.take(&key(newest)), None);
+        assert_eq!(stamps.take(&key(0)), None);
+    }
+}

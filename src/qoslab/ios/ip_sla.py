@@ -1,0 +1,174 @@
+"""IP SLA as it is configured: operations, schedules, the responder. `None` is IOS's default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from typing import Any, Literal
+
+Kind = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+DEFAULT_FREQUENCY_S = 60
+DEFAULT_TIMEOUT_MS = 5000
+DEFAULT_THRESHOLD_MS = 5000
+DEFAULT_PACKETS = 10
+DEFAULT_INTERVAL_MS = 20
+DEFAULT_LIFE_S = 3600
+DEFAULT_HOURS, DEFAULT_BUCKETS, DEFAULT_BUCKET_MS = 2, 1, 20
+REQUEST_SIZES: dict[Kind, tuple[int, int, int] | None] = {
+    "icmp-echo": (28, 28, 16384),
+    "icmp-jitter": None,
+    "udp-echo": (4, 16, 1500),
+    "udp-jitter": (16, 32, 1500),
+}
+"""Least, default and greatest request data size, bytes (CISCO-RTTMON-MIB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`ip sla N` with the lines below it."""
+
+    number: int
+    kind: Kind | None = None
+    """None until its first line is typed."""
+    target: IPv4Address | None = None
+    target_port: int | None = None
+    source: IPv4Address | None = None
+    source_interface: str | None = None
+    source_port: int | None = None
+    control: bool = True
+    packets: int | None = None
+    interval_ms: int | None = None
+    frequency_s: int | None = None
+    timeout_ms: int | None = None
+    threshold_ms: int | None = None
+    request_data_size: int | None = None
+    tos: int | None = None
+    tag: str | None = None
+    owner: str | None = None
+    hours: int | None = None
+    buckets: int | None = None
+    bucket_ms: int | None = None
+
+    @property
+    def udp(self) -> bool:
+        """Whether it runs over UDP."""
+        return self.kind in ("udp-echo", "udp-jitter")
+
+    @property
+    def jitter(self) -> bool:
+        """Whether it sends bursts."""
+        return self.kind in ("icmp-jitter", "udp-jitter")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a scheduled operation starts."""
+
+    kind: Literal["now", "pending", "after", "at"] = "pending"
+    seconds: int = 0
+    """`after`: from now on; `at`: of the day."""
+    date: tuple[int, int] | None = None
+    """`at`: month and day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`ip sla schedule N`."""
+
+    number: int
+    life_s: int | None = DEFAULT_LIFE_S
+    """None is forever."""
+    start: Start = Start()
+    ageout_s: int = 0
+    recurring: bool = False
+
+
+@dataclass(slots=True)
+class IpSla:
+    """All of a router's IP SLA."""
+
+    operations: dict[int, Operation] = field(default_factory=dict)
+    schedules: dict[int, Schedule] = field(default_factory=dict)
+    responder: bool = False
+    responder_ports: tuple[int, ...] = ()
+    """`ip sla responder udp-echo port N`: answered without a control message."""
+
+    def copy(self) -> IpSla:
+        """Return a copy that shares nothing mutable."""
+        return IpSla(dict(self.operations), dict(self.schedules), self.responder, self.responder_ports)
+
+
+def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str, Any] | None:
+    """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
+
+    `addresses` are those of the interfaces, for `source-interface`. The clocks count as not synchronised: there is no
+    NTP to tell.
+    """
+    operations = {
+        str(number): _operation(operation, sla.schedules.get(number), addresses)
+        for number, operation in sla.operations.items()
+        if operation.kind is not None
+    }
+    if not operations and not sla.responder:
+        return None
+    return {
+        "responder": sla.responder,
+        "responder_ports": list(sla.responder_ports),
+        "synchronised": False,
+        "operations": operations,
+    }
+
+
+def _operation(
+    operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]
+) -> dict[str, Any]:
+    source = operation.source or addresses.get(operation.source_interface or "")
+    settings = {
+        "packets": operation.packets,
+        "interval_ms": operation.interval_ms,
+        "frequency_s": operation.frequency_s,
+        "timeout_ms": operation.timeout_ms,
+        "threshold_ms": operation.threshold_ms,
+        "tos": operation.tos,
+        "hours": operation.hours,
+        "buckets": operation.buckets,
+        "bucket_ms": operation.bucket_ms,
+    }
+    return {
+        "type": operation.kind,
+        "target": str(operation.target),
+        "target_port": operation.target_port,
+        "source": None if source is None else str(source),
+        "source_port": operation.source_port,
+        "control": operation.control,
+        "request_data_size": operation.request_data_size,
+        **{name: value for name, value in settings.items() if value is not None},
+        "schedule": None if schedule is None else _schedule(schedule),
+    }
+
+
+def _schedule(schedule: Schedule) -> dict[str, Any]:
+    start: str | dict[str, Any] = schedule.start.kind
+    seconds = schedule.start.seconds
+    if schedule.start.kind == "after":
+        start = {"after": seconds}
+    elif schedule.start.kind == "at":
+        date = schedule.start.date
+        start = {
+            "at": {
+                "hour": seconds // 3600,
+                "minute": seconds // 60 % 60,
+                "second": seconds % 60,
+                "date": None if date is None else list(date),
+            }
+        }
+    return {
+        "life_s": schedule.life_s,
+        "start": start,
+        "ageout_s": schedule.ageout_s,
+        "recurring": schedule.recurring,
+    }
