@@ -8,6 +8,7 @@ from typing import Any
 from qoslab.ios.admission import interface_bandwidth_kbps
 from qoslab.ios.compile_switch import compile_class, compile_port, compile_qos
 from qoslab.ios.device import AccessEntry, AccessList, AddressMatch, Device, Interface, PortMatch
+from qoslab.ios.ip_sla import compile_ip_sla
 from qoslab.ios.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Shape
 
 FORMAT = 1
@@ -24,11 +25,14 @@ NO_ENTRIES: list[dict[str, Any]] = []
 def compile_device(device: Device) -> dict[str, Any]:
     """The configuration of the data plane that does what the device says; plain values, ready for JSON."""
     switch = {} if device.switch is None else {"switch": compile_qos(device.switch)}
+    addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
+    ip_sla = compile_ip_sla(device.ip_sla, addresses)
     return {
         "format": FORMAT,
         "router": device.hostname,
         "generation": device.generation,
         **switch,
+        **({} if ip_sla is None else {"ip_sla": ip_sla}),
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
             **{name: _access_list(each) for name, each in device.access_lists.items()},

@@ -173,6 +173,9 @@ class Environment(Protocol):
     async def resolve(self) -> dict[str, Any]:
         """The policy-maps in force with defaults filled in."""
 
+    async def ip_sla(self) -> dict[str, Any]:
+        """What IP SLA has measured, as the data plane says it (docs/control-protocol.md)."""
+
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""
 

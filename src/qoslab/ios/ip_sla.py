@@ -123,9 +123,7 @@ def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str
     }
 
 
-def _operation(
-    operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]
-) -> dict[str, Any]:
+def _operation(operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]) -> dict[str, Any]:
     source = operation.source or addresses.get(operation.source_interface or "")
     settings = {
         "packets": operation.packets,

@@ -270,6 +270,10 @@ class VirtualRouter:
         """The policy-maps in force with defaults filled in."""
         return await self._control.resolve()
 
+    async def ip_sla(self) -> dict[str, Any]:
+        """What IP SLA has measured."""
+        return await self._control.ip_sla()
+
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters."""
         await self._control.clear(interface)

@@ -8,6 +8,7 @@ from qoslab.ios.config import (
     auto_qos,
     class_map,
     interface,
+    ip_sla,
     police,
     policy_map,
     switch_policy,

@@ -1,7 +1,7 @@
 """IP SLA configuration: operations, their schedules, the responder.
 
-Modes and ranges: CISCO-RTTMON-MIB and Cisco's "IP SLAs ICMP Jitter Operations"; the prompts of the UDP operations and the
-wording of the refusals are remembered, not taken from a printout.
+Modes and ranges: CISCO-RTTMON-MIB and Cisco's "IP SLAs ICMP Jitter Operations"; the prompts of the UDP operations and
+the wording of the refusals are remembered, not taken from a printout.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ _IP_SLA = {
 }
 
 
-@CONFIG.add("config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", help=_IP_SLA, requires={"router"})
+@CONFIG.add(
+    "config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", help=_IP_SLA, requires={"router"}
+)
 def _ip_sla(session: ConfigSession, args: Args) -> None:
     sla, number = session.device.ip_sla, args.value("number", int)
     if args.unset:
@@ -172,7 +174,10 @@ def _timeout(session: ConfigSession, args: Args) -> None:
     DEFINED,
     "threshold <milliseconds:0-2147483647>",
     no=True,
-    help={"threshold": "Operation threshold in milliseconds", "milliseconds": "Millisecond threshold value (default 5000)"},
+    help={
+        "threshold": "Operation threshold in milliseconds",
+        "milliseconds": "Millisecond threshold value (default 5000)",
+    },
 )
 def _threshold(session: ConfigSession, args: Args) -> None:
     _put(session, replace(_operation(session), threshold_ms=None if args.unset else args.value("milliseconds", int)))
@@ -254,7 +259,7 @@ _SCHEDULE = (
 @CONFIG.add(
     "config",
     _SCHEDULE,
-    no="ip sla schedule <number:1-2147483647>",
+    no=_SCHEDULE,
     requires={"router"},
     help={
         **_IP_SLA,
@@ -269,7 +274,7 @@ _SCHEDULE = (
         "ageout": "How long to keep this Entry when inactive",
         "recurring": "Probe to be scheduled automatically every day",
         "day": "Day of the month",
-        **{month: "Month of the year" for month in MONTHS},
+        **dict.fromkeys(MONTHS, "Month of the year"),
     },
 )
 def _schedule(session: ConfigSession, args: Args) -> None:

@@ -1,0 +1,337 @@
+"""`show ip sla …` in both prints: that of 2008 (12.4) and the later one (15.x).
+
+Sources: the print in the article on tx-ring-limit (April 2008), Cisco's "IP SLAs ICMP Jitter Operations", and the
+outputs that Genie's parsers are tested with. What no printout shows is marked below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from qoslab.ios.ip_sla import (
+    DEFAULT_BUCKET_MS,
+    DEFAULT_BUCKETS,
+    DEFAULT_FREQUENCY_S,
+    DEFAULT_HOURS,
+    DEFAULT_INTERVAL_MS,
+    DEFAULT_PACKETS,
+    DEFAULT_THRESHOLD_MS,
+    DEFAULT_TIMEOUT_MS,
+    REQUEST_SIZES,
+    IpSla,
+    Operation,
+)
+
+Print = Literal["2008", "later"]
+
+PRINTS: dict[str, Print] = {"12.4": "2008", "15.0": "later", "15.1": "later", "15.2": "later"}
+"""Which print an image has, by its train."""
+TYPES_2008 = {"icmp-echo": "echo", "icmp-jitter": "icmpJitter", "udp-echo": "udpEcho", "udp-jitter": "udpJitter"}
+"""`icmpJitter` is the article's; the others are the MIB's words (remembered)."""
+
+RETURN_CODES = {
+    "ok": "OK",
+    "unknown": "Unknown",
+    "timeout": "Timeout",
+    "no_connection": "No connection",
+    "busy": "Busy",
+    "over_threshold": "Over threshold",
+}
+NO_FIGURES = "NoConnection/Busy/Timeout"
+
+Report = dict[str, Any]
+"""One operation's part of the data plane's answer."""
+
+
+def print_of(version: str) -> Print:
+    """The print of an image with this `version` line."""
+    return PRINTS.get(version, "2008" if version.startswith("12.") else "later")
+
+
+def show_statistics(sla: IpSla, reports: dict[str, Report], which: Print, *, number: int | None, details: bool) -> str:
+    """`show ip sla statistics [N] [details]`."""
+    chosen = [each for key, each in sorted(sla.operations.items()) if number in (None, key) and each.kind is not None]
+    blocks = [list(_latest(each, reports.get(str(each.number)), which, details)) for each in chosen]
+    if not blocks:
+        return ""
+    head = ["IPSLAs Latest Operation Statistics", ""] if which == "later" else []
+    return "".join(line + "\n" for line in [*head, *_separated(blocks)])
+
+
+def show_aggregated(sla: IpSla, reports: dict[str, Report], which: Print, *, number: int | None) -> str:
+    """`show ip sla statistics aggregated [N]`: one block for each hour that is kept."""
+    blocks = [
+        list(_hour(sla.operations[key], hour, which))
+        for key in sorted(sla.operations)
+        if number in (None, key) and sla.operations[key].kind is not None
+        for hour in reports.get(str(key), {}).get("hours", [])
+    ]
+    head = ["IPSLAs aggregated statistics", ""] if which == "later" and blocks else []
+    return "".join(line + "\n" for line in [*head, *_separated(blocks)])
+
+
+def _separated(blocks: list[list[str]]) -> Iterator[str]:
+    for index, block in enumerate(blocks):
+        if index:
+            yield ""
+        yield from block
+
+
+def time_text(time_ns: int) -> str:
+    """`13:15:22.851 UTC Fri Apr 18 2008`."""
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03} UTC {moment:%a %b} {moment.day} {moment.year}"
+
+
+def _second_text(time_ns: int) -> str:
+    moment = datetime.fromtimestamp(time_ns // 10**9, UTC)
+    return f"{moment:%H:%M:%S} UTC {moment:%a %b} {moment.day} {moment.year}"
+
+
+def _head(operation: Operation, which: Print) -> Iterator[str]:
+    kind = operation.kind or ""
+    if which == "2008":
+        yield f"Round Trip Time (RTT) for       Index {operation.number}"
+        return
+    yield f"IPSLA operation id: {operation.number}"
+    yield f"Type of operation: {kind}"
+
+
+def _hour(operation: Operation, hour: Report, which: Print) -> Iterator[str]:
+    yield from _head(operation, which)
+    yield f"Start Time Index: {time_text(hour['start_ns'])}"
+    if which == "2008":
+        yield f"Type of operation: {TYPES_2008[operation.kind or '']}"
+    if operation.jitter:
+        yield from _values(operation, hour["statistics"], which)
+        if which == "2008":
+            return
+    yield f"Number of successes: {hour['successes']}"
+    yield f"Number of failures: {hour['failures']}"
+
+
+def _latest(operation: Operation, report: Report | None, which: Print, details: bool) -> Iterator[str]:
+    # The head of the latest statistics in 2008 is remembered, not taken from a printout.
+    yield from _head(operation, which)
+    latest = None if report is None else report["latest"]
+    if report is None or latest is None or latest["return_code"] == "unknown":
+        yield "        Latest RTT: Unknown" if which == "later" else "        Latest RTT: 0 milliseconds"
+        yield "Latest operation start time: Unknown"
+        yield "Latest operation return code: Unknown"
+    else:
+        rtt = latest["rtt_ms"]
+        yield f"        Latest RTT: {NO_FIGURES if rtt is None else f'{rtt} milliseconds'}"
+        yield f"Latest operation start time: {_second_text(latest['start_ns'])}"
+        yield f"Latest operation return code: {RETURN_CODES[latest['return_code']]}"
+        if operation.jitter:
+            yield from _values(operation, latest["statistics"], which)
+    if details:
+        occurred = report is not None and report["over_thresholds_occurred"]
+        yield f"Over thresholds occurred: {'TRUE' if occurred else 'FALSE'}"
+    yield f"Number of successes: {0 if report is None else report['successes']}"
+    yield f"Number of failures: {0 if report is None else report['failures']}"
+    yield f"Operation time to live: {_time_to_live(report)}"
+    if details:
+        state = "Pending" if report is None else str(report["state"]).capitalize()
+        yield f"Operational state of entry: {state}"
+        yield "Last time this entry was reset: Never"
+
+
+def _time_to_live(report: Report | None) -> str:
+    seconds = 0 if report is None else report["time_to_live_s"]
+    return "Forever" if seconds is None else f"{seconds} sec"
+
+
+def triplet(least: int, mean: int, greatest: int) -> str:
+    """`6/15/31`."""
+    return f"{least}/{mean}/{greatest}"
+
+
+def summary_triplet(summary: Report) -> str:
+    """Least, truncated mean and greatest of a summary; `0/0/0` of none."""
+    count = summary["count"]
+    return triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
+
+
+def jitter_triplet(jitter: Report, which: Print) -> str:
+    """Jitter of one direction, differences above and below zero together.
+
+    In 2008 zeros are left out. Later they count for the minimum, and (inferred) for the mean.
+    """
+    parts = [part for part in (jitter["positive"], jitter["negative"]) if part["count"]]
+    if not parts:
+        return triplet(0, 0, 0)
+    counted = sum(part["count"] for part in parts)
+    pairs = counted if which == "2008" else jitter["pairs"]
+    least = min(part["min"] for part in parts) if pairs == counted else 0
+    return triplet(least, sum(part["sum"] for part in parts) // pairs, max(part["max"] for part in parts))
+
+
+def jitter_samples(jitter: Report) -> int:
+    """How many differences are not zero."""
+    return int(jitter["positive"]["count"] + jitter["negative"]["count"])
+
+
+def _values(operation: Operation, found: Report, which: Print) -> Iterator[str]:
+    rtt, sd, ds = found["rtt"], found["jitter_sd"], found["jitter_ds"]
+    unit = " milliseconds" if which == "later" else ""
+    number = f"Number Of RTT: {rtt['count']}"
+    yield "RTT Values:"
+    yield f"        {number:<32}RTT Min/Avg/Max: {summary_triplet(rtt)}{unit}"
+    yield "Latency one-way time:"
+    yield f"        Number of Latency one-way Samples: {found['one_way_sd']['count']}"
+    yield f"        Source to Destination Latency one way Min/Avg/Max: {summary_triplet(found['one_way_sd'])}{unit}"
+    yield f"        Destination to Source Latency one way Min/Avg/Max: {summary_triplet(found['one_way_ds'])}{unit}"
+    yield "Jitter Time:"
+    if which == "2008":
+        # One number for both directions: taken for that of the non-zero differences on the way there.
+        yield f"        Number of Jitter Samples: {jitter_samples(sd)}"
+    else:
+        yield f"        Number of SD Jitter Samples: {sd['pairs']}"
+        yield f"        Number of DS Jitter Samples: {ds['pairs']}"
+    yield f"        Source to Destination Jitter Min/Avg/Max: {jitter_triplet(sd, which)}{unit}"
+    yield f"        Destination to Source Jitter Min/Avg/Max: {jitter_triplet(ds, which)}{unit}"
+    if which == "2008":
+        return
+    losses = found["losses"]
+    if operation.kind == "udp-jitter":
+        yield "Packet Loss Values:"
+        yield (
+            f"        Loss Source to Destination: {losses['source_to_destination']:<12}"
+            f"Loss Destination to Source: {losses['destination_to_source']}"
+        )
+        order = sum(losses[f"out_of_sequence_{way}"] for way in ("sd", "ds", "both"))
+        yield f"        Out Of Sequence: {order:<7}Tail Drop: {losses['missing']}"
+        yield f"        Packet Late Arrival: {losses['late']:<3}Packet Skipped: {losses['skipped']}"
+        # No codec is configured, so there is no voice score.
+        yield "Voice Score Values:"
+        yield "        Calculated Planning Impairment Factor (ICPIF): 0"
+        yield "        Mean Opinion Score (MOS): 0"
+        return
+    over = found["over_threshold"]
+    yield "Over Threshold:"
+    yield f"        Number Of RTT Over Threshold: {over} ({100 * over // rtt['count'] if rtt['count'] else 0}%)"
+    yield f"Packet Late Arrival: {losses['late']}"
+    both = losses["out_of_sequence_both"]
+    yield f"Out Of Sequence: {losses['out_of_sequence_sd'] + losses['out_of_sequence_ds'] + both}"
+    there = f"Source to Destination: {losses['out_of_sequence_sd']}"
+    yield f"        {there:<32}Destination to Source {losses['out_of_sequence_ds']}"
+    yield f"        In both Directions: {both}"
+    # The lines from here on are inferred.
+    skipped = f"Packet Skipped: {losses['skipped']}"
+    yield f"{skipped:<24}Packet Unprocessed: 0"
+    yield f"Packet Loss: {losses['total']}"
+    yield f"        Loss Period Length Min/Max: {losses['period_min']}/{losses['period_max']}"
+
+
+SUMMARY_HEAD = (
+    "IPSLAs Latest Operation Summary",
+    "Codes: * active, ^ inactive, ~ pending",
+    "",
+    "ID           Type        Destination       Stats       Return      Last",
+    "                                           (ms)        Code        Run ",
+    "-----------------------------------------------------------------------",
+)
+_SIGNS = {"active": "*", "inactive": "^", "pending": "~"}
+
+
+def show_summary(sla: IpSla, reports: dict[str, Report], now: datetime) -> str:
+    """`show ip sla summary`."""
+    lines = list(SUMMARY_HEAD)
+    for number in sorted(sla.operations):
+        operation, report = sla.operations[number], reports.get(str(number))
+        if operation.kind is None:
+            continue
+        latest = None if report is None else report["latest"]
+        known = latest is not None and latest["return_code"] != "unknown"
+        rtt = latest["rtt_ms"] if known and latest is not None else None
+        sign = _SIGNS[report["state"] if report else "pending"]
+        code = RETURN_CODES[latest["return_code"]] if latest is not None else "Unknown"
+        last = _ago(now, latest["start_ns"]) if known and latest is not None else "-"
+        stats = "-" if rtt is None else f"RTT={rtt}"
+        lines.append(f"{sign + str(number):<13}{operation.kind:<12}{operation.target!s:<18}{stats:<12}{code:<12}{last}")
+    return "".join(line + "\n" for line in lines)
+
+
+def _ago(now: datetime, time_ns: int) -> str:
+    gone = now - datetime.fromtimestamp(time_ns / 1e9, UTC)
+    seconds = max(0, int(gone / timedelta(seconds=1)))
+    for unit, size in (("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return f"{seconds} second{'' if seconds == 1 else 's'} ago"
+
+
+def show_configuration(sla: IpSla, *, number: int | None) -> str:
+    """`show ip sla configuration [N]`."""
+    lines = ["IP SLAs Configuration:"]
+    for key in sorted(sla.operations):
+        operation = sla.operations[key]
+        if operation.kind is None or number not in (None, key):
+            continue
+        lines += ["", *_configuration(sla, operation)] if len(lines) > 1 else _configuration(sla, operation)
+    return "".join(line + "\n" for line in lines)
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _configuration(sla: IpSla, operation: Operation) -> list[str]:
+    kind = operation.kind
+    assert kind is not None
+    schedule = sla.schedules.get(operation.number)
+    address = "0.0.0.0" if operation.source is None else str(operation.source)
+    sizes = REQUEST_SIZES[kind]
+    lines = [
+        f"Entry Number: {operation.number}",
+        f"Owner: {operation.owner or ''}",
+        f"Tag: {operation.tag or ''}",
+        f"Type of operation to perform: {kind}",
+        f"Target address: {operation.target}",
+        f"Source address: {address}",
+    ]
+    if operation.udp:
+        lines += [
+            f"Target port: {operation.target_port}",
+            f"Source port: {_or(operation.source_port, 0)}",
+            f"Control Packets: {'enabled' if operation.control else 'disabled'}",
+        ]
+    if operation.jitter:
+        lines += [
+            f"Packet Interval (milliseconds): {_or(operation.interval_ms, DEFAULT_INTERVAL_MS)}",
+            f"Number of packets: {_or(operation.packets, DEFAULT_PACKETS)}",
+        ]
+    if sizes is not None:
+        lines.append(f"Request size (ARR data bytes): {_or(operation.request_data_size, sizes[1])}")
+    lines += [
+        f"Timeout (milliseconds): {_or(operation.timeout_ms, DEFAULT_TIMEOUT_MS)}",
+        f"Type Of Service parameters: 0x{_or(operation.tos, 0):X}",
+        f"Frequency (seconds): {_or(operation.frequency_s, DEFAULT_FREQUENCY_S)}",
+        "Verify data: No",
+        f"Status of entry (SNMP RowStatus): {'notInService' if schedule is None else 'Active'}",
+        f"Threshold (milliseconds): {_or(operation.threshold_ms, DEFAULT_THRESHOLD_MS)}",
+        "Distribution Statistics:",
+        f"Number of statistics hours kept: {_or(operation.hours, DEFAULT_HOURS)}",
+        f"Number of statistics distributions buckets kept: {_or(operation.buckets, DEFAULT_BUCKETS)}",
+        f"Statistic distribution interval (milliseconds): {_or(operation.bucket_ms, DEFAULT_BUCKET_MS)}",
+    ]
+    return lines
+
+
+def show_responder(report: Report | None) -> str:
+    """`show ip sla responder`; `report` is null where the responder is off."""
+    lines = [f"IP SLAs Responder is: {'Disabled' if report is None else 'Enabled'}"]
+    if report is not None:
+        lines = [
+            "        General IP SLA Responder on Control port 1967",
+            "General IP SLA Responder is: Enabled",
+            f"Number of control message received: {report['control_messages'] + report['errors']} "
+            f"Number of errors: {report['errors']} ",
+            "Recent sources:",
+            *(f"        {each['address']} [{time_text(each['time_ns'])}]" for each in report["recent"]),
+        ]
+    return "".join(line + "\n" for line in lines)
