@@ -92,8 +92,7 @@ _NUMBERED = re.compile(
 _NAMED = ("access-list", "mls qos map dscp-mutation", "mls qos aggregate-policer")
 """What there may be several of, by the word that follows."""
 
-_REMOVED_FIRST = (
-    "ip sla ","police", "random-detect", "username ", "ip access-list ", *_LISTED)
+_REMOVED_FIRST = ("ip sla ", "police", "random-detect", "username ", "ip access-list ", *_LISTED)
 """What keeps something of its old value, or the order of its lines, when it is only entered again."""
 
 _DEFAULTED = ("fair-queue", "exec-timeout", "login")

@@ -251,7 +251,9 @@ def show_summary(sla: IpSla, reports: dict[str, Report], now: datetime) -> str:
         code = RETURN_CODES[latest["return_code"]] if latest is not None else "Unknown"
         last = _ago(now, latest["start_ns"]) if known and latest is not None else "-"
         stats = "-" if rtt is None else f"RTT={rtt}"
-        lines.append(f"{sign + str(number):<13}{operation.kind:<12}{operation.target!s:<18}{stats:<12}{code:<12}{last}")
+        lines.append(
+            f"{sign + str(number):<13}{operation.kind:<12}{operation.target!s:<18}{stats:<12}{code:<11} {last}"
+        )
     return "".join(line + "\n" for line in lines)
 
 
