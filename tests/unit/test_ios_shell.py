@@ -18,6 +18,7 @@ from qoslab.ios.config import commands_of
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.exec import EXEC
 from qoslab.ios.grammar import CliError
+from qoslab.ios.ip_sla import IpSla
 from qoslab.ios.shell import Shell
 from qoslab.ios.terminal import Terminal
 
@@ -471,7 +472,7 @@ def test_a_copy_of_the_configuration_shares_nothing_that_can_change() -> None:
     assert copied == device
     for field in fields(device):
         value = getattr(device, field.name)
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list | IpSla):
             assert getattr(copied, field.name) is not value
         else:
             hash(value)
