@@ -35,6 +35,17 @@ def each_of(place: Place, table: pd.DataFrame) -> list[str]:
     return [f"{interface} {queue}" for interface, queue in pairs.itertuples(index=False)]
 
 
+QUEUE = _KEYS["queue"]
+"""What a threshold of a queue is known by."""
+
+
+def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Frames of each used queue and threshold of one cell over the traffic time: its keys, enqueued, dropped."""
+    counted = table.sort_values("time_s").groupby(QUEUE, sort=True)[["enqueued", "dropped"]]
+    found = (counted.last() - counted.first()).reset_index()
+    return found[(found["enqueued"] > 0) | (found["dropped"] > 0)].reset_index(drop=True)
+
+
 def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
     """The metrics of the interfaces or queues that `selector` means, added up, from one cell's table."""
     try:

@@ -203,6 +203,10 @@ MODELS: dict[str, RouterModel] = {
 }
 
 
+MANY = 8
+"""Interfaces that a message still lists one by one."""
+
+
 @dataclass(frozen=True)
 class Ios:
     """A router that is configured over its IOS command line."""
@@ -237,7 +241,9 @@ class Ios:
             return None  # the model itself is reported
         hardware = model.interface(interface)
         if hardware is None:
-            return f"one of {', '.join(each.name for each in model.interfaces)}, which a {model.name} has"
+            names = [each.name for each in model.interfaces]
+            known = f"{names[0]} to {names[-1]}" if len(names) > MANY else f"one of {', '.join(names)}"
+            return f"{known}, which a {model.name} has"
         if framing not in hardware.framings:
             return f"another interface or framing: {interface} does {' and '.join(hardware.framings)}, not {framing}"
         return None

@@ -13,6 +13,7 @@ from qoslab.analysis import figures, series
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
+from qoslab.analysis.queues import queue_counts
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.matrix import parameters_text
 from qoslab.report import text
@@ -105,6 +106,8 @@ class ArmPage:
     fates: list[str] = field(default_factory=list)
     """Headings of the columns of `drops`."""
     drops: list[Drops] = field(default_factory=list)
+    queues: list[Drops] = field(default_factory=list)
+    """Of a switch: frames enqueued and dropped, and the share of these, by egress queue and threshold."""
     observations: list[Observed] = field(default_factory=list)
     configurations: list[Part] = field(default_factory=list)
 
@@ -152,6 +155,7 @@ def arm_page(folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], prob
         class_graphs=_class_graphs(own["classes"], anchor),
         fates=fates,
         drops=drops,
+        queues=_queues(own["queues"]),
         observations=_observations(cell, record),
         configurations=_configurations(cell),
     )
@@ -307,6 +311,17 @@ def _drops(classes: pd.DataFrame) -> tuple[list[str], list[Drops]]:
         for row in table.to_dict("records")
     ]
     return [_FATES[name] for name in shown], rows
+
+
+def _queues(queues: pd.DataFrame) -> list[Drops]:
+    """Rows of the table of frames by egress queue and threshold."""
+    rows = []
+    for row in queue_counts(queues).to_dict("records"):
+        enqueued, dropped = int(row["enqueued"]), int(row["dropped"])
+        name = f"{row['device']} {row['interface']}, queue {row['queue']}, threshold {row['threshold']}"
+        share = f"{100 * dropped / (enqueued + dropped):.3g} %"
+        rows.append(Drops(name, [text.count(enqueued), text.count(dropped), share]))
+    return rows
 
 
 _FATES = {

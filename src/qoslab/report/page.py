@@ -114,7 +114,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """The report of a run that has been analysed."""
     manifest = folder.manifest()
     experiment = manifest.experiment
-    found = {name: tables.read_table(folder, name) for name in ("flows", "classes", "packets_io")}
+    found = {name: tables.read_table(folder, name) for name in ("flows", "classes", "packets_io", "queues")}
     arms = []
     cells = folder.cells()
     shown = cells if len(cells) <= CELLS_IN_FULL else []

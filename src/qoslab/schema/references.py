@@ -11,7 +11,7 @@ from typing import Protocol
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.experiment import TCP_PROFILES, BurstLoss, Configuration, Expectation, Experiment, Flow, Tcp
 from qoslab.model.metrics import Reference, as_float
-from qoslab.platforms import platform_of
+from qoslab.platforms import MODELS, platform_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
@@ -161,12 +161,12 @@ class _Checker:
                 yield self.document.finding((*steps, "r"), message)
 
     def addresses(self, index: int, subnets: list[tuple[IPv4Network, str]]) -> Iterator[Finding]:
-        """Both ends in one subnet, which no other link has."""
+        """Both ends in one subnet, which no other link has; a switched port needs no address."""
         link = self.experiment.topology.links[index]
         steps: Steps = ("topology", "links", index, "ends")
         near, far = (end.address for end in link.ends)
-        if (near is None) != (far is None):
-            side = 0 if near is None else 1
+        side = 0 if near is None else 1
+        if (near is None) != (far is None) and not self._is_switch(link.ends[side].node):
             yield self.document.finding((*steps, side), "found no address, expected one as at the other end")
         for side, address in enumerate((near, far)):
             if address is not None and address.network.prefixlen < 31:
@@ -192,6 +192,11 @@ class _Checker:
                 message = f"found {near.network}, which overlaps with {network} of link {name}, expected another subnet"
                 yield self.document.finding((*steps, 0, "address"), message)
         subnets.append((near.network, link.name))
+
+    def _is_switch(self, name: str) -> bool:
+        node = self.experiment.topology.nodes.get(name)
+        model = None if node is None else MODELS.get(node.model or "")
+        return model is not None and model.family == "switch"
 
     # What is done in each cell
 

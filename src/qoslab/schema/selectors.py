@@ -62,12 +62,13 @@ class Selectors:
             for router in self.experiment.routers
         }
         kind = reference.metric.selector
-        form, where = FORM_OF_SELECTOR[kind], f" before the {kind}" if kind != "interface" else ""
+        form = FORM_OF_SELECTOR[kind]
         meant: ClassSelector | QueueSelector
         try:
             meant = (ClassSelector if kind == "class" else QueueSelector).parse(selector, interfaces)
         except SelectorError as error:
             expected = one_of(error.known) if error.known else "each kind of word once"
+            where = "" if kind == "interface" or error.word.isdecimal() else f" before the {kind}"
             message = f'found "{error.word}" in {reference}, expected {expected}{where} ({form})'
             yield Problem(message, did_you_mean(error.word, error.known))
             return
