@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.device import Device
-from qoslab.lab.ios_routers import startup_config
 from qoslab.lab.virtual_router import load_configuration
 from qoslab.lab.wiring import TokenBucket, wire
 from qoslab.model.experiment import Topology
 from qoslab.platforms import MODELS
+from qoslab.platforms.startup import startup_config
 
 
 def topology(nodes: dict[str, Any], *links: dict[str, Any]) -> Topology:
