@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from qoslab.model.experiment import NOTE_FIGURE, Experiment
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
-from qoslab.results import Manifest, RunFolder, tables
+from qoslab.report.cells import CellTable, cell_table
+from qoslab.results import CellRecord, Manifest, RunFolder, tables
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Page:
     repetitions: int
     verdict: Verdict
     figures: list[FigureGroup]
+    cells: CellTable | None
     notes: list[NoteText]
     arms: list[ArmPage]
     trust: Trust
@@ -118,7 +120,12 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     arms = []
     cells = folder.cells()
     shown = cells if len(cells) <= CELLS_IN_FULL else []
-    invalid = {cell.name for cell in cells if any(each.startswith(f"{cell.name}: ") for each in outcome.reasons)}
+    why: dict[str, str] = {}
+    for reason in outcome.reasons:
+        name, _, rest = reason.partition(": ")
+        why.setdefault(name, rest)
+    invalid = {cell.name for cell in cells if cell.name in why}
+    measured = tables.read_table(folder, "metrics")
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
@@ -132,7 +139,8 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
-        notes=notes(experiment, tables.read_table(folder, "metrics"), invalid),
+        cells=cell_table(manifest, measured, why),
+        notes=notes(experiment, measured, invalid),
         arms=arms,
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),
@@ -159,7 +167,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     total = len(counted)
     if not outcome.valid:
         return Verdict(
-            "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", list(outcome.reasons)
+            "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
         return Verdict("informative", "–", "Informative", "This run was expected to meet no figures.", [])
@@ -167,7 +175,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         sentence = f"All {total} expected figures are within tolerance." if total > 1 else "The expected figure is met."
         return Verdict("within", "✓", "Within tolerance", sentence, [])
     details = [
-        f"{_arm_title(experiment, row['arm'])}: {Reference.parse(row['metric']).description} is "
+        f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
         f"{_was(row)}, expected {text.bound(row['tolerance'])}"
         for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
     ]
@@ -175,6 +183,11 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     return Verdict(
         "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected figures {verb} not met.", details
     )
+
+
+def _cells(where: str) -> str:
+    """Which cells of an arm."""
+    return f" ({where})" if where else ""
 
 
 def _was(row: dict[Any, Any]) -> str:
@@ -257,8 +270,12 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
     routers: list[dict[str, Any]] = []
     captures: list[dict[str, str]] = []
     steps: list[dict[str, str]] = []
-    for cell in folder.cells():
-        record = cell.record()
+    every = folder.cells()
+    few = len(every) <= CELLS_IN_FULL
+    records = [(cell, cell.record()) for cell in every]
+    if not few:
+        records = sorted(records, key=lambda each: -_lateness(each[1]))[:CELLS_IN_FULL]
+    for cell, record in records:
         name = cell_title(cell)
         for device, health in record.health.items():
             late = health.lateness_ns
@@ -280,7 +297,7 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
                     "file": cell.capture(point).relative_to(folder.path).as_posix(),
                 }
             )
-        for step in record.steps:
+        for step in record.steps if few else ():
             took = f"{(step.ended - step.started).total_seconds():.2f} s" if step.ended else "broke off"
             steps.append(
                 {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
@@ -293,8 +310,24 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
             else "and no tool reported a fault."
         )
     else:
-        sentence = "No: " + "; ".join(outcome.reasons) + "."
+        sentence = "No: " + "; ".join(_some(outcome.reasons)) + "."
+    if not few:
+        sentence += f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
     return Trust(sentence, routers, captures, steps)
+
+
+REASONS_SHOWN = 12
+
+
+def _some(reasons: Sequence[str]) -> list[str]:
+    """The first reasons, and how many there are besides."""
+    more = len(reasons) - REASONS_SHOWN
+    return [*reasons[:REASONS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _lateness(record: CellRecord) -> float:
+    """How late its worst router was."""
+    return max((health.behind_ns for health in record.health.values()), default=0)
 
 
 def _provenance(folder: RunFolder, manifest: Manifest) -> list[dict[str, str]]:
