@@ -19,6 +19,7 @@ from qoslab import __version__
 
 _LABS = threading.local()
 _OPEN: list[Any] = []
+_COLLECTOR: list[Any] = []
 _LOCK = threading.Lock()
 _CLOSING = threading.Event()
 
@@ -72,11 +73,21 @@ def _worker() -> Any:
             number = len(_OPEN)
             restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
             worker = LabWorker(
-                number, f"lab {number}", restored, tell=_silent, note=lambda text: None, interrupted=_CLOSING
-            )
+                number, f"lab {number}", restored, collector=_collector(), tell=_silent, note=lambda text: None,
+                interrupted=_CLOSING,
+            )  # fmt: skip
             _OPEN.append((worker, restored))
         _LABS.worker = worker
     return worker
+
+
+def _collector() -> Any:
+    """This process's collector."""
+    from qoslab.run.collector import SharedCollector
+
+    if not _COLLECTOR:
+        _COLLECTOR.append(SharedCollector())
+    return _COLLECTOR[0]
 
 
 def _silent(cell: str, step: str, seconds: float | None = None) -> None:
@@ -100,6 +111,8 @@ def close_labs() -> None:
         mine, _OPEN[:] = list(_OPEN), []
     for each in mine:
         _close(*each)
+    for collector in _COLLECTOR:
+        collector.close()
 
 
 def _close(worker: Any, restored: Path) -> None:

@@ -73,23 +73,29 @@ class Collector:
     ) -> None:
         self.close()
 
-    def connect(self, routers: Mapping[str, Access], *, known_hosts: Path | None = None, wait: bool = True) -> None:
+    def connect(
+        self, routers: Mapping[str, Access], *, known_hosts: Path | None = None, wait: bool = True, lab: str = ""
+    ) -> None:
         """Log in to the IOS routers, side by side. `DeviceError` where one cannot be reached or refuses the login.
 
-        Without `wait` it returns at once, and a failure comes with the first command.
+        Without `wait` it returns at once, and a failure comes with the first command. `lab` tells routers of the same
+        name apart; the next lab with that name takes the place of the one before.
         """
         ios = {name: access for name, access in routers.items() if isinstance(access, IosAccess)}
         if not ios:
             return
         devices = testbed("run", ios, known_hosts=known_hosts)["devices"]
-        futures = {name: self._send("connect", device=name, connection=device) for name, device in devices.items()}
+        futures = {
+            name: self._send("connect", device=_key(lab, name), name=name, connection=device)
+            for name, device in devices.items()
+        }
         if wait:
             for name, future in futures.items():
                 self._reply(future, name)
 
-    def observe(self, device: str, command: str) -> Observed:
+    def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
         """The router's answer to a show command now, and what it says. `DeviceError` where it does not answer."""
-        reply = self._reply(self._send("observe", device=device, command=command), device)
+        reply = self._reply(self._send("observe", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], reply["parsed"], reply["reason"])
 
     def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
@@ -166,3 +172,29 @@ class Collector:
                 raise DeviceError(f"{device} is not a router that was connected to", hint="Only IOS routers are.")
             case _:
                 raise MachineError(f"observing {device} failed: {text}")
+
+
+def _key(lab: str, device: str) -> str:
+    return f"{lab}/{device}" if lab else device
+
+
+class SharedCollector:
+    """One collector for all labs of a run, started when the first lab with an IOS router needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._collector: Collector | None = None
+
+    def get(self) -> Collector:
+        """The collector; starts it and returns at once."""
+        with self._lock:
+            if self._collector is None:
+                self._collector = Collector()
+            return self._collector
+
+    def close(self) -> None:
+        """End it, if it was started."""
+        with self._lock:
+            collector, self._collector = self._collector, None
+        if collector is not None:
+            collector.close()

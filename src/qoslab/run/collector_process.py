@@ -3,10 +3,11 @@
 Requests and replies are JSON objects, one a line, on standard input and output. Each request has an `id`, which its
 reply repeats; replies come in the order in which they are ready. It ends when its input does.
 
-    {"id": 1, "op": "connect", "device": "R1", "connection": {…}}      -> {"id": 1, "ok": true}
-    {"id": 2, "op": "observe", "device": "R1", "command": "…"}         -> {…, "raw": "…", "parsed": {…}, "reason": ""}
+    {"id": 1, "op": "connect", "device": "1/R1", "name": "R1", "connection": {…}} -> {"id": 1, "ok": true}
+    {"id": 2, "op": "observe", "device": "1/R1", "command": "…"}       -> {…, "raw": "…", "parsed": {…}, "reason": ""}
     {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
 
+`device` is what a router is called here, one that is connected to again gets a new session; `name` is its hostname;
 `connection` is a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where
 `kind` is `login`, `unreachable`, `unknown` or `internal`.
 """
@@ -164,7 +165,7 @@ class Server:
                 if before is not None:
                     self._workers.submit(before.close)
                 # made here, so that a command that follows at once finds it
-                self._sessions[request["device"]] = Session(request["device"], request["connection"])
+                self._sessions[request["device"]] = Session(request["name"], request["connection"])
             self._workers.submit(self._answer, request)
         for session in self._sessions.values():
             session.close()

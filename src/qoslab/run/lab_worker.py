@@ -19,7 +19,7 @@ from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
 from qoslab.run.ansible import AnsibleSession
 from qoslab.run.cell import CellRun
-from qoslab.run.collector import Collector
+from qoslab.run.collector import Observed, SharedCollector
 from qoslab.run.inventory import lab_routers, write_inventory
 from qoslab.run.progress import Tell
 from qoslab.run.routers import Routers
@@ -37,8 +37,8 @@ class LabWorker:
     """
 
     def __init__(
-        self, number: int, label: str, restored: Path, *, tell: Tell, note: Callable[[str], None],
-        interrupted: threading.Event,
+        self, number: int, label: str, restored: Path, *, collector: SharedCollector, tell: Tell,
+        note: Callable[[str], None], interrupted: threading.Event,
     ) -> None:  # fmt: skip
         self._number = number
         self._label = label
@@ -46,7 +46,7 @@ class LabWorker:
         self._tell = tell
         self._note = note
         self._interrupted = interrupted
-        self._tools = ExitStack()
+        self._shared = collector
         self._exit = ExitStack()
         self._wired: tuple[Topology, int] | None = None
         """Topology and seed of the lab that is up."""
@@ -54,7 +54,6 @@ class LabWorker:
         self._lab: Lab | None = None
         self._reached: list[tuple[str, str]] = []
         """The routers that Ansible knows, with their platforms."""
-        self._collector: Collector | None = None
         self.described: dict[str, Any] = {}
         """How the first lab described itself."""
 
@@ -62,10 +61,7 @@ class LabWorker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self._exit.close()
-        finally:
-            self._tools.close()
+        self._exit.close()
 
     def start(self, experiment: Experiment) -> None:
         """Bring a lab up for cells of this experiment's topology; the one from before ends.
@@ -95,9 +91,6 @@ class LabWorker:
         self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before")
         self._exit.callback(self._session.close)
         self._session.start()
-        if self._collector is None:
-            self._collector = Collector()
-            self._tools.callback(self._collector.close)
         self._exit.callback(self._end_lab)
 
     def _leave(self) -> None:
@@ -105,7 +98,6 @@ class LabWorker:
         self._wired, self._reached = None, []
 
     def _start(self, experiment: Experiment) -> None:
-        assert self._collector is not None
         scratch, topology = self._scratch, experiment.topology
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
@@ -116,6 +108,9 @@ class LabWorker:
             self._lab, self._wired = None, None
             for file in (scratch / "before").glob("*"):
                 file.unlink()
+        if any(node.platform == "ios" for node in topology.nodes.values()):
+            # Unicon and Genie take seconds to start; nobody else needs them.
+            self._shared.get()
         self._labs += 1
         self._tell(self._label, "lab up")
         lab = Lab.up(
@@ -133,8 +128,8 @@ class LabWorker:
         self.described = self.described or lab.describe()
         access = lab_routers(lab, scratch / "sockets")
         write_inventory(scratch / "inventory.json", access)
-        known_hosts = lab.known_hosts() if lab.host_key is not None else None
-        self._collector.connect(access, known_hosts=known_hosts, wait=False)
+        if lab.host_key is not None:
+            self._shared.get().connect(access, known_hosts=lab.known_hosts(), wait=False, lab=str(self._number))
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
@@ -155,9 +150,9 @@ class LabWorker:
             or not self._lab.alive()
         ):
             self.start(task.experiment)
-        assert self._lab is not None and self._collector is not None
+        assert self._lab is not None
         run = CellRun(
-            self._lab, task.experiment, task.arm, cell, observe=self._collector.observe, tell=self._tell,
+            self._lab, task.experiment, task.arm, cell, observe=self._observe, tell=self._tell,
             interrupted=self._interrupted, key=task.key,
         )  # fmt: skip
         try:
@@ -169,7 +164,7 @@ class LabWorker:
                 if not answers:
                     continue
                 config = self._routers.compiled(router, text, source=f"{router}.ios")
-                shown = self._collector.parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+                shown = self._shared.get().parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
                 for difference in policy_differences(shown.parsed or {}, config):
                     raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
             traffic()
@@ -183,6 +178,9 @@ class LabWorker:
         record = run.record()
         cell.write_record(record)
         return record
+
+    def _observe(self, device: str, command: str) -> Observed:
+        return self._shared.get().observe(device, command, lab=str(self._number))
 
     def _end_lab(self) -> None:
         """Restore the routers, then end the lab; also where that fails."""

@@ -18,6 +18,7 @@ from qoslab.plan import Plan
 from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
 from qoslab.run import provenance
 from qoslab.run.cell import Interrupted
+from qoslab.run.collector import SharedCollector
 from qoslab.run.jobs import Jobs
 from qoslab.run.lab_worker import LabWorker
 from qoslab.run.ledger import Ledger
@@ -189,6 +190,7 @@ class _Crew:
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
         self._errors: list[BaseException] = []
+        self._collector = SharedCollector()
         cluster = shared.request.scheduler is not None
         count = 1 if cluster else shared.jobs.most
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
@@ -204,8 +206,8 @@ class _Crew:
         try:
             label = "lab" if self._shared.jobs.most == 1 else f"lab {number + 1}"
             with LabWorker(
-                number, label, self._shared.folder.path / "restore", tell=self._shared.progress,
-                note=self._shared.progress.note, interrupted=self._shared.interrupted,
+                number, label, self._shared.folder.path / "restore", collector=self._collector,
+                tell=self._shared.progress, note=self._shared.progress.note, interrupted=self._shared.interrupted,
             ) as worker:  # fmt: skip
                 while (task := self._shared.lease(number)) is not None:
                     self._run(worker, task)
@@ -255,6 +257,7 @@ class _Crew:
     def wait_ended(self) -> None:
         """Wait until routers are restored and labs are gone."""
         self._wait(self._ended)
+        self._collector.close()
 
     def check(self) -> None:
         """Raise what went wrong."""
