@@ -138,3 +138,46 @@ def test_actions_typed_under_an_attached_policy(bench: Bench, actions: str, gene
     enter(bench, device, typed.splitlines())
     (policy,) = bench.ask("config")["config"]["policy_maps"].values()
     assert any(policy["classes"][1][kind] for kind in ("police", "shape", "fair_queue", "queue_limit", "set"))
+
+
+BOTH: tuple[Generation, ...] = ("classic", "hqf")
+QUEUEING: dict[str, tuple[tuple[Generation, ...], str]] = {
+    "bandwidth": (BOTH, "class Web\nbandwidth 500\nqueue-limit 20\nclass Voice\nbandwidth 64"),
+    "percent": (BOTH, "class Web\nbandwidth percent 40\nclass Voice\npriority percent 20 3000"),
+    "remaining": (BOTH, "class Voice\npriority 64\nclass Web\nbandwidth remaining percent 30"),
+    "ratio": (("hqf",), "class Web\nbandwidth remaining ratio 4\nclass Voice\npriority level 2"),
+    "strict": (BOTH, "class Voice\npriority"),
+    "early": (BOTH, "class Web\nbandwidth 500\nrandom-detect dscp-based\nrandom-detect dscp af11 10 20 5"),
+    "early in fair queues": (("hqf",), "class Web\nbandwidth 500\nfair-queue\nrandom-detect"),
+    "fair queues": (("hqf",), "class Web\nbandwidth percent 20\nfair-queue\nclass class-default\nfair-queue 64"),
+    "nested": (
+        BOTH,
+        "class class-default\nshape average 1000000\nservice-policy Child\npolicy-map Child\nclass Voice\npriority 64\n"
+        "class Web\nbandwidth 500",
+    ),
+    "three levels": (
+        BOTH,
+        "class class-default\nshape average 1000000\nservice-policy Child\npolicy-map Child\nclass Web\n"
+        "shape average 500000\nservice-policy Leaf\npolicy-map Leaf\nclass Voice\nbandwidth percent 30",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("generation", "actions"),
+    [
+        pytest.param(generation, actions, id=f"{name}-{generation}")
+        for name, (generations, actions) in QUEUEING.items()
+        for generation in generations
+    ],
+)
+def test_queueing_typed_under_an_attached_policy(bench: Bench, generation: Generation, actions: str) -> None:
+    typed = (
+        "class-map Web\n match cos 1\nclass-map Voice\n match dscp ef\npolicy-map Leaf\n"
+        "policy-map Child\npolicy-map P\ninterface Serial0/0\n bandwidth 2000\n service-policy output P\n"
+    )
+    device = Device(hardware(generation))
+    enter(bench, device, [*typed.splitlines(), "policy-map P", *actions.splitlines()])
+    # What was typed takes its way back too.
+    enter(bench, device, undo_lines(render(Device(hardware(generation))), render(device), device.hardware))
+    assert device == Device(hardware(generation))

@@ -51,7 +51,7 @@ def test_every_key_is_explained() -> None:
 
 def test_every_metric_is_listed() -> None:
     section = TEXT.split("| metric | of | unit | written | meaning |")[1].split("\n\n")[0]
-    rows = re.findall(r"^\| `([a-z_.]+)` \| ([a-z]+) \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z0-9_.]+)` \| ([a-z]+) \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", section, re.MULTILINE)
     assert rows == [(each.name, each.selector, each.unit, each.description) for each in METRICS.values()]
 
 

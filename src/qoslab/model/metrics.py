@@ -126,7 +126,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-_REFERENCE = re.compile(r"(?P<name>[a-z_.]+)(?:\((?P<selector>[^()]+)\))?")
+_REFERENCE = re.compile(r"(?P<name>[a-z0-9_.]+)(?:\((?P<selector>[^()]+)\))?")
 
 
 @dataclass(frozen=True)
