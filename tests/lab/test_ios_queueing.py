@@ -1,0 +1,144 @@
+"""Queueing on a virtual router's serial line: typed over SSH, met by packets, printed, and read back by the parsers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from labs import ping
+from test_iosd import session
+
+from qoslab.genie.parse import parse
+from qoslab.ios.compile import compile_device
+from qoslab.ios.device import Generation
+from qoslab.ios.parse import parse_config
+from qoslab.lab import Lab
+from qoslab.model.experiment import Topology
+from qoslab.platforms import MODELS
+
+pytestmark = pytest.mark.lab
+
+LINE = "Serial0/1/0"
+TEXT = """\
+ip access-list extended Big
+ permit ip any host 10.2.0.99
+class-map match-all Echo
+ match protocol icmp
+class-map match-all Big
+ match access-group name Big
+policy-map WAN
+ class Echo
+  priority 64
+ class Big
+  bandwidth percent 20
+  {more}
+ class class-default
+  fair-queue
+interface Serial0/1/0
+ bandwidth 2000
+ clock rate 2000000
+ tx-ring-limit 3
+ load-interval 30
+ service-policy output WAN
+"""
+MORE = {"classic": "queue-limit 20", "hqf": "random-detect"}
+
+
+def topology(generation: Generation) -> Topology:
+    routes = [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]
+    nodes = {
+        "client": {"platform": "host"},
+        "R1": {"platform": "ios", "model": "2811", "generation": generation},
+        "R2": {"platform": "linux", "model": "2811", "generation": generation, "routes": routes},
+        "server": {"platform": "host"},
+    }
+    ends = (
+        (("client", "eth0", "10.1.0.2/24"), ("R1", "FastEthernet0/0", "10.1.0.1/24")),
+        (("R1", LINE, "10.2.0.1/24"), ("R2", LINE, "10.2.0.2/24")),
+        (("R2", "FastEthernet0/0", "10.3.0.1/24"), ("server", "eth0", "10.3.0.2/24")),
+    )
+    links = [
+        {
+            "name": f"l{number}",
+            "rate": "2 Mb/s" if number == 1 else "100 Mb/s",
+            "framing": "ppp" if number == 1 else "ethernet",
+            "ends": [dict(zip(("node", "interface", "address"), end, strict=True)) for end in pair],
+        }
+        for number, pair in enumerate(ends)
+    ]
+    return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
+
+
+@pytest.fixture(scope="module", params=["classic", "hqf"])
+def generation(request: pytest.FixtureRequest) -> Generation:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def lab(generation: Generation) -> Iterator[Lab]:
+    with Lab.up(topology(generation), name=f"test-queueing-{generation}-{os.getpid()}") as lab:
+        yield lab
+
+
+def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, generation: Generation) -> None:
+    text = TEXT.format(more=MORE[generation])
+    typed = session(lab, "configure terminal", *text.splitlines(), "end")
+    assert "%" not in typed, typed
+    assert ping(lab, "client", "10.2.0.2") == 63
+
+    async def in_force() -> dict[str, object]:
+        async with lab.control("R1") as client:
+            return await client.config()
+
+    running = session(lab, "show running-config").split("Current configuration", 1)[1].split("\n", 1)[1]
+    compiled = compile_device(parse_config(running.rpartition("R1#")[0], MODELS["2811"].hardware(generation)))
+    engine = asyncio.run(in_force())
+    for part in ("class_maps", "policy_maps", "access_lists"):
+        assert engine[part] == compiled[part]
+
+    def shown(command: str) -> str:
+        return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
+
+    found = parse("ios", "show policy-map interface", shown("show policy-map interface")).parsed
+    assert found is not None and "unrecognised" not in str(found)
+    classes = found[LINE]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]
+    assert list(classes) == ["Echo", "Big", "class-default"]
+    # Echo requests are 36 bytes of IP here, and PPP's header counts with four.
+    assert classes["Echo"]["packets"] >= 1
+    assert classes["Echo"]["bytes"] == 40 * classes["Echo"]["packets"]
+    assert (classes["Echo"]["priority"]["kbps"], classes["Echo"]["priority"]["burst_bytes"]) == (64, 1600)
+    assert (classes["Big"]["bandwidth_percent"], classes["Big"]["bandwidth_kbps"]) == (20, 400)
+    if generation == "hqf":
+        assert classes["Big"]["random_detect"]["exp_weight_constant"] == "9 (1/512)"
+        assert [row["minimum_thresh"] for row in classes["Big"]["random_detect"]["class"].values()] == [
+            str(20 + 2 * precedence) for precedence in range(8)
+        ]
+        assert classes["class-default"]["fair_queue_limit_per_flow"] == 16
+    else:
+        assert classes["Echo"]["output_queue"] == "Conversation 264"
+        assert classes["class-default"]["maximum_hashed_queues"] == 256
+
+    configured = parse("ios", "show policy-map", shown("show policy-map")).parsed
+    assert configured is not None and configured["policy_map"]["WAN"]["class"]["Big"]["bandwidth_percent"] == 20
+    controllers = parse("ios", f"show controllers {LINE}", shown(f"show controllers {LINE}")).parsed
+    assert controllers is not None and controllers[LINE]["tx_ring_limit"] == 3
+    queueing = parse("ios", f"show queueing interface {LINE}", shown(f"show queueing interface {LINE}")).parsed
+    assert queueing is not None and queueing[LINE]["strategy"] == "Class-based queueing"
+    assert ("conversations" in queueing[LINE]) == (generation == "classic")
+    if generation == "classic":
+        # 75 % of 2000 kb/s, less 64 and 400.
+        assert queueing[LINE]["available_bandwidth_kbps"] == 1036
+        assert queueing[LINE]["conversations"]["max_total"] == 256
+
+
+def test_more_than_there_is_is_refused_and_changes_nothing(lab: Lab, generation: Generation) -> None:
+    before = session(lab, "show running-config")
+    said = session(lab, "configure terminal", "policy-map WAN", "class Big", "bandwidth percent 98", "end")
+    words = "Sum total of class bandwidths exceeds 99 percent\n"
+    if generation == "classic":
+        words = "I/f Serial0/1/0 policy-map WAN requested bandwidth 2024 (kbps), available only 1500 (kbps)\n"
+    assert words in said
+    assert session(lab, "show running-config") == before
