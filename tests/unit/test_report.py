@@ -17,7 +17,7 @@ import sample_run
 
 from qoslab.analysis import analyse
 from qoslab.report import render, text
-from qoslab.report.page import build_page
+from qoslab.report.page import build_page, notes
 from qoslab.results import RunFolder, tables
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -145,6 +145,8 @@ class TestPage:
         assert note.columns == ["goodput.sum", "fairness.jain"]
         assert [figures[0] for _, figures in note.rows] == [text.rate(each) for each in sums]
         assert "In words" in words(render(folder).read_text())
+        (shorter,) = notes(folder.manifest().experiment, metrics[metrics["arm"] == arms[0]])
+        assert len(shorter.paragraphs) == len(shorter.rows) == 1
 
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))

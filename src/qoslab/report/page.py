@@ -226,7 +226,11 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
 
 
 def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str] = ()) -> list[NoteText]:
-    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other."""
+    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
+
+    Paragraphs and rows about arms that the run left out are left out too.
+    """
+    run = set(metrics["arm"])
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
     def shown(arm: str, metric: str) -> str:
@@ -237,7 +241,11 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
 
     found = []
     for note in experiment.notes:
-        paragraphs = [" ".join(each.split()) for each in note.text.strip().split("\n\n") if each.strip()]
+        paragraphs = [
+            " ".join(each.split())
+            for each in note.text.strip().split("\n\n")
+            if each.strip() and run.issuperset(match["arm"] for match in NOTE_FIGURE.finditer(each))
+        ]
         table = note.table
         found.append(
             NoteText(
@@ -247,7 +255,7 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
                 rows=[
                     (_arm_title(experiment, arm), [shown(arm, metric) for metric in table.metrics])
                     for arm in (table.arms if table else ())
-                    if table
+                    if table and arm in run
                 ],
             )
         )
