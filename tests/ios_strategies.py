@@ -34,6 +34,7 @@ from qoslab.ios.policy import (
     Bandwidth,
     ClassMap,
     Criterion,
+    DynamicBucket,
     FairQueue,
     Mark,
     Police,
@@ -197,7 +198,14 @@ def polices(draw: DrawFn) -> Police:
         draw(maybe(actions())),
         draw(maybe(actions())),
         draw(maybe(actions())),
+        draw(maybe(dynamic_buckets())),
     )
+
+
+def dynamic_buckets() -> st.SearchStrategy[DynamicBucket]:
+    sizes, times, shares = st.integers(1518, 512_000_000), st.integers(1, 60_000), st.integers(1, 99)
+    kinds = (sizes, sizes, sizes, times, times, shares, shares, shares, shares, shares)
+    return st.builds(DynamicBucket, *(maybe(kind) for kind in kinds))
 
 
 @st.composite

@@ -130,6 +130,7 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
             "conformed": {**counted(sent), "rate_bps": 1e6},
             "exceeded": {**counted(exceeded), "rate_bps": 5e5},
             "violated": None,
+            "dynamic": None,
         }
         if police
         else None,

@@ -43,6 +43,7 @@ def test_the_articles_policer() -> None:
                             "conform": [{"action": "transmit"}],
                             "exceed": [{"action": "drop"}],
                             "violate": None,
+                            "dynamic": None,
                         },
                         "shape": None,
                         "queue_limit": None,

@@ -47,6 +47,7 @@ def police(**replace: Any) -> dict[str, Any]:
         "conformed": volume(1394, 1992832, 57_400.0),
         "exceeded": volume(673, 1005594, 29_501.0),
         "violated": None,
+        "dynamic": None,
         **replace,
     }
 

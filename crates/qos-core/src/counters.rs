@@ -352,7 +352,7 @@ pub struct PoliceCounters {
     pub conformed: ColourCounters,
     pub exceeded: ColourCounters,
     pub violated: Option<ColourCounters>,
-    /// The dynamic bucket; its size is beside the static `bc_bytes`, which it replaces.
+    /// The dynamic bucket; its present size is `bc_bytes` too.
     pub dynamic: Option<DynamicCounters>,
 }
 

@@ -128,11 +128,13 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     check_actions("police.conform", config.conform.as_deref())?;
     check_actions("police.exceed", config.exceed.as_deref())?;
     check_actions("police.violate", config.violate.as_deref())?;
-    if config.dynamic.is_some() && (config.pir.is_some() || config.be.is_some() || config.violate.is_some()) {
-        let message = "a dynamic bucket is the only one of its policer: leave out pir, be and violate";
+    let others = [config.bc.is_some(), config.pir.is_some(), config.be.is_some(), config.violate.is_some()];
+    if config.dynamic.is_some() && others.contains(&true) {
+        let message = "a dynamic bucket is the only one of its policer: leave out bc, pir, be and violate";
         return Err(ConfigError::new("police.dynamic", message));
     }
     let dynamic = config.dynamic.map(|dynamic| dynamic_bucket(dynamic, cir_bps)).transpose()?;
+    let bc_bytes = dynamic.map_or(bc_bytes, |dynamic| dynamic.initial_bytes);
     let two_rate = config.pir.is_some();
     let two_buckets = two_rate || config.violate.is_some() || config.be.is_some();
     let be_bytes = match config.be {

@@ -283,11 +283,12 @@ impl Policy {
             police: plan.police.as_ref().map(|police| {
                 let [conformed, exceeded, violated] = &mut state.colours;
                 let two_buckets = police.algorithm != Algorithm::SingleBucket;
+                let dynamic = state.meter.as_ref().and_then(|meter| meter.dynamic(now));
                 PoliceCounters {
                     form: police.form,
                     cir_bps: police.cir_bps,
                     cir_percent: police.cir_percent,
-                    bc_bytes: police.bc_bytes,
+                    bc_bytes: dynamic.as_ref().map_or(police.bc_bytes, |dynamic| dynamic.bucket_bytes),
                     pir_bps: match police.algorithm {
                         Algorithm::TwoRate { pir_bps } => Some(pir_bps),
                         _ => None,
@@ -297,7 +298,7 @@ impl Policy {
                     conformed: conformed.colour(now, load_interval_s),
                     exceeded: exceeded.colour(now, load_interval_s),
                     violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
-                    dynamic: state.meter.as_ref().and_then(|meter| meter.dynamic(now)),
+                    dynamic,
                 }
             }),
             shape: slot.and_then(shape_counters),

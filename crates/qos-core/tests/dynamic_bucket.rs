@@ -234,6 +234,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(with(json!({"minimum_bytes": 1_000})), at(".minimum_bytes"));
     assert_eq!(with(json!({"monitoring_ms": 0})), at(".monitoring_ms"));
     assert_eq!(with(json!({"shrink_percent": 100})), at(".shrink_percent"));
+    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 15_000}, "dynamic": {}})), at(""));
     assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "pir": {"bps": 2_000_000}, "dynamic": {}})), at(""));
     assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "violate": [{"action": "drop"}], "dynamic": {}})), at(""));
 }

@@ -105,6 +105,10 @@ def _class_line(found: Values, line: str) -> bool:
         rows[match["value"]] = {name: text for name, text in match.groupdict().items() if name != "value"}
     elif "random_detect" in found and re.fullmatch(r"-+|(?:class|dscp) +min-threshold .*", line):
         pass
+    elif match := re.fullmatch(r"qoslab-extension police dynamic-bucket((?: [a-z-]+ \d+)*)", line):
+        words = match[1].split()
+        bucket = {word.replace("-", "_"): int(value) for word, value in zip(words[::2], words[1::2], strict=True)}
+        found.setdefault("police", {})["dynamic_bucket"] = bucket
     elif line.startswith("police "):
         return _police(found.setdefault("police", {}), line.removeprefix("police "))
     elif match := re.fullmatch(r"(conform|exceed|violate)-action (.+)", line):

@@ -2,7 +2,8 @@
 
 Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
 `flow_drops`, `bytes_drops`, `flow_based_fair_queueing`, `maximum_hashed_queues`, `unrecognised` (lines that nothing
-here knows); in `police`: `cir_percent`, `pir_percent`. Where Genie files the excess burst of a policer with one line of
+here knows); in `police`: `cir_percent`, `pir_percent`,
+`dynamic_bucket` (of no IOS). Where Genie files the excess burst of a policer with one line of
 parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
 
 The layout: interface, `Service-policy`, `Class-map`, counters, each indented deeper than the one before; a nested
@@ -305,6 +306,14 @@ _BODY: list[tuple[str, Handler]] = [
     (rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
      rf"(?:, violated? (?P<violated>{_N}) bps)?", _police_rates),
     (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
+    # a bucket that finds its own size: no IOS has it
+    (r"qoslab-extension dynamic-bucket:", _nothing),
+    (rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",
+     _into("police", "dynamic_bucket")),
+    (rf"initial (?P<initial_bytes>{_N}) bytes, minimum (?P<minimum_bytes>{_N}), maximum (?P<maximum_bytes>{_N}),"
+     rf" monitoring (?P<monitoring_ms>{_N}) ms", _into("police", "dynamic_bucket")),
+    (rf"growths (?P<growths>{_N}), shrinks (?P<shrinks>{_N}), overflow (?P<overflow_bytes>{_N}) bytes,"
+     rf" most (?P<most_overflow_bytes>{_N})", _into("police", "dynamic_bucket")),
     # marking
     (r"QoS Set", _start_marking),
     (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group) +(?P<value>[\w-]+)", _marking),

@@ -156,6 +156,7 @@ def _police(police: Police) -> dict[str, Any]:
         "conform": _actions(DEFAULT_CONFORM if police.conform is None else police.conform),
         "exceed": _actions(DEFAULT_EXCEED if police.exceed is None else police.exceed),
         "violate": None if police.violate is None else _actions(police.violate),
+        "dynamic": None if police.dynamic is None else asdict(police.dynamic),
     }
 
 

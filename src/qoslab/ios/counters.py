@@ -92,6 +92,32 @@ class Marked(TypedDict):
     packets: int
 
 
+class BucketChange(TypedDict):
+    """A change of a dynamic bucket's size."""
+
+    number: int
+    time_ns: int
+    bucket_bytes: int
+
+
+class DynamicBucketCounters(TypedDict):
+    """A policer's bucket that finds its own size; its last changes."""
+
+    bucket_bytes: int
+    level_bytes: int
+    mean_bucket_bytes: int
+    initial_bytes: int
+    minimum_bytes: int
+    maximum_bytes: int
+    monitoring_ms: int
+    watching: bool
+    growths: int
+    shrinks: int
+    overflow_bytes: int
+    most_overflow_bytes: int
+    changes: list[BucketChange]
+
+
 class Police(TypedDict):
     """A policer with its figures in force."""
 
@@ -105,6 +131,7 @@ class Police(TypedDict):
     conformed: RatedVolume
     exceeded: RatedVolume
     violated: RatedVolume | None
+    dynamic: DynamicBucketCounters | None
 
 
 class Shape(TypedDict):

@@ -44,6 +44,7 @@ _SETTINGS = (
     "priority",
     "privilege level",
     "queue-limit",
+    "qoslab-extension police dynamic-bucket",
     "queue-set",
     "random-detect",
     "service timestamps debug",

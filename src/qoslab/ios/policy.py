@@ -95,6 +95,25 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class DynamicBucket:
+    """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
+
+    None where left out: docs/control-protocol.md has the defaults. Shares in percent.
+    """
+
+    initial_bytes: int | None = None
+    minimum_bytes: int | None = None
+    maximum_bytes: int | None = None
+    monitoring_ms: int | None = None
+    idle_ms: int | None = None
+    first_growth_percent: int | None = None
+    first_growths: int | None = None
+    growth_percent: int | None = None
+    shrink_percent: int | None = None
+    spare_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Police:
     """`police` as typed: bursts, peak rate and actions are None when left out.
 
@@ -110,6 +129,7 @@ class Police:
     conform: tuple[PoliceAction, ...] | None = None
     exceed: tuple[PoliceAction, ...] | None = None
     violate: tuple[PoliceAction, ...] | None = None
+    dynamic: DynamicBucket | None = None
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
         """Return the actions of a colour as typed, None when they were left out."""

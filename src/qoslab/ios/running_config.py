@@ -29,6 +29,7 @@ from qoslab.ios.policy import (
     Amount,
     ClassMap,
     Criterion,
+    DynamicBucket,
     Mark,
     Police,
     PoliceAction,
@@ -202,7 +203,7 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
     hqf = device.generation == "hqf"
     deep = "    " if hqf else "  "
     police = [] if each.police is None else police_lines(each.police, deep)
-    alone = len(police) > 1
+    alone = each.police is not None and any(each.police.actions(colour) for colour in COLOURS)
     lines: list[str] = police if alone and not hqf else []
     if each.priority is not None:
         lines.append(deep + _priority(each))
@@ -243,7 +244,31 @@ def police_lines(police: Police, indent: str) -> list[str]:
     actions = [
         f"     {colour}-action {_action(action)}" for colour in COLOURS for action in police.actions(colour) or ()
     ]
-    return [("   " if actions else indent) + text, *actions]
+    indent = "   " if actions else indent
+    lines = [indent + text, *actions]
+    return lines if police.dynamic is None else [*lines, indent + _dynamic_bucket(police.dynamic)]
+
+
+DYNAMIC_BUCKET = "qoslab-extension police dynamic-bucket"
+"""No IOS has this line."""
+DYNAMIC_BUCKET_WORDS = {
+    "initial_bytes": "initial",
+    "minimum_bytes": "minimum",
+    "maximum_bytes": "maximum",
+    "monitoring_ms": "monitoring",
+    "idle_ms": "idle",
+    "first_growth_percent": "first-growth",
+    "first_growths": "first-growths",
+    "growth_percent": "growth",
+    "shrink_percent": "shrink",
+    "spare_percent": "spare",
+}
+"""The words of that line by the field that each sets, in their order."""
+
+
+def _dynamic_bucket(dynamic: DynamicBucket) -> str:
+    given = ((word, getattr(dynamic, name)) for name, word in DYNAMIC_BUCKET_WORDS.items())
+    return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
 
 
 def _optional(word: str, amount: Amount | None) -> str:

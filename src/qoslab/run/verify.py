@@ -78,6 +78,22 @@ def _police(place: str, shown: Mapping[str, Any] | None, intended: Mapping[str, 
         yield from _figure(place, "police pir", "bps", shown.get("pir_bps"), pir)
     excess = shown.get("pir_be_bytes", shown.get("cir_be_bytes"))
     yield from _burst(place, "police be", "bytes", excess, intended.get("be"), pir if pir is not None else cir, 8)
+    yield from _dynamic_bucket(place, shown.get("dynamic_bucket"), intended.get("dynamic"))
+
+
+def _dynamic_bucket(place: str, shown: Mapping[str, Any] | None, intended: Mapping[str, Any] | None) -> Iterator[str]:
+    if shown is None or intended is None:
+        yield from _presence(place, "dynamic bucket", shown is not None, intended is not None)
+        return
+    for name, unit in (
+        ("initial_bytes", "bytes"),
+        ("minimum_bytes", "bytes"),
+        ("maximum_bytes", "bytes"),
+        ("monitoring_ms", "ms"),
+    ):
+        if (wanted := intended.get(name)) is not None:
+            what = f"dynamic-bucket {name.partition('_')[0]}"
+            yield from _figure(place, what, unit, shown.get(name), wanted)
 
 
 def _shape(place: str, shown: Mapping[str, Any], intended: Mapping[str, Any] | None) -> Iterator[str]:

@@ -118,9 +118,11 @@ def _police(session: ConfigSession, args: Args) -> None:
     if typed:
         for colour, actions in typed.items():
             police = police.with_actions(colour, actions)
-    elif old is not None and replace(old, conform=None, exceed=None, violate=None) == police:
+    elif old is not None and replace(old, conform=None, exceed=None, violate=None, dynamic=None) == police:
         # The same policer again: what its sub-mode holds stays.
         police = old
+    if old is not None:
+        police = replace(police, dynamic=old.dynamic)
     change_class(session, replace(present, police=police))
     if not typed:
         session.enter("police", "police")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from qoslab.ios.counters import ClassCounters, Counters, Police, PolicyCounters
+from qoslab.ios.counters import ClassCounters, Counters, DynamicBucketCounters, Police, PolicyCounters
 from qoslab.ios.show.class_queue import classic_queueing, hqf_priority_queue, hqf_queueing
 from qoslab.ios.show.match import percent_text, police_action, police_actions, policy_match, set_text
 
@@ -140,6 +140,22 @@ def _police(config: Config, police: Police) -> Iterator[str]:
         yield from _coloured("violated", violated["packets"], violated["bytes"], actions["violate"])
         rates.append(f"violate {rate_text(violated['rate_bps'])} bps")
     yield "  " + ", ".join(rates)
+    if police["dynamic"] is not None:
+        yield from _dynamic_bucket(police["dynamic"])
+
+
+def _dynamic_bucket(bucket: DynamicBucketCounters) -> Iterator[str]:
+    # No IOS prints this.
+    yield "qoslab-extension dynamic-bucket:"
+    yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"
+    yield (
+        f"  initial {bucket['initial_bytes']} bytes, minimum {bucket['minimum_bytes']}, "
+        f"maximum {bucket['maximum_bytes']}, monitoring {bucket['monitoring_ms']} ms"
+    )
+    yield (
+        f"  growths {bucket['growths']}, shrinks {bucket['shrinks']}, "
+        f"overflow {bucket['overflow_bytes']} bytes, most {bucket['most_overflow_bytes']}"
+    )
 
 
 def _police_parameters(config: Config, police: Police) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qoslab.ios.names import dscp_text
+from qoslab.ios.running_config import DYNAMIC_BUCKET, DYNAMIC_BUCKET_WORDS
 from qoslab.ios.show.match import class_map_match, percent_text, police_action, police_actions, set_text
 
 Config = Mapping[str, Any]
@@ -151,6 +152,9 @@ def _police(typed: Config, resolved: Config) -> Iterator[str]:
         if colour == "violate" and typed.get("violate") is None:
             continue
         yield from (f"       {colour}-action {police_action(action)} " for action in of_colour)
+    if resolved.get("dynamic") is not None:
+        values = (f" {word} {resolved['dynamic'][name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
+        yield f"     {DYNAMIC_BUCKET}{''.join(values)}"
 
 
 def show_class_map(config: Config, *, name: str | None = None) -> str:

@@ -66,6 +66,7 @@ def _class_schema(levels: int) -> dict[Any, Any]:
         Optional("police"): {
             **{Optional(name): int for name in _POLICE_NUMBERS},
             **{Optional(colour): _COLOUR for colour in ("conformed", "exceeded", "violated")},
+            Optional("dynamic_bucket"): {AnyKey(): int},
         },
         Optional("qos_set"): {AnyKey(): {AnyKey(): {Optional("packets_marked"): int}}},
         Optional("priority"): {
