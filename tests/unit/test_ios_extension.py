@@ -93,7 +93,8 @@ def test_shows_print_it_and_genie_reads_it() -> None:
     }
     nothing = {"packets": 0, "bytes": 0, "rate_bps": 0.0}
     police = {
-        "form": "cir", "cir_bps": 1_000_000, "cir_percent": None, "bc_bytes": 18250, "pir_bps": None, "pir_percent": None,
+        "form": "cir", "cir_bps": 1_000_000, "cir_percent": None, "bc_bytes": 18250, "pir_bps": None,
+        "pir_percent": None,
         "be_bytes": None, "conformed": nothing, "exceeded": nothing, "violated": None,
         "dynamic": {**figures, "watching": True, "changes": []},
     }  # fmt: skip
@@ -106,11 +107,11 @@ def test_shows_print_it_and_genie_reads_it() -> None:
     assert shown["police"]["dynamic_bucket"] == figures
     assert shown["police"]["cir_bps"] == 1_000_000
     assert "unrecognised" not in shown
-    assert policy_differences(config, parsed) == []
+    assert policy_differences(parsed, config) == []
     config["policy_maps"]["P"]["classes"][0]["police"]["dynamic"]["initial_bytes"] = 4000
-    assert "dynamic-bucket initial 3000 bytes, expected 4000" in policy_differences(config, parsed)[0]
+    assert "dynamic-bucket initial 3000 bytes, expected 4000" in policy_differences(parsed, config)[0]
     config["policy_maps"]["P"]["classes"][0]["police"]["dynamic"] = None
-    assert "found a dynamic bucket, expected none" in policy_differences(config, parsed)[0]
+    assert "found a dynamic bucket, expected none" in policy_differences(parsed, config)[0]
 
     resolved: dict[str, Any] = {
         "bc_bytes": 3000,

@@ -41,7 +41,7 @@ def _syntax() -> str:
     "policy-class",
     _syntax(),
     no=DYNAMIC_BUCKET,
-    requires={"police", "router"},
+    requires={"router"},
     help={
         "qoslab-extension": "What qoslab's data plane does and no IOS",
         "police": "Police",
