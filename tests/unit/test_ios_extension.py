@@ -98,7 +98,7 @@ def test_shows_print_it_and_genie_reads_it() -> None:
         "be_bytes": None, "conformed": nothing, "exceeded": nothing, "violated": None,
         "dynamic": {**figures, "watching": True, "changes": []},
     }  # fmt: skip
-    policy = {"policy": "P", "classes": [class_counters(police=police)]}
+    policy = {"policy": "P", "classes": [class_counters(police=police)], "priority_queues": []}
     counters: Any = {"interfaces": {"FastEthernet0/1": interface_counters(policy_output=policy)}}
     text = show_policy_map_interface(config, counters)
     assert "qoslab-extension dynamic-bucket:" in text
