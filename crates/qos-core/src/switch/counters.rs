@@ -41,7 +41,7 @@ pub struct ProfileCounters {
     pub out_of_profile: u64,
 }
 
-/// The egress memory, in cells, of the ASICs that have a wired port, together.
+/// The egress memory in cells, of the ASICs up to that of the last wired port together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SwitchCounters {
     /// All cells.
