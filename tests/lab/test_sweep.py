@@ -112,30 +112,6 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
         assert police["cir"]["bps"] == int(cell.parameters["pir"])
         assert int(cell.experiment().topology.links[1].delay) * 2 == int(cell.parameters["rtt"])
 
-    again = run(clean, "run", "--resume", str(newest(clean)), *JOBS, "--only", "pir=1 Mb/s")
-    assert again[0] in (0, 3), again
-    assert len(manifest(clean)["cells"]) == 2
-
-
-@pytest.mark.slow
-def test_a_changed_template_touches_only_its_cells(grid: Path, clean: Path) -> None:
-    grid.write_text(GRID.replace("police.ios.j2", "police-$(pir in kb/s).ios.j2"))
-    police = clean / "templates/police.ios.j2"
-    for pir in (1000, 2000):
-        (clean / f"templates/police-{pir}.ios.j2").write_text(police.read_text())
-    only = ("--only", "rtt=10 ms")
-    run(clean, "run", str(grid), *JOBS, *only)
-    first = records(clean)
-    (clean / "templates/police-2000.ios.j2").write_text(police.read_text() + "!\n")
-    status, output, errors = run(clean, "run", "grid.yml", "--resume", *JOBS)
-    assert status in (0, 3), errors + output
-    tried = set(records(clean)) - set(first)
-    assert "policed/rtt=10ms,pir=2Mbps/1.2" in tried
-    (touched,) = [cell for cell in manifest(clean)["cells"] if cell["parameters"]["pir"] == "2 Mb/s"]
-    assert touched["earlier"][0]["reasons"] == ["what defines the cell was another then"]
-    if first["policed/rtt=10ms,pir=1Mbps/1"]["valid"]:
-        assert tried == {"policed/rtt=10ms,pir=2Mbps/1.2"}
-
 
 @pytest.mark.slow
 def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,18 +139,21 @@ def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
     """The run folder is on a disk that has room for a cell or two; then it gets more."""
     small = (
         "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-        'mkdir -p runs && mount -t tmpfs -o size=160k tmpfs runs && "$@"; first=$?; '
-        "mount -o remount,size=64m runs && cp -a runs full && exec exit $first", "sh",
+        'mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && "$@"; first=$?; '
+        "mount -o remount,size=64m runs && cp -a runs full && exit $first", "sh",
     )  # fmt: skip
-    command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "1", prefix=small)
+    command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "1", "--only", "rtt=10 ms", prefix=small)
     status, output, errors = command.end()
     assert "Traceback" not in errors
     assert "the disk is full" in errors + output, (status, errors + output)
     assert "--resume" in errors
+    (clean / "runs").rmdir()
     (clean / "full").rename(clean / "runs")
-    status, output, errors = run(clean, "run", "--resume", "--jobs", "2")
+    kept = records(clean)
+    status, output, errors = run(clean, "run", "--resume", "--jobs", "1", "--only", "rtt=10 ms")
     assert status in (0, 3), errors + output
-    assert len(manifest(clean)["cells"]) == 4 and all(cell["folder"] for cell in manifest(clean)["cells"])
+    assert {name: record for name, record in records(clean).items() if name in kept} == kept
+    assert len(manifest(clean)["cells"]) == 2 and all(cell["folder"] for cell in manifest(clean)["cells"])
 
 
 def test_a_run_of_an_older_format_is_refused(grid: Path, clean: Path) -> None:

@@ -170,14 +170,13 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         try:
             try:
                 crew.wait_measured()
-            except BaseException:
-                if len(request.plan.cells) > 1:
-                    progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
-                raise
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
             yield folder
+        except BaseException:
+            progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
+            raise
         finally:
             # However it ends, no lab and no temporary file stays.
             crew.wait_ended()

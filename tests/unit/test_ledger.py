@@ -1,0 +1,259 @@
+"""What of a sweep is still to be done, how many labs it may use, and which cells a figure is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_sweep import CALM, GRID, TOP
+
+from qoslab.analysis import compare
+from qoslab.analysis.compare import Planned, measured_figure
+from qoslab.errors import UserError
+from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.model.matrix import as_texts
+from qoslab.plan import Options, Plan, make_plan
+from qoslab.results import CellRecord, CellSummary, Health, RunFolder, find_unfinished, tables
+from qoslab.run.jobs import PATIENCE, Jobs
+from qoslab.run.ledger import Ledger
+from qoslab.run.task import cell_key, make_task
+from qoslab.schema import load_published, load_sweep
+
+TOOLS = {"iperf3": "iperf 3.12", "iperf": "iperf 2.1"}
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    (tmp_path / "templates").mkdir()
+    for source in (TOP / "experiments/templates").iterdir():
+        (tmp_path / "templates" / source.name).write_text(source.read_text())
+    file = tmp_path / "grid.yml"
+    file.write_text(GRID + CALM)
+    return file
+
+
+def planned(file: Path, sets: dict[str, str] | None = None) -> Plan:
+    return make_plan(load_sweep(file, sets), Options(only=(("rtt", "10 ms"),)))
+
+
+def ledger(folder: RunFolder, plan: Plan) -> Ledger:
+    return Ledger(folder, plan.cells, TOOLS)
+
+
+def run_cell(book: Ledger, folder: RunFolder, name: str, *, valid: bool = True, late: bool = False) -> None:
+    """Enter an outcome as a worker would."""
+    task = book.next_task(name)
+    cell = folder.cell_of(task.identity, task.attempt)
+    record = CellRecord(
+        arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
+        attempt=task.attempt, key=task.key, valid=valid, late=late, reasons=() if valid else ("it was late",),
+    )  # fmt: skip
+    cell.write_experiment(task.experiment)
+    cell.write_record(record)
+    book.done(name, record, str(cell.path.relative_to(folder.path)))
+
+
+def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "grid")
+    plan = planned(grid)
+    first = ledger(folder, plan)
+    names = list(first.entries)
+    assert first.find_results() == 0 and [cell.name for cell in first.missing] == names
+    run_cell(first, folder, names[0])
+    run_cell(first, folder, names[1], valid=False, late=True)
+    first.next_task(names[2])
+    folder.cell_of(first.entries[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
+
+    again = ledger(folder, plan)
+    assert again.find_results() == 1
+    assert [cell.name for cell in again.missing] == names[1:]
+    run_cell(again, folder, names[1])
+    run_cell(again, folder, names[2])
+    by_name = {summary.name: summary for summary in again.summaries()}
+    assert by_name[names[0]].folder == f"cells/{names[0]}" and by_name[names[0]].earlier == ()
+    for name, reason in ((names[1], "it was late"), (names[2], "it broke off")):
+        assert by_name[name].valid and by_name[name].folder == f"cells/{name}.2"
+        assert [(each.folder, each.reasons) for each in by_name[name].earlier] == [(f"cells/{name}", (reason,))]
+    assert not by_name[names[3]].valid and by_name[names[3]].folder == ""
+
+
+def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "grid")
+    book = ledger(folder, planned(grid))
+    for name in book.entries:
+        run_cell(book, folder, name)
+    same = ledger(folder, planned(grid))
+    assert same.find_results() == len(same.entries) and same.missing == []
+    template = grid.parent / "templates/police.ios.j2"
+    before = template.read_text()
+    template.write_text(before + "!\n")
+    changed = ledger(folder, planned(grid))
+    assert changed.find_results() == 1
+    assert {cell.arm for cell in changed.missing} == {"policed"}
+    for cell in changed.missing:
+        run_cell(changed, folder, cell.name)
+    summary = next(each for each in changed.summaries() if each.arm == "policed")
+    assert summary.folder.endswith("/1.2")
+    assert summary.earlier[0].reasons == ("what defines the cell was another then",)
+    template.write_text(before)
+    back = ledger(folder, planned(grid))
+    assert back.find_results() == len(back.entries), "the first attempts are results again"
+    wider = ledger(folder, planned(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
+    wider.find_results()
+    assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
+
+
+def test_a_key_tells_the_tools_of_the_cell_from_others(grid: Path) -> None:
+    cell = planned(grid).cells[0]
+    key = cell_key(cell, TOOLS)
+    assert key == make_task(cell, TOOLS).key == cell_key(cell, TOOLS | {"iperf": "iperf 3000"})
+    assert key != cell_key(cell, TOOLS | {"iperf3": "iperf 3.13"})
+
+
+def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "grid")
+    with folder.working({"file": "grid.yml"}):
+        assert folder.options()["file"] == "grid.yml"
+        with pytest.raises(UserError, match="another process works on this run"), folder.working({}):
+            pass
+    with folder.working({"file": "other.yml"}):
+        assert folder.options()["file"] == "other.yml"
+
+
+def test_the_run_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="found no run"):
+        find_unfinished(tmp_path)
+    one = RunFolder.create(tmp_path, "grid")
+    with one.working({"file": "grid.yml"}):
+        pass
+    two = RunFolder.create(tmp_path, "grid")
+    assert find_unfinished(tmp_path).path == find_unfinished(tmp_path, "grid").path == two.path
+    assert find_unfinished(tmp_path, str(one.path)).path == one.path
+    with pytest.raises(UserError, match=r"found no run\.json"):
+        two.options()
+    with pytest.raises(UserError, match="found no run 'none'"):
+        find_unfinished(tmp_path, "none")
+
+
+class Quiet:
+    """A machine with two processors that does nothing else."""
+
+    processors = 2
+    load = 0.2
+
+    def busy(self) -> float:
+        return self.load
+
+
+def record(cpu_s: float, *, late: bool = False, behind_ns: int = 0) -> CellRecord:
+    health = Health.model_validate(
+        {
+            "received": 1, "transmitted": 1, "lost_input": 0, "late_over_budget": 0, "behind_ns": behind_ns,
+            "lateness_ns": {"max": 0, "p50": 0, "p99": 0, "p999": 0, "count": 1}, "budget_ns": 5_000_000,
+        }
+    )  # fmt: skip
+    return CellRecord(arm="policed", repetition=1, valid=not late, late=late, cpu_s=cpu_s, health={"R1": health})
+
+
+class TestJobs:
+    def jobs(self, grid: Path, fixed: int | None = None) -> tuple[Jobs, object]:
+        machine = Quiet()
+        jobs = Jobs(fixed, 100, machine)  # type: ignore[arg-type]
+        experiment = planned(grid).cells[0].experiment  # 2 s of traffic
+        return jobs, experiment
+
+    def test_a_fixed_number_stays(self, grid: Path) -> None:
+        jobs, experiment = self.jobs(grid, 3)
+        assert jobs.learn(record(9.0, late=True), experiment) == "" and jobs.labs == jobs.most == 3  # type: ignore[arg-type]
+
+    def test_cheap_cells_get_company_and_dear_ones_none(self, grid: Path) -> None:
+        jobs, experiment = self.jobs(grid)
+        assert (jobs.labs, jobs.most) == (2, 8)
+        assert "2 to 4 labs" in jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+        jobs.learn(record(3.0), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 1
+
+    def test_lateness_takes_a_lab_away_and_patience_brings_it_back(self, grid: Path) -> None:
+        jobs, experiment = self.jobs(grid)
+        jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 8
+        assert "a router was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 7
+        jobs.learn(record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
+        for _ in range(PATIENCE * 7 - 1):
+            assert jobs.learn(record(0.4), experiment) == ""  # type: ignore[arg-type]
+        jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 8
+
+    def test_never_below_one_and_none_added_on_a_busy_machine(self, grid: Path) -> None:
+        jobs, experiment = self.jobs(grid)
+        jobs._machine.load = 0.95  # type: ignore[attr-defined]
+        jobs.learn(record(0.1), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 2
+        for _ in range(5):
+            jobs.learn(record(0.1, late=True), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 1
+
+
+class TestWhere:
+    def metrics(self) -> pd.DataFrame:
+        rows: list[dict[str, object]] = []
+        for number, (pir, goodput) in enumerate((("1 Mb/s", 9e5), ("1 Mb/s", 7e5), ("2 Mb/s", 1.8e6)), 1):
+            rows.append({"arm": "policed", "repetition": 1, "cell": f"{number}", "metric": "goodput.sum",
+                         "unit": "b/s", "value": goodput, "pir": pir})  # fmt: skip
+        table = tables.frame("metrics", rows)
+        cells = {str(row["cell"]): {"pir": load_value(str(row["pir"]))} for row in rows}
+        return tables.with_parameters(table, cells).assign(valid=[True, False, True])
+
+    def test_a_figure_is_of_the_chosen_valid_cells(self) -> None:
+        metrics = self.metrics()
+        assert list(metrics["matrix.pir"]) == [1e6, 1e6, 2e6]
+
+        def figure(table: pd.DataFrame, where: dict[str, object]) -> tuple[float, bool]:
+            found = measured_figure(table, "policed", "goodput.sum", where)  # type: ignore[arg-type]
+            return (found.estimate.value if found.estimate else 0.0), found.trusted
+
+        assert figure(metrics, {"pir": "1 Mb/s"}) == (9e5, True)
+        assert figure(metrics, {"pir": ("1 Mb/s", "2 Mb/s")}) == (1.35e6, True)
+        assert figure(metrics[1:2], {"pir": "1 Mb/s"}) == (7e5, False)
+        assert figure(metrics, {"bucket": 1})[1] is False
+
+    def test_rows_of_a_comparison_tell_their_cells(self) -> None:
+        expectation = Expectation.model_validate_json(
+            '{"arm": "policed", "metric": "goodput.sum", "where": {"pir": "1 Mb/s"}, "at_least": "800 kb/s"}'
+        )
+        published = (
+            PublishedFigure("policed", "goodput.sum", "b/s", 850_000.0, "", {"pir": "1 Mb/s"}),
+            PublishedFigure("policed", "goodput.sum", "b/s", 1_900_000.0, "", {"pir": "2 Mb/s"}),
+        )
+        table = compare.compare("An article", self.metrics(), published, [expectation])
+        assert table[["where", "published", "measured", "verdict"]].values.tolist() == [
+            ["pir = 1 Mb/s", 850_000, 9e5, "within"],
+            ["pir = 2 Mb/s", 1_900_000, 1.8e6, "informative"],
+        ]
+
+    def test_only_what_was_planned_is_compared(self) -> None:
+        cells = [CellSummary(arm="policed", parameters={"pir": "1 Mb/s"}, repetition=1, valid=True)]
+        assert Planned(cells).has(["policed"], {"pir": "1 Mb/s"}) and Planned(cells).has(["policed"], {})
+        assert not Planned(cells).has(["policed"], {"pir": "2 Mb/s"})
+        assert not Planned(cells).has(["policed", "shaped"], {})
+
+    def test_a_published_table_with_parameters(self, tmp_path: Path) -> None:
+        file = tmp_path / "figures.csv"
+        file.write_text(
+            "arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 Mb/s\na,goodput.sum,b/s,2,text,\n"
+        )
+        found = load_published(file, ["a"], parameters=["pir", "rtt"])
+        assert [dict(each.where) for each in found] == [{"pir": "1 Mb/s"}, {}]
+        with pytest.raises(UserError, match=r"expected arm,metric,unit,value,source$"):
+            load_published(file, ["a"])
+        file.write_text("arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 mb/s\n")
+        with pytest.raises(UserError, match='did you mean "1 Mb/s"'):
+            load_published(file, ["a"], parameters=["pir"])
+
+
+def load_value(text: str) -> object:
+    from qoslab.model.expressions import read_value
+
+    return read_value(text)
