@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from qoslab.analysis import raw
+from qoslab.analysis.figures import queue_graph
 from qoslab.analysis.metrics import goodput_figures, metrics
-from qoslab.analysis.queues import each_of, place_figures
+from qoslab.analysis.queues import busy_ports, each_of, place_figures, queue_counts, queue_rates
 from qoslab.model.metrics import QueueSelector, Reference, SelectorError
 from qoslab.results import tables
 
@@ -92,3 +93,19 @@ def test_datagrams() -> None:
     found = dict(goodput_figures(tables.frame("flows", rows)))
     assert (found["datagrams.lost"], found["datagrams.loss"]) == (10, 0.001)
     assert found["datagrams.jitter"] == 1.776
+
+
+def test_queues_over_time() -> None:
+    queues = table("queues")
+    assert busy_ports(queues) == [("SW", PORT)]
+    rates = queue_rates(queues, "SW", PORT)
+    assert list(rates["queue"]) == [1, 1, 2, 2]
+    assert rates["enqueued"].iloc[0] == pytest.approx(500 / 11)
+    assert rates["dropped"].iloc[3] == pytest.approx(186 / 21)
+    graph = queue_graph(rates)
+    assert [line["name"] for line in graph["data"]] == ["queue 1", "queue 1", "queue 2", "queue 2"]
+    counts = queue_counts(queues).set_index(["interface", "queue"])
+    assert tuple(counts.loc[(PORT, 2), ["enqueued", "dropped"]]) == (0, 276)
+    assert busy_ports(queues[queues["interface"] == OTHER]) == [("SW", OTHER)]
+    assert busy_ports(queues.head(0)) == []
+    assert queue_rates(queues.head(0), "SW", PORT).empty

@@ -115,3 +115,23 @@ def class_graph(rates: pd.DataFrame) -> Figure:
         xaxis2=_axis(title, anchor="y2"),
         yaxis2=_axis("queue, packets", anchor="x2", domain=[0, 0.44], rangemode="tozero"),
     )
+
+
+def queue_graph(rates: pd.DataFrame) -> Figure:
+    """Frames that each egress queue of a port took in over time, and below what it dropped (`queues.queue_rates`)."""
+    lines = []
+    for queue, table in rates.groupby("queue"):
+        number = int(str(queue))
+        times = [round(float(time), 2) for time in table["time_s"]]
+        for column, axes in (("enqueued", {}), ("dropped", {"xaxis": "x2", "yaxis": "y2", "showlegend": False})):
+            values: list[float | None] = [round(float(rate), 1) for rate in table[column]]
+            colour = COLOURS[(number - 1) % len(COLOURS)]
+            lines.append(_line(f"queue {number}", times, values, f"frames/s {column}", colour=colour) | axes)
+    return _figure(
+        lines,
+        420,
+        xaxis=_axis(None, anchor="y", matches="x2", showticklabels=False),
+        yaxis=_axis("enqueued, frames/s", anchor="x", domain=[0.46, 1], rangemode="tozero"),
+        xaxis2=_axis("seconds since the traffic started", anchor="y2"),
+        yaxis2=_axis("dropped, frames/s", anchor="x2", domain=[0, 0.38], rangemode="tozero"),
+    )

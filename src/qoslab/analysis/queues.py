@@ -46,6 +46,33 @@ def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
     return found[(found["enqueued"] > 0) | (found["dropped"] > 0)].reset_index(drop=True)
 
 
+def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Device and interface of the ports of one cell that dropped frames, or of the busiest where none did."""
+    counts = queue_counts(table)
+    if counts.empty:
+        return []
+    ports = counts.groupby(["device", "interface"], sort=False)[["enqueued", "dropped"]].sum()
+    dropping = ports[ports["dropped"] > 0]
+    chosen = dropping.sort_values("dropped", ascending=False) if len(dropping) else ports.nlargest(1, "enqueued")
+    return [(str(device), str(interface)) for device, interface in chosen.index]
+
+
+def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFrame:
+    """Frames a second of each used queue between two readings: queue, time_s (the later), enqueued, dropped."""
+    mine = table[(table["device"] == device) & (table["interface"] == interface)]
+    counted = mine.groupby(["queue", "time_s"], as_index=False)[["enqueued", "dropped"]].sum()
+    parts = []
+    for _, queue in counted.groupby("queue"):
+        seconds = queue["time_s"].astype(float).diff()
+        if int(queue["enqueued"].max()) == int(queue["dropped"].max()) == 0:
+            continue
+        rates = {name: queue[name].astype(float).diff() / seconds for name in ("enqueued", "dropped")}
+        # Two readings soon after one another would look like a peak.
+        parts.append(queue.assign(**rates)[seconds > seconds.median() / 2])
+    columns = ["queue", "time_s", "enqueued", "dropped"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
 def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
     """The metrics of the interfaces or queues that `selector` means, added up, from one cell's table."""
     try:

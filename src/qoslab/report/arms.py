@@ -13,7 +13,7 @@ from qoslab.analysis import figures, series
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
-from qoslab.analysis.queues import queue_counts
+from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.matrix import parameters_text
 from qoslab.report import text
@@ -152,7 +152,7 @@ def arm_page(folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], prob
         streams=streams,
         total=total,
         loss_title="Lost" if udp else "Retransmitted",
-        class_graphs=_class_graphs(own["classes"], anchor),
+        class_graphs=[*_class_graphs(own["classes"], anchor), *_queue_graphs(own["queues"], anchor)],
         fates=fates,
         drops=drops,
         queues=_queues(own["queues"]),
@@ -311,6 +311,23 @@ def _drops(classes: pd.DataFrame) -> tuple[list[str], list[Drops]]:
         for row in table.to_dict("records")
     ]
     return [_FATES[name] for name in shown], rows
+
+
+def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
+    graphs = []
+    for number, (device, interface) in enumerate(busy_ports(queues)):
+        rates = queue_rates(queues, device, interface)
+        if rates.empty:
+            continue
+        summary = "; ".join(
+            f"queue {queue}: at most {text.count(round(table['enqueued'].max()))} frames a second enqueued,"
+            f" {text.count(round(table['dropped'].max()))} dropped"
+            for queue, table in rates.groupby("queue")
+        )
+        title = f"The switch's own counters: egress queues of {device} {interface}"
+        graph = figures.queue_graph(rates)
+        graphs.append(_graph(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
+    return graphs
 
 
 def _queues(queues: pd.DataFrame) -> list[Drops]:

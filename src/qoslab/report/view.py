@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from qoslab.analysis import Outcome, analyse, figures, series
+from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.model.experiment import Moment
 from qoslab.report.page import Verdict, figure_groups, verdict
@@ -116,6 +117,16 @@ class RunView:
         keys = ["device", "interface", "direction", "policy", "class"]
         busiest = max((table for _, table in classes.groupby(keys)), key=lambda table: int(table["packets"].max()))
         return go.Figure(figures.class_graph(series.class_rates(busiest)))
+
+    def queue_graph(self, arm: str) -> go.Figure:
+        """What the egress queues of a switch's port took in and dropped over time: the port that dropped most."""
+        queues = self._table("queues", arm)
+        ports = busy_ports(queues)
+        if not ports:
+            raise UserError(
+                f'arm "{arm}" has no counters of a switch', hint="only virtual switches give them over time"
+            )
+        return go.Figure(figures.queue_graph(queue_rates(queues, *ports[0])))
 
     def output(self, arm: str, device: str, command: str, moment: Moment = "during") -> Text:
         """What a router printed."""
