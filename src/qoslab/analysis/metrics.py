@@ -129,6 +129,17 @@ def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]
     return list(dict.fromkeys([None, *known, *named]))
 
 
+def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
+    """Figures of one probe; of several together none, since their paths differ."""
+    if len(probes) != 1:
+        return
+    row = probes.iloc[0]
+    yield "rtt.count", float(row["rtt_count"])
+    for name in ("rtt", "jitter"):
+        for part in ("min", "avg", "max"):
+            yield f"{name}.{part}", float(row[f"{name}_{part}_ms"])
+
+
 def metrics(
     flows: pd.DataFrame,
     classes: pd.DataFrame,
@@ -136,6 +147,7 @@ def metrics(
     wanted: Iterable[Reference] = (),
     *,
     intervals: pd.DataFrame | None = None,
+    probes: pd.DataFrame | None = None,
     places: Mapping[Place, pd.DataFrame] = MappingProxyType({}),
     lines: Mapping[str, Lines] = MappingProxyType({}),
 ) -> pd.DataFrame:
@@ -154,6 +166,11 @@ def metrics(
             for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
                 mine = cell if selector is None else cell[cell["traffic"] == selector]
                 found += [(key, selector, figure) for figure in steady_figures(mine)]
+    if probes is not None:
+        for key, cell in probes.groupby(_CELL, sort=False, dropna=False):
+            for selector in _selectors(wanted, "probe", cell["probe"].unique()):
+                mine = cell if selector is None else cell[cell["probe"] == selector]
+                found += [(key, selector, figure) for figure in probe_figures(mine)]
     for key, cell in classes.groupby(_CELL, sort=False, dropna=False):
         outputs = cell[cell["direction"] == "output"]["class"].unique()
         for selector in _selectors(wanted, "class", outputs):

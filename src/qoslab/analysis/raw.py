@@ -113,3 +113,11 @@ def health_row(device: str, health: Health) -> Row:
         "behind_ns": health.behind_ns,
         "budget_ns": health.budget_ns,
     }
+
+
+def probe_row(probe: str, figures: Mapping[str, Any]) -> Row:
+    """A row of `probes`."""
+    row: Row = {"probe": probe, "rtt_count": figures["rtt_count"]}
+    for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms")):
+        row |= {f"{name}_{part}_ms": figures[key][part] for part in ("min", "avg", "max")}
+    return row

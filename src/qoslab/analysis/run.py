@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -107,7 +108,7 @@ class _Gathered:
 def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures: bool = True) -> _Gathered:
     """Read cells into tables, and compute their metrics."""
     rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("flows", "intervals", "classes", "interfaces", "queues", "health")
+        name: [] for name in ("flows", "intervals", "probes", "classes", "interfaces", "queues", "health")
     }
     packets: list[pd.DataFrame] = []
     found: dict[str, tuple[str, ...]] = {}
@@ -142,6 +143,7 @@ def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures:
         seconds,
         references,
         intervals=read["intervals"],
+        probes=read["probes"],
         places={"interface": read["interfaces"], "queue": read["queues"]},
         lines=lines,
     )
@@ -214,6 +216,12 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             add("flows", row)
         for row in raw.interval_rows(flow.name, result):
             add("intervals", row)
+    for probe in experiment.probes:
+        file = cell.path / "probes" / f"{probe.name}.json"
+        if not file.exists():
+            problems.append(f'probe "{probe.name}" left no figures')
+            continue
+        add("probes", raw.probe_row(probe.name, json.loads(cell.text(file))))
     origin_ns = _ns(record.traffic_started) or 0
     for device in cell.devices_with_counters():
         replies = list(cell.counter_replies(device))

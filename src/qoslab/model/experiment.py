@@ -274,6 +274,45 @@ class Arm(Frozen):
     """Replaces the experiment's matrix where present."""
 
 
+class Probe(Frozen):
+    """An IP SLA operation that a router runs while the traffic does."""
+
+    name: Name
+    """Unique among the probes."""
+    type: Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
+    """Of the operation. UDP needs a responder: a router gets `ip sla responder`."""
+    source: Name = Field(alias="from")
+    """The router that sends."""
+    destination: Name = Field(alias="to")
+    """The node that answers, by the address on a link to the router, else on its first link."""
+    number: int | None = Field(default=None, ge=1, le=2147483647)
+    """Of the operation; its place in the list where absent."""
+    start_after: Duration = Duration(0)
+    """Counted from the start of the cell's traffic; leave it time to reach a steady state."""
+    duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    """Then the statistics are read. Up to half a second before the end of the traffic where absent."""
+    frequency: Duration | None = None
+    """Between the starts of two runs, whole seconds; 60 s where absent."""
+    timeout: Duration | None = None
+    """A later answer does not count; 5 s where absent."""
+    threshold: Duration | None = None
+    """Longer round trips are counted apart; 5 s where absent."""
+    packets: int | None = Field(default=None, ge=1, le=60000)
+    """Jitter operations: of a run; 10 where absent."""
+    interval: Duration | None = None
+    """Jitter operations: between two packets, whole milliseconds; 20 ms where absent."""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    """UDP: the responder's port."""
+    size: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    """Request data; the type's default where absent."""
+    tos: int | None = Field(default=None, ge=0, le=255)
+    """Type-of-service byte; 0 where absent."""
+
+
+PROBE_MARGIN = Duration(500_000_000)
+"""Statistics are read so long before the traffic ends, while the load is present."""
+
+
 class CapturePoint(Frozen):
     """Packets kept as pcapng, seen at one interface of a node."""
 
@@ -514,6 +553,8 @@ class Experiment(Frozen):
     """Flows of each cell, started together (see `start_after`)."""
     arms: tuple[Arm, ...] = Field(min_length=1)
     """The variants, run in this order."""
+    probes: tuple[Probe, ...] = ()
+    """IP SLA operations of routers."""
     captures: tuple[CapturePoint, ...] = ()
     """Where packets are captured."""
     observe: tuple[Observation, ...] = ()
@@ -522,6 +563,12 @@ class Experiment(Frozen):
     """Published figures and expectations."""
     notes: tuple[Note, ...] = ()
     """What the report says in words, after its table of figures."""
+
+    def duration_of_probe(self, probe: Probe) -> Duration:
+        """How long a probe runs before it is read."""
+        if probe.duration is not None:
+            return probe.duration
+        return Duration(max(0, self.duration.ns - probe.start_after.ns - PROBE_MARGIN.ns))
 
     def arm(self, name: str) -> Arm:
         """The arm of that name; `KeyError` where there is none."""
@@ -575,3 +622,16 @@ class Experiment(Frozen):
     def hosts(self) -> tuple[str, ...]:
         """Names of the nodes that do not forward."""
         return tuple(name for name, node in self.topology.nodes.items() if node.platform == "host")
+
+
+def probe_number(experiment: Experiment, probe: Probe) -> int:
+    """The number of a probe's operation."""
+    return experiment.probes.index(probe) + 1 if probe.number is None else probe.number
+
+
+def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | None:
+    """The address that a probe is sent to; None where the node has none."""
+    links = experiment.topology.links_of(probe.destination)
+    near = [end for _, end, far in links if far.node == probe.source and end.address is not None]
+    others = [end for _, end, _ in links if end.address is not None]
+    return next((end.address.ip for end in (*near, *others) if end.address is not None), None)

@@ -22,7 +22,7 @@ QUANTITY_OF_UNIT: dict[Unit, type[Quantity]] = {"b/s": Rate, "B": Size, "ms": Du
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 
-Selector = Literal["traffic", "class", "interface", "queue"]
+Selector = Literal["traffic", "class", "interface", "queue", "probe"]
 """What a selector names: an entry of the arm's traffic, a class of an attached policy, an interface of a router, or a
 queue of a switch's port."""
 FORM_OF_SELECTOR: dict[Selector, str] = {
@@ -30,6 +30,7 @@ FORM_OF_SELECTOR: dict[Selector, str] = {
     "class": "[ROUTER] [INTERFACE] [input|output] CLASS",
     "interface": "[ROUTER] INTERFACE",
     "queue": "[ROUTER] [INTERFACE] QUEUE [THRESHOLD]",
+    "probe": "the name of a probe",
 }
 
 
@@ -64,6 +65,18 @@ METRICS: dict[str, Metric] = {
                 ("datagrams.lost", "packets", "UDP datagrams that were sent and did not arrive"),
                 ("datagrams.loss", "fraction", "lost datagrams over all that were sent"),
                 ("datagrams.jitter", "ms", "jitter as the receiver reckons it (RFC 3550), the greatest of the flows"),
+            ),
+        ),
+        *_of(
+            "probe",
+            (
+                ("rtt.min", "ms", "shortest round trip"),
+                ("rtt.avg", "ms", "mean round trip, as IP SLA truncates it"),
+                ("rtt.max", "ms", "longest round trip"),
+                ("rtt.count", "packets", "packets that were answered in time"),
+                ("jitter.min", "ms", "least jitter from source to destination; the print of 2008 leaves out zeros"),
+                ("jitter.avg", "ms", "mean jitter from source to destination"),
+                ("jitter.max", "ms", "greatest jitter from source to destination"),
             ),
         ),
         *_of(

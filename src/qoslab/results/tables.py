@@ -53,6 +53,14 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("jitter_ms", pa.float64()),
         ]
     ),
+    "probes": pa.schema(
+        [
+            *_CELL,
+            ("probe", pa.string()),
+            ("rtt_count", pa.int64()),
+            *((f"{name}_{part}_ms", pa.int64()) for name in ("rtt", "jitter") for part in ("min", "avg", "max")),
+        ]
+    ),
     "intervals": pa.schema(
         [
             *_CELL,

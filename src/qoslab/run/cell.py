@@ -23,6 +23,7 @@ from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
 from qoslab.run.cpu import CpuMeter
 from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
+from qoslab.run.probes import Enter, Probes
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
 from qoslab.traffic import TrafficError
@@ -44,7 +45,7 @@ class CellRun:
 
     def __init__(
         self, lab: Lab, experiment: Experiment, arm: Arm, cell: Cell, *,
-        observe: Observe, tell: Tell, interrupted: threading.Event, key: str = "",
+        observe: Observe, tell: Tell, interrupted: threading.Event, key: str = "", enter: Enter | None = None,
     ) -> None:  # fmt: skip
         self._lab = lab
         self._experiment = experiment
@@ -55,6 +56,7 @@ class CellRun:
         self._tell = tell
         self._interrupted = interrupted
         self._key = key
+        self._enter = enter
         self._steps: list[Step] = []
         self._reasons: list[str] = []
         self._warnings: list[str] = []
@@ -134,10 +136,19 @@ class CellRun:
                 )
                 for flow in experiment.flows_of(self._arm)
             ]  # fmt: skip
+            probes = None
+            if experiment.probes:
+                assert self._enter is not None
+                probes = Probes(
+                    self._lab, experiment, self.cell, observe=lambda *words: self._observe_command(*words).raw,
+                    enter=self._enter,
+                )  # fmt: skip
             sampler.start()
             cpu = CpuMeter(self._lab.pid)
-            with self.step("traffic", self._traffic_s), self._ending(sampler.stop), cpu:
-                results = run_flows(flows, self.check, lambda: self._observe("during"))
+            started = None if probes is None else probes.start
+            measuring = self.step("traffic", self._traffic_s)
+            with measuring, self._ending(sampler.stop), cpu, self._probing(probes):
+                results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
             self._cpu_s = cpu.seconds
             for name, result in results.items():
                 if result.failure:
@@ -180,6 +191,18 @@ class CellRun:
             yield
         finally:
             stop()
+
+    @contextmanager
+    def _probing(self, probes: Probes | None) -> Iterator[None]:
+        """Wait for the probes; end them where the traffic breaks off."""
+        try:
+            yield
+        except BaseException:
+            if probes is not None:
+                probes.cancel()
+            raise
+        if probes is not None:
+            probes.finish()
 
     def _observe(self, moment: Moment) -> None:
         for observation in self._experiment.observe:

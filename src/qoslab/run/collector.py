@@ -98,6 +98,13 @@ class Collector:
         reply = self._reply(self._send("observe", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], reply["parsed"], reply["reason"])
 
+    def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
+        """What the router says to configuration lines. `DeviceError` where it does not answer.
+
+        Configurations are pushed by Ansible; this is for a line that has its moment while traffic runs.
+        """
+        return str(self._reply(self._send("configure", device=_key(lab, device), lines=lines), device)["raw"])
+
     def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
         """What `text` says, the answer to `command`."""
         reply = self._reply(self._send("parse", os=os_name, command=command, text=text), "")

@@ -5,6 +5,7 @@ reply repeats; replies come in the order in which they are ready. It ends when i
 
     {"id": 1, "op": "connect", "device": "1/R1", "name": "R1", "connection": {…}} -> {"id": 1, "ok": true}
     {"id": 2, "op": "observe", "device": "1/R1", "command": "…"}       -> {…, "raw": "…", "parsed": {…}, "reason": ""}
+    {"id": 5, "op": "configure", "device": "1/R1", "lines": ["…"]}     -> {…, "raw": "…"}
     {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
 
 `device` is what a router is called here, one that is connected to again gets a new session; `name` is its hostname;
@@ -77,6 +78,14 @@ class Session:
                 self._hang_up()
                 self._login()
                 return self._ask(command)
+
+    def configure(self, lines: list[str]) -> str:
+        """Enter configuration lines; what the router said. For what happens in the middle of a measurement."""
+        with self._lock:
+            if self._connection is None:
+                self._login()
+            said = self._connection.configure(lines, timeout=COMMAND_S, error_pattern=[])
+            return str(said).replace("\r", "").strip("\n") + "\n"
 
     def close(self) -> None:
         """Hang up."""
@@ -198,6 +207,11 @@ class Server:
                     return {"raw": raw, "parsed": None, "reason": f"the router refused the command: {refused[0]}"}
                 found = parse(session.os, command, raw)
                 return {"raw": raw, "parsed": found.parsed, "reason": found.reason}
+            case "configure":
+                session = self._sessions.get(request["device"])
+                if session is None:
+                    raise ConnectError("unknown", "it is not a router that was connected to")
+                return {"raw": session.configure(request["lines"])}
             case "parse":
                 found = parse(request["os"], request["command"], request["text"])
                 return {"parsed": found.parsed, "reason": found.reason}

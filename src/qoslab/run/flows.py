@@ -179,11 +179,14 @@ class RunningFlow:
                 side.process.wait()
 
 
-def run_flows(flows: Sequence[RunningFlow], check: Check, during: Callable[[], None]) -> dict[str, FlowResult]:
+def run_flows(
+    flows: Sequence[RunningFlow], check: Check, during: Callable[[], None],
+    *, started: Callable[[], None] | None = None,
+) -> dict[str, FlowResult]:  # fmt: skip
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
-    error leaves.
+    error leaves. `started` is called at the moment from which all times count.
     """
     length = max(flow.flow.start_after.seconds + flow.duration.seconds for flow in flows)
     try:
@@ -192,6 +195,8 @@ def run_flows(flows: Sequence[RunningFlow], check: Check, during: Callable[[], N
         for flow in flows:
             flow.wait_listening(check)
         start = time.monotonic()
+        if started is not None:
+            started()
         waiting = sorted(flows, key=lambda flow: flow.flow.start_after.ns)
         running: list[RunningFlow] = []
         watcher = _Observer(during)

@@ -152,8 +152,8 @@ class LabWorker:
             self.start(task.experiment)
         assert self._lab is not None
         run = CellRun(
-            self._lab, task.experiment, task.arm, cell, observe=self._observe, tell=self._tell,
-            interrupted=self._interrupted, key=task.key,
+            self._lab, task.experiment, task.arm, cell, observe=self._observe, enter=self._enter_lines,
+            tell=self._tell, interrupted=self._interrupted, key=task.key,
         )  # fmt: skip
         try:
             cell.write_experiment(task.experiment)
@@ -178,6 +178,10 @@ class LabWorker:
         record = run.record()
         cell.write_record(record)
         return record
+
+    def _enter_lines(self, device: str, lines: list[str]) -> str:
+        """Enter configuration lines in a router of this lab."""
+        return self._shared.get().configure(device, lines, lab=str(self._number))
 
     def _observe(self, device: str, command: str) -> Observed:
         return self._shared.get().observe(device, command, lab=str(self._number))
