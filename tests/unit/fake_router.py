@@ -146,6 +146,9 @@ class FakeRouter:
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
         self.cleared_statistics.append(interface)
 
+    async def ip_sla(self) -> dict[str, Any]:
+        return {"operations": {}, "responder": None}
+
     async def clear(self, interface: str | None = None) -> None:
         self.cleared_interfaces.append(interface)
 

@@ -17,7 +17,6 @@ from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
 from qoslab.results import Cell
 
-
 Show = Callable[[str, str], str]
 """What a router answers to a show command."""
 Enter = Callable[[str, list[str]], str]

@@ -32,8 +32,31 @@ def experiment_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "qoslab experiment",
-        **_without_titles(schema),
+        **_with_placeholders(_without_titles(schema)),
     }
+
+
+PLACEHOLDER = {"type": "string", "pattern": r"\$\(.+\)"}
+"""A parameter of a sweep, or an expression of some, may stand wherever a single value does."""
+
+
+def _with_placeholders(schema: Any) -> Any:
+    """Let each property that is no free text, list or mapping be a placeholder too."""
+    if isinstance(schema, list):
+        return [_with_placeholders(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: _with_placeholders(value) for key, value in schema.items()}
+    if isinstance(changed.get("properties"), dict):
+        changed["properties"] = {name: _or_placeholder(each) for name, each in changed["properties"].items()}
+    return changed
+
+
+def _or_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
+    if schema.get("type") not in ("integer", "number", "boolean") and not {"pattern", "enum"} & schema.keys():
+        return schema
+    about = {key: value for key, value in schema.items() if key in ("description", "default")}
+    return {"anyOf": [{key: value for key, value in schema.items() if key not in about}, PLACEHOLDER], **about}
 
 
 def _without_titles(schema: Any) -> Any:

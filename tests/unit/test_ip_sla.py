@@ -1,0 +1,218 @@
+"""IP SLA on the command line: configuration, prints, parsers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from qoslab.genie.ip_sla import parse_statistics
+from qoslab.genie.parse import parse
+from qoslab.ios.compile import compile_device
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.device import Device, Hardware
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.grammar import CliError
+from qoslab.ios.ip_sla import IpSla, Operation
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render
+from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_statistics, show_summary
+
+HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))
+ARTICLE = """\
+ip sla 50000
+ icmp-jitter 172.16.1.130
+ timeout 1000
+ threshold 500
+ frequency 2
+ history hours-of-statistics-kept 1
+ history distributions-of-statistics-kept 2
+"""
+
+PRINTED_2008 = """\
+Round Trip Time (RTT) for       Index 50000
+Start Time Index: 13:15:22.851 UTC Fri Apr 18 2008
+Type of operation: icmpJitter
+RTT Values:
+        Number Of RTT: 387              RTT Min/Avg/Max: 6/15/31
+Latency one-way time:
+        Number of Latency one-way Samples: 0
+        Source to Destination Latency one way Min/Avg/Max: 0/0/0
+        Destination to Source Latency one way Min/Avg/Max: 0/0/0
+Jitter Time:
+        Number of Jitter Samples: 334
+        Source to Destination Jitter Min/Avg/Max: 1/6/23
+        Destination to Source Jitter Min/Avg/Max: 1/1/1
+"""
+PRINTED_LATER = """\
+IPSLAs Latest Operation Statistics
+
+IPSLA operation id: 50000
+Type of operation: icmp-jitter
+        Latest RTT: 17 milliseconds
+Latest operation start time: 13:54:02 UTC Tue Nov 14 2017
+Latest operation return code: OK
+RTT Values:
+        Number Of RTT: 10               RTT Min/Avg/Max: 8/17/28 milliseconds
+Latency one-way time:
+        Number of Latency one-way Samples: 0
+        Source to Destination Latency one way Min/Avg/Max: 0/0/0 milliseconds
+        Destination to Source Latency one way Min/Avg/Max: 0/0/0 milliseconds
+Jitter Time:
+        Number of SD Jitter Samples: 9
+        Number of DS Jitter Samples: 9
+        Source to Destination Jitter Min/Avg/Max: 0/9/17 milliseconds
+        Destination to Source Jitter Min/Avg/Max: 0/12/19 milliseconds
+Over Threshold:
+        Number Of RTT Over Threshold: 0 (0%)
+Packet Late Arrival: 0
+Out Of Sequence: 0
+        Source to Destination: 0        Destination to Source 0
+        In both Directions: 0
+Packet Skipped: 0       Packet Unprocessed: 0
+Packet Loss: 0
+        Loss Period Length Min/Max: 0/0
+Number of successes: 7
+Number of failures: 0
+Operation time to live: Forever
+"""
+
+
+def _summary(count: int, total: int, least: int, greatest: int) -> dict[str, int]:
+    return {"count": count, "sum": total, "sum2": 0, "min": least, "max": greatest}
+
+
+NONE = _summary(0, 0, 0, 0)
+LOSSES = dict.fromkeys(
+    ("total", "source_to_destination", "destination_to_source", "missing", "late", "skipped", "out_of_sequence_sd",
+     "out_of_sequence_ds", "out_of_sequence_both", "period_min", "period_max"), 0
+)  # fmt: skip
+
+
+def _statistics(rtt: dict[str, int], sd: dict[str, Any], ds: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "sent": rtt["count"], "rtt": rtt, "over_threshold": 0, "jitter_sd": sd, "jitter_ds": ds,
+        "one_way_sd": NONE, "one_way_ds": NONE, "losses": LOSSES,
+    }  # fmt: skip
+
+
+def _sla() -> IpSla:
+    device = Device(HARDWARE)
+    apply(device, ARTICLE, source="article")
+    return device.ip_sla
+
+
+def _refusal(session: ConfigSession, line: str) -> str:
+    with pytest.raises(CliError) as caught:
+        session.execute(line)
+    return caught.value.message
+
+
+def test_the_article_s_configuration_goes_in_and_comes_out() -> None:
+    device = Device(HARDWARE)
+    before = render(device)
+    apply(device, ARTICLE + "ip sla schedule 50000 start-time now life forever\nip sla responder\n", source="article")
+    text = render(device)
+    assert ARTICLE + "ip sla schedule 50000 life forever start-time now\n" in text
+    assert parse_config(text, HARDWARE, source="itself") == device
+    undo = undo_lines(before, text, HARDWARE)
+    apply(device, "\n".join(undo), source="undo")
+    assert render(device) == before
+    assert "ip_sla" not in compile_device(device)
+
+
+def test_the_data_plane_gets_every_setting() -> None:
+    device = Device(HARDWARE)
+    apply(
+        device,
+        "interface FastEthernet0/0\n ip address 10.0.0.5 255.255.255.0\nip sla 7\n"
+        " icmp-echo 10.0.0.1 source-interface FastEthernet0/0\n request-data-size 100\n tos 184\n"
+        "ip sla schedule 7 start-time 10:20:05 nov 3 recurring ageout 90 life 60\n"
+        "ip sla 8\n udp-jitter 10.0.0.1 5000 source-port 4000 control disable num-packets 20 interval 30\n",
+        source="test",
+    )
+    operations = compile_device(device)["ip_sla"]["operations"]
+    assert operations["7"]["source"] == "10.0.0.5"
+    assert operations["7"]["schedule"] == {
+        "life_s": 60, "ageout_s": 90, "recurring": True,
+        "start": {"at": {"hour": 10, "minute": 20, "second": 5, "date": [11, 3]}},
+    }  # fmt: skip
+    assert (operations["8"]["control"], operations["8"]["packets"], operations["8"]["interval_ms"]) == (False, 20, 30)
+    assert operations["8"]["schedule"] is None
+
+
+def test_refusals() -> None:
+    session = ConfigSession(Device(HARDWARE))
+    assert "not configured" in _refusal(session, "ip sla schedule 1 start-time now")
+    session.execute("ip sla 1")
+    assert "not configured" in _refusal(session, "ip sla schedule 1 start-time now")
+    session.execute("icmp-jitter 10.0.0.1")
+    assert "Frequency" in _refusal(session, "frequency 2")
+    session.execute("timeout 1000")
+    session.execute("frequency 2")
+    assert "Timeout" in _refusal(session, "timeout 3000")
+    assert "Invalid" in _refusal(session, "request-data-size 100")
+    session.execute("ip sla schedule 1 start-time now")
+    assert "already running" in _refusal(session, "ip sla 1")
+    assert "Invalid" in _refusal(session, "ip sla schedule 1 start-time 25:00")
+
+
+def test_the_print_of_2008_is_the_article_s() -> None:
+    hour = {
+        "start_ns": 1_208_524_522_851_000_000, "successes": 39, "failures": 0,
+        "statistics": _statistics(
+            _summary(387, 387 * 15 + 200, 6, 31),
+            {"pairs": 345, "positive": _summary(170, 1020, 1, 23), "negative": _summary(164, 984, 1, 20)},
+            {"pairs": 345, "positive": _summary(3, 3, 1, 1), "negative": NONE},
+        ),
+    }  # fmt: skip
+    found = show_aggregated(_sla(), {"50000": {"hours": [hour]}}, "2008", number=None)
+    assert found == PRINTED_2008
+    group = parse_statistics(found)["operations"]["50000"]["groups"][0]
+    assert (group["rtt_ms"], group["jitter_sd_ms"]["avg"], group["jitter_samples"]) == (
+        {"min": 6, "avg": 15, "max": 31}, 6, 334,
+    )  # fmt: skip
+
+
+def _latest() -> dict[str, Any]:
+    return {
+        "state": "active", "time_to_live_s": None, "successes": 7, "failures": 0, "over_thresholds_occurred": False,
+        "latest": {
+            "start_ns": 1_510_667_642_000_000_000, "return_code": "ok", "rtt_ms": 17,
+            "statistics": _statistics(
+                _summary(10, 170, 8, 28),
+                {"pairs": 9, "positive": _summary(4, 40, 2, 17), "negative": _summary(4, 41, 3, 16)},
+                {"pairs": 9, "positive": _summary(4, 58, 9, 19), "negative": _summary(4, 50, 1, 19)},
+            ),
+        },
+    }  # fmt: skip
+
+
+def test_the_later_print() -> None:
+    found = show_statistics(_sla(), {"50000": _latest()}, "later", number=50000, details=False)
+    assert found == PRINTED_LATER
+    parsed = parse("ios", "show ip sla statistics 50000", found).parsed
+    assert parsed is not None
+    assert parsed["operations"]["50000"]["groups"][0]["jitter_ds_ms"] == {"min": 0, "avg": 12, "max": 19}
+
+
+def test_genie_reads_the_summary() -> None:
+    from datetime import UTC, datetime
+
+    now = datetime.fromtimestamp(1_510_667_643, UTC)
+    parsed = parse("iosxe", "show ip sla summary", show_summary(_sla(), {"50000": _latest()}, now)).parsed
+    assert parsed is not None
+    assert parsed["ids"]["50000"]["rtt_stats"] == "RTT=17"
+
+
+def test_genie_reads_the_configuration() -> None:
+    sla = IpSla({1: Operation(1, "icmp-echo", target=_sla().operations[50000].target)})
+    text = show_configuration(sla, number=None)
+    assert "Request size (ARR data bytes): 28\n" in text
+    assert "Frequency (seconds): 60\n" in text
+
+
+def test_an_operation_without_schedule_has_done_nothing() -> None:
+    text = show_statistics(_sla(), {}, "later", number=None, details=True)
+    assert "Latest operation return code: Unknown" in text
+    assert "Operational state of entry: Pending" in text
