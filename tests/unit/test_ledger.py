@@ -170,13 +170,17 @@ class TestJobs:
     def test_cheap_cells_get_company_and_dear_ones_none(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert (jobs.labs, jobs.most) == (2, 8)
-        assert "2 to 4 labs" in jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+        assert "2 to 3 labs" in jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+        for _ in range(3):
+            jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+        assert jobs.labs == 4
         jobs.learn(record(3.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
     def test_lateness_takes_a_lab_away_and_patience_brings_it_back(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
-        jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
+        for _ in range(7):
+            jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 8
         assert "a router was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 7

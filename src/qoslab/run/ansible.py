@@ -40,6 +40,9 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
 
+BEHIND_TRAFFIC = 10
+"""The nice value of Ansible, so that configuring one lab does not delay the packets of another."""
+
 START_SECONDS = 60.0
 """Longer than Ansible needs to start on a busy machine."""
 
@@ -237,6 +240,9 @@ class AnsibleSession:
 
     def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
         import ansible_runner  # slow, and only here
+
+        # What this thread starts inherits it: the traffic of other labs comes first.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND_TRAFFIC)
 
         def keep(event: dict[str, Any]) -> bool:
             events.put(event)

@@ -65,7 +65,8 @@ class Jobs:
         # The kernel's own work for packets is in no cell's account, but in the machine's.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
-        wanted = max(1, min(affordable, self._ceiling, self.most))
+        # One more at a time: the start of Ansible for each keeps a processor busy for seconds.
+        wanted = max(1, min(affordable, self._ceiling, self.most, self.labs + 1))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
     def _set(self, wanted: int, why: str) -> str:
