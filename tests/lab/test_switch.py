@@ -135,6 +135,8 @@ def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSessio
     (restore / "SW.restore.ios").write_text("\n".join(lines) + "\n")
     ansible.carry_out(["restore"], restore=restore)
     assert port_numbers(collector, "queueing")["limit_percent"] == 100
+    # `no mls qos` clears the statistics.
+    assert port_numbers(collector, "statistics")["dscp"]["outgoing"]["46"] == 0  # type: ignore[index]
 
 
 def test_an_untrusted_port_forgets_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:

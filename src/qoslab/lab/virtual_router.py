@@ -154,7 +154,11 @@ class VirtualRouter:
                 # Equal devices may still differ in what has no effect, such as sequence numbers.
                 self._device = device
             else:
+                had_qos = self._device.switch is not None and self._device.switch.enabled
                 await self._put_in_force(device)
+                if had_qos and device.switch is not None and not device.switch.enabled:
+                    # `no mls qos` clears the statistics.
+                    await self.clear_qos_statistics()
 
     async def _put_in_force(self, device: Device) -> None:
         config = self._compiler(device)
