@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
 from qoslab.analysis.classes import Line, class_drops, class_figures
-from qoslab.analysis.metrics import goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.metrics import bucket_figures, goodput_figures, jain, metrics, police_figures, shape_figures
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
@@ -640,3 +640,23 @@ class TestObserved:
         figures_ = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
         assert figures_["policed", "police.exceed_share"] == pytest.approx(174 / 588)
         assert figures_["shaped", "shape.queue_depth.during"] == 50
+
+
+def test_a_dynamic_bucket_is_described() -> None:
+    sizes = [15000, 30000, 22000, 20000, 20000, 21000]
+    rows: list[dict[str, object]] = [
+        {
+            "device": "R1", "interface": "Fa0/0", "direction": "input", "policy": "P", "class": "class-default",
+            "time_s": float(time), "police_cir_bps": 1e6, "police_dynamic_bucket_bytes": size,
+            "police_dynamic_growths": time, "police_dynamic_shrinks": 2 * time,
+        }
+        for time, size in enumerate(sizes)
+    ]  # fmt: skip
+    found = dict(bucket_figures(tables.frame("classes", rows), 5.0))
+    assert found["police.bucket.final"] == 21000
+    assert found["police.bucket.final_ms"] == 168
+    assert found["police.bucket.mean"] == pytest.approx(sum(sizes) / 6)
+    assert (found["police.bucket.growths"], found["police.bucket.shrinks"]) == (5, 10)
+    # 22 000 is the first size within a fifth of the later 20 333.
+    assert found["police.bucket.settled"] == 2000
+    assert not dict(bucket_figures(tables.frame("classes", rows + rows), 5.0))

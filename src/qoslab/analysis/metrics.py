@@ -77,6 +77,32 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
         yield "police.exceed_share", exceeded / (conformed + exceeded + violated)
 
 
+def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
+    """Figures of the dynamic bucket of one cell; none where there is none, or more than one."""
+    dynamic = classes[classes["police_dynamic_bucket_bytes"].notna()]
+    # One row a moment: nothing is told of several buckets together.
+    if dynamic.empty or dynamic["time_s"].duplicated().any():
+        return
+    while_sent = dynamic[(dynamic["time_s"] >= 0) & (dynamic["time_s"] <= traffic_s)].sort_values("time_s")
+    if while_sent.empty:
+        return
+    last = while_sent.iloc[-1]
+    sizes = while_sent["police_dynamic_bucket_bytes"].astype(float)
+    yield "police.bucket.mean", float(sizes.mean())
+    yield "police.bucket.p95", float(sizes.quantile(0.95))
+    yield "police.bucket.final", float(sizes.iloc[-1])
+    yield "police.bucket.final_ms", float(sizes.iloc[-1]) * 8000 / float(last["police_cir_bps"])
+    yield "police.bucket.growths", float(last["police_dynamic_growths"])
+    yield "police.bucket.shrinks", float(last["police_dynamic_shrinks"])
+    settled_at = float(sizes[while_sent["time_s"] >= traffic_s / 2].mean())
+    near = while_sent[(sizes - settled_at).abs() <= SETTLED_WITHIN * settled_at]
+    if not near.empty:
+        yield "police.bucket.settled", float(near["time_s"].iloc[0]) * 1000
+
+
+SETTLED_WITHIN = 0.2
+"""Of the size over the second half of the traffic time."""
+
 _SHAPE = {
     "shape.byte_limit": "shape_byte_limit",
     "shape.sustain_bits": "shape_bc_bits",
@@ -119,8 +145,24 @@ def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float
         return
     mine = classes if selector is None else selected(classes, meant, nested=True)
     yield from police_figures(mine)
+    yield from bucket_figures(mine, traffic_s)
     yield from shape_figures(mine, traffic_s)
     yield from class_figures(classes, meant, traffic_s, lines)
+
+
+def _shares_of_the_cir(
+    found: Iterable[tuple[tuple[object, ...], str | None, Figure]], classes: pd.DataFrame
+) -> Iterator[tuple[tuple[object, ...], str | None, Figure]]:
+    """The goodput of each cell that has one policer, over its committed rate."""
+    policed = classes[classes["police_cir_bps"].notna()]
+    rates = {
+        key: float(cell["police_cir_bps"].iloc[0])
+        for key, cell in policed.groupby(_CELL, sort=False, dropna=False)
+        if len(cell[["device", "interface", "direction", "class"]].drop_duplicates()) == 1
+    }
+    for key, selector, (name, value) in found:
+        if name == "goodput.sum" and selector is None and key in rates:
+            yield key, None, ("goodput.of_cir", value / rates[key])
 
 
 def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]) -> list[str | None]:
@@ -177,6 +219,7 @@ def metrics(
             name = str(key[2])
             figures = _class_figures(cell, selector, traffic_s[name], lines.get(name, {}))
             found += [(key, selector, figure) for figure in figures]
+    found += list(_shares_of_the_cir(found, classes))
     for kind, table in places.items():
         for key, cell in table.groupby(_CELL, sort=False, dropna=False):
             for selector in _selectors(wanted, kind, each_of(kind, cell)):

@@ -14,7 +14,7 @@ from typing import Literal
 
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
-Unit = Literal["b/s", "B", "bit", "ms", "packets", "fraction", "ratio", "index", "flag"]
+Unit = Literal["b/s", "B", "bit", "ms", "packets", "count", "fraction", "ratio", "index", "flag"]
 Bound = Rate | Size | Duration | Percent | int | float
 """A figure as an experiment file writes it."""
 
@@ -60,6 +60,11 @@ METRICS: dict[str, Metric] = {
                 ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
+                (
+                    "goodput.of_cir",
+                    "fraction",
+                    "goodput.sum over the CIR of the only policer; at most 95.6 % for full frames on Ethernet",
+                ),
                 ("goodput.spread", "ratio", "fastest flow over slowest flow"),
                 ("fairness.jain", "index", "Jain's index over the flows' goodputs; 1 is equal shares"),
                 ("datagrams.lost", "packets", "UDP datagrams that were sent and did not arrive"),
@@ -103,6 +108,17 @@ METRICS: dict[str, Metric] = {
                 ("police.conformed_packets", "packets", "packets that conformed"),
                 ("police.exceeded_packets", "packets", "packets that exceeded"),
                 ("police.exceed_share", "fraction", "exceeded packets over all policed packets"),
+                ("police.bucket.mean", "B", "size of a dynamic bucket, the mean over the traffic time"),
+                ("police.bucket.p95", "B", "95th percentile of its sizes, sampled once a second"),
+                ("police.bucket.final", "B", "its size at the end"),
+                ("police.bucket.final_ms", "ms", "the same as time at the CIR"),
+                ("police.bucket.growths", "count", "how often it grew"),
+                ("police.bucket.shrinks", "count", "how often it shrank"),
+                (
+                    "police.bucket.settled",
+                    "ms",
+                    "time until its size was first within 20 % of its mean over the second half",
+                ),
                 ("shape.byte_limit", "B", "(Bc + Be) / 8, the Byte Limit column"),
                 ("shape.sustain_bits", "bit", "Bc, the Sustain bits/int column"),
                 ("shape.excess_bits", "bit", "Be, the Excess bits/int column"),
@@ -290,6 +306,6 @@ def format_value(value: float, unit: Unit) -> str:
             return f"{value:.4g}"
         case "flag":
             return "yes" if value else "no"
-        case "B" | "bit" | "ms" | "packets":
+        case "B" | "bit" | "ms" | "packets" | "count":
             number = f"{value:.0f}" if value == round(value) else f"{value:.4g}"
             return f"{number} {unit}"
