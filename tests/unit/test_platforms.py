@@ -85,6 +85,7 @@ def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> No
         (Node(platform="ios", model="3750G", generation="hqf"), ["generation"]),
         (LINUX, []),
         (Node(platform="linux", model="3726"), ["model"]),
+        (Node(platform="linux", model="3750G"), ["model"]),
     ],
 )
 def test_node_keys(node: Node, keys: list[str]) -> None:

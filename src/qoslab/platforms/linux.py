@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import Problem
-from qoslab.platforms.ios import Ios
+from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Generation, Node
@@ -41,6 +41,9 @@ class Linux:
         """A model is optional, but known if given."""
         if node.model is not None:
             yield from self._ios.check(node)
+            if node.model in MODELS and MODELS[node.model].family == "switch":
+                # Its data plane is a switch from the start, and this platform's starts as a router.
+                yield Problem("model", f'"{node.model}" on a Linux router', "a router's model, or platform: ios")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Those of the model; any without one."""

@@ -87,7 +87,10 @@ class Routers:
         """The data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
         apply(device, text, source=source)
-        return compile_device(device)
+        config = compile_device(device)
+        # The data plane has ports only where a cable is plugged in.
+        wired = {near.interface for _, near, _ in self._topology.links_of(router)}
+        return config | {"interfaces": {name: port for name, port in config["interfaces"].items() if name in wired}}
 
     def restore(self, lines: Path, keep: Path) -> None:
         """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
