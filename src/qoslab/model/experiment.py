@@ -445,6 +445,36 @@ def _plain(bound: Bound, unit: Unit) -> str:
     return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
 
 
+class FigureColumn(Frozen):
+    """A column of a table: figures of one arm."""
+
+    title: str
+    """Its head."""
+    arm: Name
+    """Whose figures."""
+    metrics: tuple[str, ...] = Field(min_length=1)
+    """Shown in one place with strokes between them, as 9/11/13."""
+
+
+class FigureTable(Frozen):
+    """Published and measured figures laid out as in the publication: a row for each value of a parameter."""
+
+    title: str
+    """Above the table."""
+    by: str
+    """The parameter of the rows; it heads their column."""
+    values: tuple[Scalar, ...] = Field(min_length=1)
+    """One row each."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = {}
+    """Other parameters of all the cells, in the order of the matrix before `by`."""
+    columns: tuple[FigureColumn, ...] = Field(min_length=1)
+    """From left to right."""
+
+    def selection(self, value: Scalar) -> str:
+        """The cells of a row, as the comparison names them."""
+        return selection_text({**self.where, self.by: value})
+
+
 class Comparison(Frozen):
     """What the results are compared with."""
 
@@ -456,6 +486,9 @@ class Comparison(Frozen):
     """Which figures decide the verdict; a published figure without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = {}
     """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
+
+    tables: tuple[FigureTable, ...] = ()
+    """Tables for the report, laid out as in the publication."""
 
 
 class NoteTable(Frozen):

@@ -14,7 +14,8 @@ from qoslab import __version__
 from qoslab.analysis.compare import INFORMATIVE, OUTSIDE, measured_figure
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.model.experiment import NOTE_FIGURE, Experiment
+from qoslab.model.experiment import NOTE_FIGURE, Experiment, FigureColumn, FigureTable
+from qoslab.model.matrix import Scalar
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
@@ -73,6 +74,16 @@ class NoteText:
 
 
 @dataclass(frozen=True)
+class PublishedTable:
+    """A table of the publication, measured figures beside the published ones."""
+
+    title: str
+    head: list[str]
+    rows: list[tuple[str, list[tuple[str, str]]]]
+    """What a row is about; then published and measured, a pair for each column."""
+
+
+@dataclass(frozen=True)
 class Trust:
     """What speaks for and against the figures."""
 
@@ -94,6 +105,7 @@ class Page:
     repetitions: int
     verdict: Verdict
     figures: list[FigureGroup]
+    published_tables: list[PublishedTable]
     cells: CellTable | None
     notes: list[NoteText]
     arms: list[ArmPage]
@@ -139,6 +151,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
+        published_tables=published_tables(outcome.comparison, experiment),
         cells=cell_table(manifest, measured, why),
         notes=notes(experiment, measured, invalid),
         arms=arms,
@@ -192,6 +205,31 @@ def _cells(where: str) -> str:
 
 def _was(row: dict[Any, Any]) -> str:
     return "not measured" if math.isnan(row["measured"]) else text.figure(row["measured"], row["unit"])
+
+
+def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[PublishedTable]:
+    """The tables of the experiment; `–` stands where a figure was not published or not measured."""
+    if experiment.compare is None:
+        return []
+    known = {(row["arm"], row["where"], row["metric"]): row for row in comparison.to_dict("records")}
+
+    def figures(column: FigureColumn, selection: str, kind: str) -> str:
+        found = [known.get((column.arm, selection, metric), {}).get(kind, math.nan) for metric in column.metrics]
+        return "/".join("–" if math.isnan(each) else f"{each:.4g}" for each in found)
+
+    def row(table: FigureTable, value: Scalar) -> tuple[str, list[tuple[str, str]]]:
+        chosen = table.selection(value)
+        pairs = [(figures(each, chosen, "published"), figures(each, chosen, "measured")) for each in table.columns]
+        return str(value), pairs
+
+    return [
+        PublishedTable(
+            table.title,
+            [table.by, *(column.title for column in table.columns)],
+            [row(table, value) for value in table.values],
+        )
+        for table in experiment.compare.tables
+    ]
 
 
 def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:

@@ -20,7 +20,7 @@ from qoslab.model.experiment import (
     probe_number,
     probe_target,
 )
-from qoslab.model.metrics import Reference, as_float
+from qoslab.model.metrics import METRICS, Reference, as_float
 from qoslab.platforms import MODELS, platform_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
@@ -365,6 +365,19 @@ class _Checker:
         if compare is None:
             return
         arms = [arm.name for arm in self.experiment.arms]
+        for number, table in enumerate(compare.tables):
+            here: Steps = ("compare", "tables", number)
+            for name in (*table.where, table.by):
+                if name not in parameters_of(self.experiment):
+                    yield self.unknown(here, name, list(parameters_of(self.experiment)), "a parameter, ")
+            for place, column in enumerate(table.columns):
+                if column.arm not in arms:
+                    yield self.unknown((*here, "columns", place, "arm"), column.arm, arms)
+                for index, metric in enumerate(column.metrics):
+                    try:
+                        Reference.parse(metric)
+                    except KeyError:
+                        yield self.unknown((*here, "columns", place, "metrics", index), metric, METRICS)
         path = _tidy(self.folder / compare.published)
         if path.is_file():
             try:
