@@ -1,0 +1,80 @@
+"""IP SLA between two routers of a lab: real probes over the data plane, the responder, and what happens without one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from labs import topology
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+TWO_ROUTERS = topology(R1="linux", R2="linux")("R1 FastEthernet0/0 10.1.0.1/24 - R2 FastEthernet0/0 10.1.0.2/24")
+NOW = {"life_s": None, "start": "now"}
+
+
+def _operation(kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "target": "10.1.0.2", "frequency_s": 1, "timeout_ms": 300, "schedule": NOW, **keys}
+
+
+async def _configure(lab: Lab, router: str, ip_sla: dict[str, Any]) -> None:
+    config = {"format": 1, "router": router, "generation": "classic", "ip_sla": ip_sla}
+    async with lab.control(router) as client:
+        await client.configure(config)
+
+
+async def _ended(lab: Lab) -> dict[str, Any]:
+    """The report once every operation has had a run."""
+    deadline = time.monotonic() + 10
+    async with lab.control("R1") as client:
+        while True:
+            found: dict[str, Any] = (await client.ip_sla(samples=True))["operations"]
+            if all(each["latest"]["return_code"] != "unknown" for each in found.values()):
+                return found
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.1)
+
+
+def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> None:
+    operations = {
+        "1": _operation("icmp-echo"),
+        "2": _operation("icmp-jitter"),
+        "3": _operation("udp-echo", target_port=5001),
+        "4": _operation("udp-jitter", target_port=5002),
+    }
+
+    async def measure(lab: Lab) -> dict[str, Any]:
+        await _configure(lab, "R2", {"responder": True})
+        await _configure(lab, "R1", {"operations": operations})
+        return await _ended(lab)
+
+    with Lab.up(TWO_ROUTERS, name=name) as lab:
+        found = asyncio.run(measure(lab))
+    for number, packets in (("1", 1), ("2", 10), ("3", 1), ("4", 10)):
+        latest = found[number]["latest"]
+        assert latest["return_code"] == "ok", number
+        assert latest["statistics"]["sent"] == packets
+        # Two frames of at least 84 bytes on a line of 100 Mb/s: no reply can be sooner.
+        assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in found[number]["samples"])
+        assert found[number]["samples"]
+
+
+def test_without_a_responder_there_is_no_connection(name: str) -> None:
+    operations = {
+        "1": _operation("udp-jitter", target_port=5002),
+        "2": _operation("udp-echo", target_port=5001, control=False),
+        "3": _operation("icmp-echo", target="10.1.0.9"),
+    }
+
+    async def measure(lab: Lab) -> dict[str, Any]:
+        await _configure(lab, "R1", {"operations": operations})
+        return await _ended(lab)
+
+    with Lab.up(TWO_ROUTERS, name=name) as lab:
+        found = asyncio.run(measure(lab))
+    codes = [found[number]["latest"]["return_code"] for number in ("1", "2", "3")]
+    assert codes == ["no_connection", "timeout", "timeout"]
