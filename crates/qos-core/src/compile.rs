@@ -1,31 +1,35 @@
 //! From configured class-maps and policy-maps to what the engine runs; everything is checked here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::admission::{self, PathClass};
 use crate::classifier::{Matcher, Statement, Test};
 use crate::config::{
-    AccessListEntry, ConfigError, Criterion, PolicyClass, PolicyMap, PortMatch, PortOperator, RouterConfig, SetAction,
+    AccessListEntry, ConfigError, Criterion, Generation, PolicyClass, PolicyMap, PortMatch, PortOperator,
+    RandomDetectBasis, RouterConfig, SetAction,
 };
-use crate::counters::{Resolved, ResolvedClass, ResolvedPolicy};
+use crate::counters::{
+    BandwidthCounters, Resolved, ResolvedClass, ResolvedPolicy, ResolvedPriority, ResolvedRandomDetect,
+};
 use crate::engine::PortId;
 use crate::figures;
+use crate::guarantee;
+use crate::hierarchy::{self, NodePlan, Sharing, ROOT, SINGLE};
 use crate::marking::greatest;
 use crate::packet::protocol;
+use crate::placement::{Attachment, Place, Position};
 use crate::policer::PolicePlan;
-use crate::queue::QueuePlan;
-use crate::scheduler::SlotPlan;
 use crate::shaper::ShapePlan;
 use crate::switch::plan as switch_plan;
 
 /// The class that is always there and last.
 pub(crate) const CLASS_DEFAULT: &str = "class-default";
 /// Levels of nested policy-maps.
-const MAX_LEVELS: usize = 3;
+pub(crate) const MAX_LEVELS: usize = 3;
 /// Levels of nested class-maps.
 const MAX_NESTED_CLASS_MAPS: usize = 8;
-/// Classes of a policy-map.
-const MAX_CLASSES: usize = 256;
-/// Classes of an attached policy-map and its children together: keeps the product of levels from exhausting memory.
+/// Classes of a policy-map, and of an attached one and its children together: keeps the product of levels from exhausting memory. Routers have
+/// 64 (classic) or 256 a policy-map.
 const MAX_ATTACHED_CLASSES: usize = 4_096;
 /// Match statements of a class-map and those that it refers to, together.
 const MAX_STATEMENTS: usize = 4_096;
@@ -37,45 +41,68 @@ pub(crate) struct ClassPlan {
     pub matcher: Matcher,
     pub set: Vec<SetAction>,
     pub police: Option<PolicePlan>,
-    /// The queue that its packets join: its own, its parent's, or 0 for the interface's.
-    pub slot: usize,
-    /// Whether that queue is its own.
-    pub own_queue: bool,
+    /// The queue that its packets join.
+    pub leaf: usize,
+    /// The queue, or the node above its children's queues, that is its own.
+    pub own: Option<usize>,
+    pub bandwidth: Option<BandwidthCounters>,
+    pub priority: Option<ResolvedPriority>,
+    /// The class whose priority its packets have: itself or one around it.
+    pub priority_of: Option<usize>,
+    /// Number of its conversation (classic).
+    pub conversation: Option<u32>,
     pub parent: Option<usize>,
-    /// The classes of the child policy-map, and its name.
-    pub child: Option<(String, Vec<usize>)>,
+    pub child: Option<LevelPlan>,
+}
+
+/// A policy-map in the hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LevelPlan {
+    pub name: String,
+    /// Its classes, in order.
+    pub classes: Vec<usize>,
+    /// The queues that its priority classes share, with their level (later generation).
+    pub priority_queues: Vec<(u8, usize)>,
 }
 
 /// An attached policy-map, its children included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyPlan {
-    pub name: String,
     /// All classes of all levels; a parent comes before its children.
     pub classes: Vec<ClassPlan>,
-    /// The classes of the first level, in order.
-    pub roots: Vec<usize>,
-    /// Queues of classes: queue 1 and following. A policy that has some replaces the interface's default queueing; one that only marks
-    /// and polices does not.
-    pub slots: Vec<SlotPlan>,
-}
-
-/// What a policy is attached to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Attachment {
-    pub bandwidth_kbps: u64,
-    pub output: bool,
+    pub top: LevelPlan,
+    /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks and polices does not: then
+    /// this is empty.
+    pub nodes: Vec<NodePlan>,
+    /// Flow queues beside its classes (classic).
+    pub flow_queues: Option<u32>,
 }
 
 /// A configuration being compiled.
 pub(crate) struct Compiler<'a> {
     pub config: &'a RouterConfig,
-    pub ports: &'a BTreeMap<String, PortId>,
+    ports: &'a BTreeMap<String, PortId>,
     /// Numbers of the access lists.
-    pub access_lists: &'a BTreeMap<String, usize>,
+    access_lists: &'a BTreeMap<String, usize>,
+    /// Policy-maps that queue, themselves or in their children.
+    pub queueing: BTreeSet<String>,
+    /// Levels of each policy-map.
+    levels: BTreeMap<String, usize>,
 }
 
-fn at(path: &str, error: &ConfigError) -> ConfigError {
+pub(crate) fn at(path: &str, error: &ConfigError) -> ConfigError {
     ConfigError::new(format!("{path}.{}", error.path), error.message.clone())
+}
+
+impl<'a> Compiler<'a> {
+    pub fn new(
+        config: &'a RouterConfig,
+        ports: &'a BTreeMap<String, PortId>,
+        access_lists: &'a BTreeMap<String, usize>,
+    ) -> Compiler<'a> {
+        let (queueing, levels) = (admission::queueing(config), admission::levels(config));
+        Compiler { config, ports, access_lists, queueing, levels }
+    }
 }
 
 impl Compiler<'_> {
@@ -109,14 +136,16 @@ impl Compiler<'_> {
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let mut policy_maps = BTreeMap::new();
         for (name, policy) in &self.config.policy_maps {
-            let mut classes = Vec::new();
-            for (path, class) in self.classes(name, policy)? {
-                classes.push(self.resolve_class(&class).map_err(|error| at(&path, &error))?);
+            let mut resolved = Vec::new();
+            let classes = self.classes(name, policy)?;
+            for (path, class) in &classes {
+                resolved.push(self.resolve_class(class).map_err(|error| at(path, &error))?);
                 if let Some(child) = &class.service_policy {
-                    self.check_child(child, 1, &format!("{path}.service_policy"))?;
+                    self.check_child(child, &format!("{path}.service_policy"))?;
                 }
             }
-            policy_maps.insert(name.clone(), ResolvedPolicy { classes });
+            self.admit(&classes)?;
+            policy_maps.insert(name.clone(), ResolvedPolicy { classes: resolved });
         }
         Ok(Resolved { policy_maps })
     }
@@ -125,15 +154,6 @@ impl Compiler<'_> {
         match &self.config.switch {
             Some(switch) => switch_plan::check_class(class, switch)?,
             None => switch_plan::check_router_class(class)?,
-        }
-        for (field, given) in [
-            ("bandwidth", class.bandwidth.is_some()),
-            ("priority", class.priority.is_some()),
-            ("random_detect", class.random_detect.is_some()),
-        ] {
-            if given {
-                return Err(ConfigError::new(field, "this engine does not have it yet: give null"));
-            }
         }
         for (index, set) in class.set.iter().enumerate() {
             if set.value > greatest(set.field) {
@@ -148,49 +168,59 @@ impl Compiler<'_> {
         let generation = self.config.generation;
         let police = class.police.as_ref().map(|police| figures::police(police, None)).transpose()?;
         let shape = class.shape.as_ref().map(|shape| figures::shape(shape, None, generation)).transpose()?;
-        let queue = figures::class_queue(class, None, generation)?.as_ref().map(figures::resolved_queue);
+        let queue = figures::class_queue(class, None, generation, None)?;
+        // A priority class has no queue of its own.
+        let own = self.class_queues(class) && (class.priority.is_none() || class.queue_limit.is_some());
+        let queue = own.then(|| figures::resolved_queue(&queue));
+        let red = class.random_detect.as_ref().map(|red| guarantee::random_detect(red, generation)).transpose()?;
         Ok(ResolvedClass {
             name: class.name.clone(),
             police,
             shape,
             queue_limit_packets: queue.map(|(limit, _)| limit),
             fair_queue: queue.and_then(|(_, fair)| fair),
-            bandwidth: None,
-            priority: None,
-            random_detect: None,
+            bandwidth: class.bandwidth.map(|bandwidth| guarantee::bandwidth(bandwidth, None)).transpose()?,
+            priority: class.priority.map(|priority| guarantee::priority(priority, None)).transpose()?,
+            random_detect: red.map(|red| ResolvedRandomDetect {
+                basis: red.basis,
+                exponential_weight: red.exponential_weight,
+                classes: match &class.random_detect {
+                    Some(given) if red.basis == RandomDetectBasis::Dscp => {
+                        let given: Vec<_> = given.thresholds.iter().map(|given| given.value).collect();
+                        red.rows.into_iter().filter(|row| given.contains(&row.value)).collect()
+                    }
+                    _ => red.rows,
+                },
+            }),
             service_policy: class.service_policy.clone(),
         })
     }
 
-    fn check_child(&self, name: &str, level: usize, path: &str) -> Result<(), ConfigError> {
-        let Some(policy) = self.config.policy_maps.get(name) else {
-            return Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it first")));
-        };
-        if level >= MAX_LEVELS {
-            let message = format!("policy-map {name:?} is nested deeper than {MAX_LEVELS} levels, or in itself");
-            return Err(ConfigError::new(path, message));
+    fn check_child(&self, name: &str, path: &str) -> Result<(), ConfigError> {
+        match self.levels.get(name) {
+            None => Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it first"))),
+            Some(levels) if *levels >= MAX_LEVELS => {
+                let message =
+                    format!("with policy-map {name:?} there are more than {MAX_LEVELS} levels, or it is in itself");
+                Err(ConfigError::new(path, message))
+            }
+            Some(_) => Ok(()),
         }
-        policy
-            .classes
-            .iter()
-            .filter_map(|class| class.service_policy.as_ref())
-            .try_for_each(|child| self.check_child(child, level + 1, path))
     }
 
     /// The classes of a policy-map with their paths, `class-default` last.
-    fn classes(&self, name: &str, policy: &PolicyMap) -> Result<Vec<(String, PolicyClass)>, ConfigError> {
+    fn classes(&self, name: &str, policy: &PolicyMap) -> Result<Vec<PathClass>, ConfigError> {
         let path = |index: usize| format!("policy_maps.{name}.classes[{index}]");
-        let mut classes: Vec<_> =
-            policy.classes.iter().enumerate().map(|(index, class)| (path(index), class.clone())).collect();
-        if classes.len() > MAX_CLASSES {
-            let message = format!("{} classes: at most {MAX_CLASSES} are possible", classes.len());
+        if policy.classes.len() > MAX_ATTACHED_CLASSES {
+            let message = format!("{} classes: at most {MAX_ATTACHED_CLASSES} are possible", policy.classes.len());
             return Err(ConfigError::new(format!("policy_maps.{name}.classes"), message));
         }
-        for index in 1..classes.len() {
-            if classes[..index].iter().any(|(_, earlier)| earlier.name == classes[index].1.name) {
-                let message = format!("class {:?} is there already", classes[index].1.name);
-                return Err(ConfigError::new(format!("{}.name", path(index)), message));
-            }
+        let mut classes: Vec<_> =
+            policy.classes.iter().enumerate().map(|(index, class)| (path(index), class.clone())).collect();
+        let mut names = BTreeSet::new();
+        if let Some(index) = policy.classes.iter().position(|class| !names.insert(class.name.as_str())) {
+            let message = format!("class {:?} is there already", policy.classes[index].name);
+            return Err(ConfigError::new(format!("{}.name", path(index)), message));
         }
         let class_default = match classes.iter().position(|(_, class)| class.name == CLASS_DEFAULT) {
             Some(position) => classes.remove(position),
@@ -202,101 +232,103 @@ impl Compiler<'_> {
 
     /// An attached policy-map.
     pub fn policy(&self, name: &str, path: &str, to: Attachment) -> Result<PolicyPlan, ConfigError> {
-        let mut plan = PolicyPlan { name: name.to_owned(), classes: Vec::new(), roots: Vec::new(), slots: Vec::new() };
-        let base_bps = to.bandwidth_kbps.saturating_mul(1_000);
-        plan.roots = self.level(&mut plan, name, path, to, base_bps, None)?;
+        let sharing = match self.config.generation {
+            Generation::Classic => Sharing::Sequence,
+            Generation::Hqf => Sharing::Weighted,
+        };
+        let queues = self.queues(name) && to.output;
+        let top = LevelPlan { name: name.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
+        let nodes = if queues { hierarchy::root(sharing) } else { Vec::new() };
+        let mut plan = PolicyPlan { classes: Vec::new(), top, nodes, flow_queues: None };
+        let bps = to.bandwidth_kbps.saturating_mul(1_000);
+        let position = Position { to, rate_bps: bps, guaranteed_bps: bps, parent: None, node: ROOT, leaf: SINGLE };
+        plan.top = self.level(&mut plan, name, path, position)?;
+        if queues && self.config.generation == Generation::Classic {
+            let classes = self.classes(name, &self.config.policy_maps[name])?;
+            plan.flow_queues = Some(self.classic_flow_queues(&classes, to.bandwidth_kbps));
+        }
         Ok(plan)
     }
 
-    fn level(
-        &self,
-        plan: &mut PolicyPlan,
-        name: &str,
-        path: &str,
-        to: Attachment,
-        base_bps: u64,
-        parent: Option<usize>,
-    ) -> Result<Vec<usize>, ConfigError> {
+    fn level(&self, plan: &mut PolicyPlan, name: &str, path: &str, here: Position) -> Result<LevelPlan, ConfigError> {
         let Some(policy) = self.config.policy_maps.get(name) else {
             return Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it, or give null")));
         };
-        let mut numbers = Vec::new();
-        for (class_path, class) in self.classes(name, policy)? {
-            let (queue, shape, police) =
-                self.class_figures(&class, to, base_bps).map_err(|error| at(&class_path, &error))?;
-            if queue.is_some() && !to.output {
-                let message =
-                    format!("policy-map {name:?} queues or shapes in class {:?}, which is for output only", class.name);
-                return Err(ConfigError::new(path, message));
-            }
-            if queue.is_some() && parent.is_some() {
-                let message = "queueing in a child policy-map: this engine does not have it yet; queue in the parent";
-                return Err(ConfigError::new(class_path, message));
-            }
-            let slot = match queue {
-                Some(queue) => {
-                    plan.slots.push(SlotPlan { queue, shape });
-                    plan.slots.len()
-                }
-                None => parent.map_or(0, |parent| plan.classes[parent].slot),
-            };
-            let matcher = match class.name.as_str() {
-                CLASS_DEFAULT => Matcher::any(),
-                class_map => self.matcher(class_map)?,
-            };
+        let classes = self.classes(name, policy)?;
+        if let Some((_, class)) = classes.iter().find(|(_, class)| !here.to.output && self.class_queues(class)) {
+            let message =
+                format!("policy-map {name:?} queues or shapes in class {:?}, which is for output only", class.name);
+            return Err(ConfigError::new(path, message));
+        }
+        let mut shapes = Vec::with_capacity(classes.len());
+        for (class_path, class) in &classes {
+            shapes.push(self.shape(class, here.rate_bps).map_err(|error| at(class_path, &error))?);
+        }
+        let places = if self.queues(name) {
+            self.place(&mut plan.nodes, &classes, &shapes, here)?
+        } else {
+            vec![Place::joining(here.leaf); classes.len()]
+        };
+        let mut level = LevelPlan { name: name.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
+        for (((class_path, class), shape), place) in classes.into_iter().zip(shapes).zip(places) {
             let number = plan.classes.len();
             if number >= MAX_ATTACHED_CLASSES {
-                let message = format!(
-                    "policy-map {:?} has more than {MAX_ATTACHED_CLASSES} classes with its children",
-                    plan.name
-                );
+                let message = format!("more than {MAX_ATTACHED_CLASSES} classes, those of its children included");
                 return Err(ConfigError::new(path, message));
             }
-            numbers.push(number);
+            if let Some(priority) = place.priority.filter(|_| self.config.generation == Generation::Hqf) {
+                level.priority_queues.push((priority.level, place.leaf));
+            }
+            let outer = here.parent.and_then(|parent| plan.classes[parent].priority_of);
+            level.classes.push(number);
             plan.classes.push(ClassPlan {
                 name: class.name.clone(),
-                matcher,
+                matcher: match class.name.as_str() {
+                    CLASS_DEFAULT => Matcher::any(),
+                    class_map => self.matcher(class_map)?,
+                },
                 set: class.set.clone(),
-                police,
-                slot,
-                own_queue: queue.is_some(),
-                parent,
+                police: self.police(&class, here.rate_bps).map_err(|error| at(&class_path, &error))?,
+                leaf: place.leaf,
+                own: place.own,
+                bandwidth: place.bandwidth,
+                priority: place.priority,
+                priority_of: if place.priority.is_some() { Some(number) } else { outer },
+                conversation: place.conversation,
+                parent: here.parent,
                 child: None,
             });
             if let Some(child) = &class.service_policy {
-                let child_path = format!("{class_path}.service_policy");
-                let base_bps = shape.map_or(base_bps, |shape| shape.cir_bps);
-                let classes = self.level(plan, child, &child_path, to, base_bps, Some(number))?;
-                plan.classes[number].child = Some((child.clone(), classes));
+                let guaranteed = place.bandwidth.and_then(|bandwidth| bandwidth.kbps).map(|kbps| kbps * 1_000);
+                let below = Position {
+                    to: here.to,
+                    rate_bps: shape.map_or(here.rate_bps, |shape| shape.cir_bps),
+                    guaranteed_bps: shape.map(|shape| shape.cir_bps).or(guaranteed).unwrap_or(here.guaranteed_bps),
+                    parent: Some(number),
+                    node: place.own.unwrap_or(here.node),
+                    leaf: place.leaf,
+                };
+                let child = self.level(plan, child, &format!("{class_path}.service_policy"), below)?;
+                plan.classes[number].child = Some(child);
             }
         }
-        Ok(numbers)
+        level.priority_queues.sort_unstable();
+        level.priority_queues.dedup();
+        Ok(level)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn class_figures(
-        &self,
-        class: &PolicyClass,
-        to: Attachment,
-        base_bps: u64,
-    ) -> Result<(Option<QueuePlan>, Option<ShapePlan>, Option<PolicePlan>), ConfigError> {
-        let generation = self.config.generation;
-        let incomplete = |path: &str| ConfigError::new(path, "cannot be worked out for this interface");
-        let shape = match &class.shape {
-            None => None,
-            Some(shape) => {
-                let resolved = figures::shape(shape, Some(base_bps), generation)?;
-                Some(figures::shape_plan(&resolved).ok_or_else(|| incomplete("shape"))?)
-            }
-        };
-        let police = match &class.police {
-            None => None,
-            Some(police) => {
-                let resolved = figures::police(police, Some(base_bps))?;
-                Some(figures::police_plan(&resolved).ok_or_else(|| incomplete("police"))?)
-            }
-        };
-        Ok((figures::class_queue(class, Some(to.bandwidth_kbps), generation)?, shape, police))
+    fn shape(&self, class: &PolicyClass, base_bps: u64) -> Result<Option<ShapePlan>, ConfigError> {
+        let Some(shape) = &class.shape else { return Ok(None) };
+        let resolved = figures::shape(shape, Some(base_bps), self.config.generation)?;
+        let missing = || ConfigError::new("shape", "cannot be worked out for this interface");
+        figures::shape_plan(&resolved).ok_or_else(missing).map(Some)
+    }
+
+    fn police(&self, class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {
+        let Some(police) = &class.police else { return Ok(None) };
+        let resolved = figures::police(police, Some(base_bps))?;
+        let missing = || ConfigError::new("police", "cannot be worked out for this interface");
+        figures::police_plan(&resolved).ok_or_else(missing).map(Some)
     }
 
     /// A class-map, with those that it refers to.

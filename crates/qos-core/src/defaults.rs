@@ -26,6 +26,68 @@ pub const CLASS_FLOW_QUEUES: u32 = 256;
 /// The part of the queue limit that one flow may take under fair queueing within a class: a quarter.
 pub const FLOW_LIMIT_DIVISOR: u32 = 4;
 
+/// Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded (`max-reserved-bandwidth`).
+pub const CLASSIC_RESERVABLE_PERCENT: u32 = 75;
+
+/// The same of the later generation: one per cent is kept for class-default.
+pub const HQF_RESERVABLE_PERCENT: u32 = 99;
+
+/// Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s).
+pub const PRIORITY_BURST_MS: u64 = 200;
+
+/// Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue limit 64 packets`);
+/// unconfirmed for the hidden queue of the classic one.
+pub const PRIORITY_QUEUE_LIMIT: u32 = 64;
+
+/// Conversations that the system keeps for itself, between those of flows and those of classes: on an interface with N flow queues the priority
+/// conversation is N + 8 and the first class N + 9.
+pub const SYSTEM_CONVERSATIONS: u32 = 8;
+
+/// The weight of a class in classic class-based queueing is this, by the number of flow queues, times the interface's bandwidth divided by the class's.
+/// Unconfirmed: remembered from a study of it.
+pub const fn class_weight_constant(flow_queues: u32) -> u64 {
+    match flow_queues {
+        0..=32 => 64,
+        33..=64 => 57,
+        65..=128 => 30,
+        129..=256 => 16,
+        257..=512 => 8,
+        513..=1024 => 4,
+        1025..=2048 => 2,
+        _ => 1,
+    }
+}
+
+/// Exponential weighting constant of random early detection.
+pub const RANDOM_DETECT_WEIGHT: u8 = 9;
+
+/// Greatest threshold of random early detection, packets.
+pub const RANDOM_DETECT_MAX: u32 = 40;
+
+/// Just below the greatest threshold one packet in this many is dropped.
+pub const RANDOM_DETECT_DENOMINATOR: u32 = 10;
+
+/// Least thresholds by precedence, later generation (a router's print).
+pub const HQF_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 30, 32, 34];
+
+/// Least thresholds by precedence, classic generation. Unconfirmed.
+pub const CLASSIC_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 31, 33, 35];
+
+/// Least threshold of a code point. Unconfirmed, and some releases are said to have 32 where this has 33.
+pub const fn random_detect_min_by_dscp(dscp: u8) -> u32 {
+    match (dscp >> 3, dscp & 7) {
+        // EF.
+        (5, 6) => 37,
+        // Assured forwarding, by drop precedence.
+        (1..=4, 2) => 33,
+        (1..=4, 4) => 28,
+        (1..=4, 6) => 24,
+        // Class selectors.
+        (class @ 1..=7, 0) => CLASSIC_RANDOM_DETECT_MIN[class as usize],
+        _ => 20,
+    }
+}
+
 /// Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit.
 pub const WEIGHTED_FAIR_UP_TO_KBPS: u64 = 2_048;
 

@@ -6,10 +6,11 @@
 use crate::classifier::AccessList;
 use crate::config::LinkConfig;
 use crate::counters::{
-    Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, RingCounters, Strategy,
+    Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, RingCounters,
 };
 use crate::delay::{DelayLine, InFlight};
 use crate::engine::{DropReason, PortId, PortTotals, Side};
+use crate::hierarchy::SINGLE;
 use crate::impairment::{Fate, Impairment};
 use crate::packet::Descriptor;
 use crate::plan::PortPlan;
@@ -58,7 +59,7 @@ impl<P> Egress<P> {
             port,
             seed,
             policy: None,
-            scheduler: Scheduler::new(&plan.slots, seed, now),
+            scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, now),
             ring: TxRing::new(plan.ring_limit),
             link: Serialiser::new(plan.rate, now),
             impairment: Impairment::of(link, Side::Wire),
@@ -86,7 +87,8 @@ impl<P> Egress<P> {
         self.ring.set_limit(new.ring_limit);
         self.traffic.load_interval_s = new.load_interval_s;
         self.enabled = new.enabled;
-        if old.output != new.output || old.slots != new.slots || old.police_in_drop_rate != new.police_in_drop_rate {
+        self.scheduler.set_hold(new.hold);
+        if old.output != new.output || old.nodes != new.nodes || old.police_in_drop_rate != new.police_in_drop_rate {
             self.replace(now, new, lists, outputs);
         } else if let Some(policy) = &mut self.policy {
             policy.set_load_interval(new.load_interval_s);
@@ -112,18 +114,18 @@ impl<P> Egress<P> {
         let mut policy =
             new.output.clone().map(|plan| Policy::new(plan, now, new.load_interval_s, new.police_in_drop_rate));
         std::mem::swap(&mut self.policy, &mut policy);
-        let mut scheduler = Scheduler::new(&new.slots, self.seed, now);
+        let mut scheduler = Scheduler::new(&new.nodes, new.hold, self.seed, now);
         std::mem::swap(&mut self.scheduler, &mut scheduler);
-        while let Some(mut item) = scheduler.drain() {
+        for mut item in scheduler.drain() {
             let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
             item.class = verdict.map(|verdict| verdict.class);
-            self.enqueue(now, verdict.map_or(0, |verdict| verdict.slot), item, outputs);
+            self.enqueue(now, verdict.map_or(SINGLE, |verdict| verdict.leaf), item, outputs);
         }
     }
 
     /// Drops everything that waits.
     fn purge(&mut self, now: Time, outputs: &mut Outputs<P>) {
-        while let Some(item) = self.scheduler.drain() {
+        for item in self.scheduler.drain() {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
                 policy.unqueued(class, item.bytes());
             }
@@ -154,27 +156,35 @@ impl<P> Egress<P> {
         let now = arrival.max(self.settled);
         self.run(now);
         if !self.enabled {
-            let item = Item { descriptor, payload, class: None, delayed: false };
+            let item = Item { descriptor, payload, class: None, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
         }
         let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
-        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), delayed: false };
+        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), delayed: 0 };
         match verdict {
             Some(verdict) if !verdict.pass => {
                 // The policy has counted it already.
                 self.drop(arrival, Item { class: None, ..item }, DropReason::Police, outputs);
             }
             _ => {
-                self.enqueue(now, verdict.map_or(0, |verdict| verdict.slot), item, outputs);
+                let leaf = verdict.map_or(SINGLE, |verdict| verdict.leaf);
+                if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+                    let straight = self.ring.has_room() && self.scheduler.passes(now, leaf, item.bytes());
+                    if !straight && !policy.congested(arrival, class, &item.descriptor) {
+                        self.queue_drops += 1;
+                        return self.drop(now, item, DropReason::Priority, outputs);
+                    }
+                }
+                self.enqueue(now, leaf, item, outputs);
                 self.fill(now);
                 self.run(now);
             }
         }
     }
 
-    fn enqueue(&mut self, now: Time, slot: usize, item: Item<P>, outputs: &mut Outputs<P>) {
+    fn enqueue(&mut self, now: Time, leaf: usize, item: Item<P>, outputs: &mut Outputs<P>) {
         let (class, bytes) = (item.class, item.bytes());
-        let enqueued = self.scheduler.enqueue(now, slot, item);
+        let enqueued = self.scheduler.enqueue(now, leaf, item);
         if let (Some(policy), Some(class)) = (&mut self.policy, class) {
             if !matches!(enqueued, Enqueued::Refused(..)) {
                 policy.queued(class, bytes);
@@ -289,7 +299,8 @@ impl<P> Egress<P> {
     }
 
     pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
-        let flows = self.scheduler.slots()[0].queue.flows().filter(|_| plan.strategy == Strategy::WeightedFair);
+        let (active, max_active) = self.scheduler.conversations();
+        let conversations = plan.conversations;
         EgressCounters {
             output: self.traffic.counters(now),
             queue: InterfaceQueueCounters {
@@ -297,12 +308,12 @@ impl<P> Egress<P> {
                 depth: self.scheduler.len(),
                 limit: plan.hold_queue,
                 drops: self.queue_drops,
-                conversations: flows.map(|(active, _)| active),
-                max_conversations: flows.map(|(_, most)| most),
-                threshold: None,
-                max_active_conversations: None,
-                reserved_conversations: None,
-                available_bandwidth_kbps: None,
+                conversations: conversations.map(|_| active),
+                max_conversations: conversations.map(|plan| plan.most),
+                threshold: conversations.map(|plan| plan.threshold),
+                max_active_conversations: conversations.map(|_| max_active),
+                reserved_conversations: conversations.map(|plan| plan.reserved),
+                available_bandwidth_kbps: conversations.map(|plan| plan.available_kbps),
             },
             tx_ring: RingCounters { limit: plan.ring_limit, depth: self.ring.len() as u32 },
             policy: self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler))),
@@ -321,8 +332,8 @@ impl<P> Egress<P> {
 
     fn queued(&self) -> Count {
         let mut queued = Count::default();
-        for slot in self.scheduler.slots() {
-            queued = queued.plus(slot.queue.depth());
+        for queue in self.scheduler.queues() {
+            queued = queued.plus(queue.depth());
         }
         self.ring.iter().for_each(|item| queued.add(item.bytes()));
         queued
@@ -333,20 +344,8 @@ impl<P> Egress<P> {
     }
 
     pub fn audit(&self) -> Result<(), String> {
-        let depth: u64 = self.scheduler.slots().iter().map(|slot| slot.queue.depth().packets).sum();
-        if depth != self.scheduler.len() {
-            return Err(format!("{depth} packets are in queues, {} are counted", self.scheduler.len()));
-        }
-        for slot in self.scheduler.slots() {
-            let found = slot.queue.items().fold(Count::default(), |mut sum, item| {
-                sum.add(item.bytes());
-                sum
-            });
-            if found != slot.queue.depth() {
-                return Err(format!("{found:?} are in a queue, {:?} are counted", slot.queue.depth()));
-            }
-        }
-        let classes = self.scheduler.slots().iter().flat_map(|slot| slot.queue.items());
+        self.scheduler.audit()?;
+        let classes = self.scheduler.queues().flat_map(Discipline::items);
         let classes = classes.filter_map(|item| Some((item.class?, item.bytes())));
         self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(classes))
     }

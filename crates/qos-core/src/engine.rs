@@ -70,6 +70,12 @@ pub enum DropReason {
     Tail,
     /// The flow's share of the queue was full.
     Flow,
+    /// The conditional policer of a priority class: the packet found congestion and its class was above its rate.
+    Priority,
+    /// Random early detection, between the thresholds.
+    Random,
+    /// Random early detection, at a mean depth above the greatest threshold.
+    RandomTail,
     /// The interface is shut down.
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::defaults::LINK_BACKLOG_FRAMES`]).
@@ -80,10 +86,13 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, in the order of [`PortTotals`].
-    pub const ALL: [DropReason; 6] = [
+    pub const ALL: [DropReason; 9] = [
         DropReason::Police,
         DropReason::Tail,
         DropReason::Flow,
+        DropReason::Priority,
+        DropReason::Random,
+        DropReason::RandomTail,
         DropReason::Disabled,
         DropReason::Overrun,
         DropReason::Lost,
@@ -237,7 +246,7 @@ impl<P> Engine<P> {
     /// The path and reason of the first thing that cannot be used; then nothing has changed.
     pub fn configure(&mut self, now: Time, config: &RouterConfig) -> Result<(), ConfigError> {
         let numbers = self.numbered(config);
-        let compiler = Compiler { config, ports: &self.names, access_lists: &numbers };
+        let compiler = Compiler::new(config, &self.names, &numbers);
         compiler.check()?;
         let resolved = compiler.resolve()?;
         if let Some(unknown) = config.interfaces.keys().find(|name| !self.names.contains_key(*name)) {
@@ -303,13 +312,13 @@ impl<P> Engine<P> {
 
     /// Notes when a port's way in next has something to do.
     fn note_in(&mut self, index: usize) {
-        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(Tournament::NONE, |time| time.0));
+        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(Tournament::<u64>::NONE, |time| time.0));
     }
 
     /// Notes when a port's way out next has something to do.
     fn note_out(&mut self, index: usize) {
         let egress = &self.ports[index].egress;
-        self.out_due.set(index, egress.deadline().map_or(Tournament::NONE, |time| time.0));
+        self.out_due.set(index, egress.deadline().map_or(Tournament::<u64>::NONE, |time| time.0));
         if let Some(egress) = egress.as_switch() {
             self.pools[egress.asic()].set_release(index, egress.next_release());
         }
@@ -417,7 +426,7 @@ impl<P> Engine<P> {
     /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self.in_due.least_key().min(self.out_due.least_key());
-        (next != Tournament::NONE).then_some(Time(next))
+        (next != Tournament::<u64>::NONE).then_some(Time(next))
     }
 
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.

@@ -26,7 +26,12 @@ const SHAPE_BURST_MS: std::ops::RangeInclusive<u64> = 10..=2_000;
 const SHAPE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
 const FLOW_QUEUES: std::ops::RangeInclusive<u32> = 16..=4_096;
 
-fn in_range(path: &str, value: u64, range: &std::ops::RangeInclusive<u64>, unit: &str) -> Result<u64, ConfigError> {
+pub(crate) fn in_range(
+    path: &str,
+    value: u64,
+    range: &std::ops::RangeInclusive<u64>,
+    unit: &str,
+) -> Result<u64, ConfigError> {
     if range.contains(&value) {
         return Ok(value);
     }
@@ -339,7 +344,8 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     })
 }
 
-fn queue_limit(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
+/// The queue limit that a class asks for.
+pub(crate) fn queue_limit(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(limit) if limit.packets == 0 => {
             Err(ConfigError::new("queue_limit.packets", "a queue of no packets: give at least 1"))
@@ -349,55 +355,53 @@ fn queue_limit(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     }
 }
 
-/// The queue that a class asks for, if it asks for one. `bandwidth_kbps` is the interface's, where it is known.
+/// A number of flow queues.
+pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
+    if FLOW_QUEUES.contains(&queues) && queues.is_power_of_two() {
+        return Ok(queues);
+    }
+    Err(ConfigError::new(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
+}
+
+/// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the class's in the classic generation.
 pub(crate) fn class_queue(
     class: &PolicyClass,
     bandwidth_kbps: Option<u64>,
     generation: Generation,
-) -> Result<Option<QueuePlan>, ConfigError> {
+    weight: Option<u64>,
+) -> Result<QueuePlan, ConfigError> {
     let limit = queue_limit(class)?;
     let flows = match class.fair_queue {
         None => None,
-        Some(fair) => {
-            if generation == Generation::Classic && class.name != crate::compile::CLASS_DEFAULT {
-                let message = "the classic generation has fair-queue in class-default only";
-                return Err(ConfigError::new("fair_queue", message));
-            }
-            if let Some(queues) = fair.queues {
-                if !FLOW_QUEUES.contains(&queues) || !queues.is_power_of_two() {
-                    let message = format!("{queues} flow queues: give a power of two from 16 to 4096");
-                    return Err(ConfigError::new("fair_queue.queues", message));
-                }
-            }
-            Some(fair.queues)
-        }
+        Some(fair) => Some(fair.queues.map(|queues| flow_queues("fair_queue.queues", queues)).transpose()?),
     };
-    if class.shape.is_none() && limit.is_none() && flows.is_none() {
-        return Ok(None);
-    }
-    Ok(Some(match generation {
+    let fair = flows.is_some();
+    let flows = flows.flatten();
+    Ok(match generation {
         // A classic shaper has weighted fair queueing whether or not it is asked for.
-        Generation::Classic if flows.is_some() || class.shape.is_some() => QueuePlan::WeightedFair {
-            flows: flows.flatten().unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
+        Generation::Classic if fair || class.shape.is_some() => QueuePlan::WeightedFair {
+            flows: flows.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
             per_flow: limit.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
-            total: defaults::FAIR_HOLD_QUEUE,
+            // Beside the classes' the interface's hold-queue limits it.
+            total: class.shape.is_some().then_some(defaults::FAIR_HOLD_QUEUE),
         },
-        Generation::Hqf if flows.is_some() => {
+        Generation::Classic => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
+        Generation::Hqf if fair => {
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
             QueuePlan::FairQueue {
-                flows: flows.flatten().unwrap_or(defaults::CLASS_FLOW_QUEUES),
+                flows: flows.unwrap_or(defaults::CLASS_FLOW_QUEUES),
                 per_flow: (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
                 limit,
             }
         }
-        _ => QueuePlan::Fifo { limit: limit.unwrap_or(defaults::QUEUE_LIMIT) },
-    }))
+        Generation::Hqf => QueuePlan::Fifo { limit: limit.unwrap_or(defaults::QUEUE_LIMIT) },
+    })
 }
 
 /// A queue's figures as `resolve` shows them.
 pub(crate) fn resolved_queue(plan: &QueuePlan) -> (u32, Option<ResolvedFairQueue>) {
     let fair = match *plan {
-        QueuePlan::Fifo { .. } => None,
+        QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => None,
         QueuePlan::WeightedFair { flows, per_flow, .. } => Some(ResolvedFairQueue {
             discipline: DisciplineName::WeightedFair,
             queues: flows,

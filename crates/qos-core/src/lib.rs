@@ -4,10 +4,11 @@
 //! starts no thread and draws no randomness from outside: the caller brings time, bytes and seeds. The same calls give the same packets.
 //!
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) → inside. From the router:
-//! output policy (classify, mark, police) → queues (FIFO, weighted fair, class-based with shapers) → transmit ring → serialiser →
+//! output policy (classify, mark, police) → queues (FIFO, weighted fair, a hierarchy of classes) → transmit ring → serialiser →
 //! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there.
 //! A switch's port has its own way in and out: [`switch`].
 
+mod admission;
 mod classifier;
 mod compile;
 pub mod config;
@@ -20,15 +21,20 @@ mod engine;
 mod fair_queue;
 mod fifo;
 mod figures;
+mod guarantee;
+mod hierarchy;
 mod impairment;
 mod ingress;
 mod marking;
 pub mod packet;
+mod placement;
 mod plan;
 pub mod policer;
 mod policy;
 mod port;
 mod queue;
+mod queue_counters;
+mod random_detect;
 mod rate;
 mod scheduler;
 mod serialiser;

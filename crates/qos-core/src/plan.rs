@@ -1,11 +1,13 @@
 //! What a port runs: its configuration with every default filled in.
 
-use crate::compile::{Attachment, Compiler, PolicyPlan};
-use crate::config::{ConfigError, Framing, InterfaceConfig, PortConfig};
-use crate::counters::Strategy;
+use crate::compile::{Compiler, PolicyPlan};
+use crate::config::{ConfigError, Framing, InterfaceConfig, InterfaceFairQueue, PortConfig};
+use crate::counters::{ReservedConversations, Strategy};
 use crate::defaults;
+use crate::figures;
+use crate::hierarchy::{self, NodePlan, Sharing};
+use crate::placement::Attachment;
 use crate::queue::QueuePlan;
-use crate::scheduler::SlotPlan;
 use crate::switch::{self, plan::SwitchPortPlan};
 use crate::time::Rate;
 
@@ -19,14 +21,30 @@ pub(crate) struct PortPlan {
     pub strategy: Strategy,
     /// The limit that is shown for the interface's queue.
     pub hold_queue: u32,
-    /// The queues, the interface's own first.
-    pub slots: Vec<SlotPlan>,
+    /// The tree of the queues.
+    pub nodes: Vec<NodePlan>,
+    /// Most packets of all conversations; none where conversations have no limit together.
+    pub hold: Option<u32>,
+    /// What is shown of the conversations of weighted fair queueing.
+    pub conversations: Option<ConversationPlan>,
     pub input: Option<PolicyPlan>,
     pub output: Option<PolicyPlan>,
     /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose published print shows none.
     pub police_in_drop_rate: bool,
     /// A switch's port.
     pub switch: Option<Box<SwitchPortPlan>>,
+}
+
+/// Conversations of an interface with weighted fair queueing, with or without classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationPlan {
+    /// Queues of flows.
+    pub most: u32,
+    /// Congestive discard threshold.
+    pub threshold: u32,
+    pub reserved: ReservedConversations,
+    /// What classes may still reserve.
+    pub available_kbps: u64,
 }
 
 fn serial(framing: Framing) -> bool {
@@ -60,31 +78,48 @@ fn assemble(
 ) -> PortPlan {
     let serial = serial(port.link.framing);
     let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
-    let weighted = config
-        .fair_queue
-        .map(|fair| fair.enabled)
-        .unwrap_or(serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS);
-    let class_slots = output.as_ref().map_or(&[][..], |policy| &policy.slots);
-    let (strategy, own, hold_queue) = if !class_slots.is_empty() {
-        let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);
-        (Strategy::ClassBased, QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT }, total)
+    let default = serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS;
+    let weighted = config.fair_queue.map_or(default, |fair| fair.enabled);
+    let asked = config.fair_queue.filter(|fair| fair.enabled);
+    let threshold = asked.and_then(|fair| fair.discard_threshold).unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD);
+    let class_nodes = output.as_ref().map_or(&[][..], |policy| &policy.nodes);
+    let hold_queue = |default: u32| config.hold_queue_out.unwrap_or(default);
+    let (strategy, nodes, hold_queue, conversations) = if !class_nodes.is_empty() {
+        // Flow queues are counted in the classic generation only.
+        let flows = output.as_ref().and_then(|policy| policy.flow_queues).map(|flows| (flows, threshold));
+        (Strategy::ClassBased, class_nodes.to_vec(), hold_queue(defaults::FAIR_HOLD_QUEUE), flows)
     } else if weighted {
-        let total = config.hold_queue_out.unwrap_or(defaults::FAIR_HOLD_QUEUE);
-        let flows = defaults::dynamic_queues(config.bandwidth_kbps);
-        let per_flow = defaults::CONGESTIVE_DISCARD_THRESHOLD;
-        (Strategy::WeightedFair, QueuePlan::WeightedFair { flows, per_flow, total }, total)
+        let flows = asked.and_then(|fair| fair.dynamic_queues);
+        let flows = flows.unwrap_or_else(|| defaults::dynamic_queues(config.bandwidth_kbps));
+        let queue = QueuePlan::WeightedFair { flows, per_flow: threshold, total: None };
+        let nodes = hierarchy::single(queue, Sharing::Sequence);
+        (Strategy::WeightedFair, nodes, hold_queue(defaults::FAIR_HOLD_QUEUE), Some((flows, threshold)))
     } else {
-        let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
-        (Strategy::Fifo, QueuePlan::Fifo { limit }, limit)
+        let limit = hold_queue(defaults::FIFO_HOLD_QUEUE);
+        (Strategy::Fifo, hierarchy::single(QueuePlan::Fifo { limit }, Sharing::Weighted), limit, None)
     };
+    let conversations = conversations.map(|(most, threshold)| {
+        let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
+        let top =
+            || classes.iter().filter(|class| class.parent.is_none() && class.name != crate::compile::CLASS_DEFAULT);
+        let guaranteed = top().filter_map(|class| {
+            class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
+        });
+        let reserved = top().filter(|class| class.bandwidth.is_some()).count() as u32;
+        let percent = config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT);
+        ConversationPlan {
+            most,
+            threshold,
+            reserved: ReservedConversations { allocated: reserved, max: reserved },
+            available_kbps: (config.bandwidth_kbps * u64::from(percent) / 100).saturating_sub(guaranteed.sum()),
+        }
+    });
     let default_ring = match (serial, strategy) {
         (true, Strategy::Fifo) => defaults::SERIAL_TX_RING_FIFO,
         (true, _) => defaults::SERIAL_TX_RING_FAIR,
         (false, _) if rate > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
         (false, _) => defaults::ETHERNET_TX_RING,
     };
-    let mut slots = vec![SlotPlan { queue: own, shape: None }];
-    slots.extend_from_slice(class_slots);
     PortPlan {
         enabled: config.enabled,
         rate: Rate(rate),
@@ -92,7 +127,9 @@ fn assemble(
         ring_limit: config.tx_ring_limit.unwrap_or(default_ring),
         strategy,
         hold_queue,
-        slots,
+        nodes,
+        hold: conversations.map(|_| hold_queue),
+        conversations,
         input,
         output,
         police_in_drop_rate: true,
@@ -157,10 +194,20 @@ fn configured_router(
             return wrong(field, "0 packets: give at least 1, or null for the default".to_owned());
         }
     }
+    if let Some(fair) = &config.fair_queue {
+        check_fair_queue(fair).map_err(|error| ConfigError::new(path(&error.path), error.message))?;
+    }
+    if let Some(percent) = config.max_reserved_percent {
+        figures::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
+    }
     let policy = |field: &str, policy: &Option<String>, output: bool| match policy {
         None => Ok(None),
         Some(policy) => {
-            let to = Attachment { bandwidth_kbps: config.bandwidth_kbps, output };
+            let to = Attachment {
+                bandwidth_kbps: config.bandwidth_kbps,
+                max_reserved_percent: config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT),
+                output,
+            };
             compiler.policy(policy, &path(field), to).map(Some)
         }
     };
@@ -169,4 +216,17 @@ fn configured_router(
     let mut plan = assemble(port, config, input, output);
     plan.police_in_drop_rate = compiler.config.generation != crate::config::Generation::Classic;
     Ok(plan)
+}
+
+fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {
+    if let Some(threshold) = fair.discard_threshold {
+        figures::in_range("fair_queue.discard_threshold", u64::from(threshold), &(1..=4_096), "packets")?;
+    }
+    if let Some(queues) = fair.dynamic_queues {
+        figures::flow_queues("fair_queue.dynamic_queues", queues)?;
+    }
+    if let Some(queues) = fair.reserved_queues {
+        figures::in_range("fair_queue.reserved_queues", u64::from(queues), &(0..=1_000), "queues")?;
+    }
+    Ok(())
 }

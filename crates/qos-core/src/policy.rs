@@ -1,19 +1,20 @@
 //! An attached policy-map at work: classify, mark, police, and count.
 
 use crate::classifier::AccessList;
-use crate::compile::{ClassPlan, PolicyPlan};
+use crate::compile::{ClassPlan, LevelPlan, PolicyPlan};
 use crate::config::MatchMode;
 use crate::counters::{
-    ClassCounters, ClassDrops, ClassQueueCounters, ColourCounters, Count, CriterionCounters, PoliceCounters,
-    PolicyCounters, SetCounters, ShapeCounters,
+    ClassCounters, ClassDrops, ColourCounters, Count, CriterionCounters, PoliceCounters, PolicyCounters,
+    PriorityCounters, SetCounters,
 };
 use crate::engine::DropReason;
 use crate::marking;
 use crate::packet::Descriptor;
-use crate::policer::{Algorithm, Meter};
-use crate::queue::Discipline;
+use crate::policer::{Algorithm, Colour, Meter, TokenBuckets};
+use crate::queue_counters;
+use crate::random_detect::RandomDetect;
 use crate::rate::LoadAverage;
-use crate::scheduler::{Scheduler, Slot};
+use crate::scheduler::{Node, Scheduler};
 use crate::time::Time;
 
 /// A count with its average rate.
@@ -43,6 +44,8 @@ impl Metered {
 #[derive(Clone, Debug)]
 struct ClassState {
     meter: Option<Meter>,
+    /// The conditional policer of a priority class.
+    conditional: Option<TokenBuckets>,
     offered: Metered,
     dropped: Metered,
     drops: ClassDrops,
@@ -55,12 +58,17 @@ struct ClassState {
     criteria: Vec<Metered>,
     marked: Vec<u64>,
     colours: [Metered; 3],
+    /// Packets that could not go straight to the transmit ring.
+    congested: Count,
 }
 
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
         ClassState {
             meter: plan.police.as_ref().map(|police| Meter::of(police, now)),
+            conditional: plan.priority.and_then(|priority| {
+                Some(TokenBuckets::single_bucket(priority.kbps? * 1_000, priority.burst_bytes?, now))
+            }),
             offered: Metered::new(now),
             dropped: Metered::new(now),
             drops: ClassDrops::default(),
@@ -70,6 +78,7 @@ impl ClassState {
             criteria: vec![Metered::new(now); plan.matcher.criteria.len()],
             marked: vec![0; plan.set.len()],
             colours: [Metered::new(now), Metered::new(now), Metered::new(now)],
+            congested: Count::default(),
         }
     }
 }
@@ -80,7 +89,7 @@ pub(crate) struct Verdict {
     /// The innermost class.
     pub class: usize,
     /// The queue to join.
-    pub slot: usize,
+    pub leaf: usize,
     /// Whether it may pass.
     pub pass: bool,
 }
@@ -141,7 +150,7 @@ impl Policy {
                 *marked += u64::from(marking::set(descriptor, set.field, set.value));
             }
         }
-        let mut verdict = Verdict { class, slot: plan.slot, pass: true };
+        let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
         // The child acts before the parent's policer. Unconfirmed for policers in both.
         if plan.child.is_some() {
             verdict = self.enter(now, descriptor, lists, Some(class), act);
@@ -155,10 +164,10 @@ impl Policy {
     /// The first class that matches, and the statement that did.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
         let candidates = match parent {
-            None => &self.plan.roots,
-            Some(parent) => self.plan.classes[parent].child.as_ref().map_or(&self.plan.roots, |(_, classes)| classes),
+            None => &self.plan.top,
+            Some(parent) => self.plan.classes[parent].child.as_ref().unwrap_or(&self.plan.top),
         };
-        let (last, others) = candidates.split_last().expect("every policy has class-default");
+        let (last, others) = candidates.classes.split_last().expect("every policy has class-default");
         others
             .iter()
             .find_map(|&class| Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?)))
@@ -177,6 +186,15 @@ impl Policy {
         let colour = meter.colour(now, bytes);
         state.colours[colour as usize].add(now, bytes, self.load_interval_s);
         marking::police(descriptor, police.actions(colour))
+    }
+
+    /// A packet of the class finds congestion. Returns whether it may wait: a priority class above its rate may not (the conditional policer).
+    pub fn congested(&mut self, now: Time, class: usize, descriptor: &Descriptor) -> bool {
+        let bytes = descriptor.counted_len;
+        self.each(class, |state| state.congested.add(bytes));
+        let Some(class) = self.plan.classes[class].priority_of else { return true };
+        let Some(conditional) = &mut self.states[class].conditional else { return true };
+        conditional.colour(now, bytes) == Colour::Conform
     }
 
     /// The class and those around it.
@@ -219,6 +237,9 @@ impl Policy {
                 DropReason::Police => state.drops.police.add(bytes),
                 DropReason::Tail | DropReason::Overrun => state.drops.tail.add(bytes),
                 DropReason::Flow => state.drops.flow.add(bytes),
+                DropReason::Priority => state.drops.priority.add(bytes),
+                DropReason::Random => state.drops.random.add(bytes),
+                DropReason::RandomTail => state.drops.random_tail.add(bytes),
                 DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }
             if in_rate {
@@ -232,6 +253,7 @@ impl Policy {
         for (plan, state) in self.plan.classes.iter().zip(&mut self.states) {
             let mut cleared = ClassState::new(plan, now);
             cleared.meter = state.meter.take().map(|meter| meter.cleared(now));
+            cleared.conditional = state.conditional.take();
             cleared.queued = state.queued;
             cleared.carried = state.queued;
             *state = cleared;
@@ -240,29 +262,28 @@ impl Policy {
 
     /// What was counted; `scheduler` is where the classes' queues are (none for an input policy).
     pub fn counters<P>(&mut self, now: Time, scheduler: Option<&Scheduler<P>>) -> PolicyCounters {
-        let roots = self.plan.roots.clone();
-        let name = self.plan.name.clone();
-        self.level(now, name, &roots, scheduler)
+        let top = self.plan.top.clone();
+        self.level(now, top, scheduler)
     }
 
-    fn level<P>(
-        &mut self,
-        now: Time,
-        policy: String,
-        classes: &[usize],
-        scheduler: Option<&Scheduler<P>>,
-    ) -> PolicyCounters {
-        let classes = classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect();
-        PolicyCounters { policy, classes, priority_queues: Vec::new() }
+    fn level<P>(&mut self, now: Time, level: LevelPlan, scheduler: Option<&Scheduler<P>>) -> PolicyCounters {
+        let queues = level.priority_queues.iter();
+        PolicyCounters {
+            priority_queues: scheduler.map_or_else(Vec::new, |scheduler| {
+                queues.map(|(level, node)| queue_counters::priority(*level, &scheduler.nodes()[*node])).collect()
+            }),
+            classes: level.classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect(),
+            policy: level.name,
+        }
     }
 
     fn class_counters<P>(&mut self, now: Time, class: usize, scheduler: Option<&Scheduler<P>>) -> ClassCounters {
         let child = self.plan.classes[class].child.clone();
-        let child = child.map(|(name, classes)| self.level(now, name, &classes, scheduler));
+        let child = child.map(|level| self.level(now, level, scheduler));
         let load_interval_s = self.load_interval_s;
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
-        let slot = scheduler.filter(|_| plan.own_queue).map(|scheduler| &scheduler.slots()[plan.slot]);
+        let node = scheduler.zip(plan.own).map(|(scheduler, own)| &scheduler.nodes()[own]);
         let criteria = state.criteria.iter_mut().map(|criterion| {
             let ColourCounters { packets, bytes, rate_bps } = criterion.colour(now, load_interval_s);
             CriterionCounters { packets, bytes, rate_bps }
@@ -301,11 +322,19 @@ impl Policy {
                     dynamic,
                 }
             }),
-            shape: slot.and_then(shape_counters),
-            queue: slot.map(queue_counters),
-            bandwidth: None,
-            priority: None,
-            random_detect: None,
+            shape: node.and_then(queue_counters::shape),
+            queue: node.map(|node| queue_counters::class(node, plan.conversation, state.congested)),
+            bandwidth: plan.bandwidth,
+            priority: plan.priority.map(|priority| PriorityCounters {
+                unit: priority.unit,
+                kbps: priority.kbps,
+                percent: priority.percent,
+                burst_bytes: priority.burst_bytes,
+                level: priority.level,
+                conversation: plan.conversation,
+                exceed_drops: state.drops.priority,
+            }),
+            random_detect: node.and_then(Node::random_detect).map(RandomDetect::counters),
             child,
         }
     }
@@ -317,12 +346,14 @@ impl Policy {
             self.line(class).for_each(|class| found[class].add(bytes));
         }
         for ((plan, state), found) in self.plan.classes.iter().zip(&self.states).zip(found) {
-            let fail = |what: &str| Err(format!("policy {}, class {}: {what}: {state:?}", self.plan.name, plan.name));
+            let fail =
+                |what: &str| Err(format!("policy {}, class {}: {what}: {state:?}", self.plan.top.name, plan.name));
             if found != state.queued {
                 return fail(&format!("{found:?} are in queues, another number is counted"));
             }
-            let ClassDrops { police, tail, flow, purged, .. } = state.drops;
-            let gone = police.plus(tail).plus(flow).plus(purged).plus(state.sent).plus(state.queued);
+            let ClassDrops { police, tail, flow, purged, priority, random, random_tail } = state.drops;
+            let dropped = [police, tail, flow, purged, priority, random, random_tail].into_iter();
+            let gone = dropped.fold(state.sent.plus(state.queued), Count::plus);
             if state.offered.count.plus(state.carried) != gone {
                 return fail("offered is not sent + dropped + queued");
             }
@@ -332,40 +363,5 @@ impl Policy {
             }
         }
         Ok(())
-    }
-}
-
-fn shape_counters<P>(slot: &Slot<P>) -> Option<ShapeCounters> {
-    let plan = slot.shaper.as_ref()?.plan();
-    Some(ShapeCounters {
-        mode: plan.mode,
-        cir_bps: plan.cir_bps,
-        percent: plan.percent,
-        target_bps: plan.target_bps(),
-        bc_bits: plan.bc_bits,
-        be_bits: plan.be_bits,
-        interval_ms: plan.interval.0 / 1_000_000,
-        byte_limit: plan.limit_bits() / 8,
-        increment_bytes: plan.increment_bits() / 8,
-        active: slot.queue.head().is_some(),
-        sent: slot.output,
-        delayed: slot.delayed,
-    })
-}
-
-fn queue_counters<P>(slot: &Slot<P>) -> ClassQueueCounters {
-    let depth = slot.queue.depth();
-    let flows = slot.queue.flows();
-    ClassQueueCounters {
-        discipline: slot.plan.queue.name(),
-        limit_packets: slot.plan.queue.limit(),
-        depth_packets: depth.packets,
-        depth_bytes: depth.bytes,
-        per_flow_limit: slot.plan.queue.per_flow(),
-        flows: flows.map(|(active, _)| active),
-        max_flows: flows.map(|(_, most)| most),
-        output: slot.output,
-        conversation: None,
-        congested: Count::default(),
     }
 }

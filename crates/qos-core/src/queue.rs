@@ -14,8 +14,8 @@ pub(crate) struct Item<P> {
     pub payload: P,
     /// The class that it counts for, by its number in the policy.
     pub class: Option<usize>,
-    /// It had to wait for a shaper.
-    pub delayed: bool,
+    /// Bit n set: it had to wait for the shaper at level n of the hierarchy.
+    pub delayed: u8,
 }
 
 impl<P> Item<P> {
@@ -58,15 +58,31 @@ pub(crate) trait Discipline<P> {
 /// What to build a queue from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueuePlan {
-    Fifo { limit: u32 },
-    WeightedFair { flows: u32, per_flow: u32, total: u32 },
-    FairQueue { flows: u32, per_flow: u32, limit: u32 },
+    Fifo {
+        limit: u32,
+    },
+    /// `total` is its own limit; without it the interface's hold-queue limits it.
+    WeightedFair {
+        flows: u32,
+        per_flow: u32,
+        total: Option<u32>,
+    },
+    /// A class as one conversation of classic weighted fair queueing; without a weight the precedence decides.
+    Conversation {
+        limit: u32,
+        weight: Option<u64>,
+    },
+    FairQueue {
+        flows: u32,
+        per_flow: u32,
+        limit: u32,
+    },
 }
 
 impl QueuePlan {
     pub fn name(&self) -> DisciplineName {
         match self {
-            QueuePlan::Fifo { .. } => DisciplineName::Fifo,
+            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => DisciplineName::Fifo,
             QueuePlan::WeightedFair { .. } => DisciplineName::WeightedFair,
             QueuePlan::FairQueue { .. } => DisciplineName::FairQueue,
         }
@@ -75,15 +91,25 @@ impl QueuePlan {
     /// The limit that is shown.
     pub fn limit(&self) -> u32 {
         match *self {
-            QueuePlan::Fifo { limit } | QueuePlan::FairQueue { limit, .. } => limit,
-            QueuePlan::WeightedFair { total, .. } => total,
+            QueuePlan::Fifo { limit } | QueuePlan::FairQueue { limit, .. } | QueuePlan::Conversation { limit, .. } => {
+                limit
+            }
+            QueuePlan::WeightedFair { total, .. } => total.unwrap_or(crate::defaults::FAIR_HOLD_QUEUE),
         }
     }
 
     pub fn per_flow(&self) -> Option<u32> {
         match *self {
-            QueuePlan::Fifo { .. } => None,
+            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => None,
             QueuePlan::FairQueue { per_flow, .. } | QueuePlan::WeightedFair { per_flow, .. } => Some(per_flow),
+        }
+    }
+
+    /// Flow queues that it makes.
+    pub fn flows(&self) -> u32 {
+        match *self {
+            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => 1,
+            QueuePlan::WeightedFair { flows, .. } | QueuePlan::FairQueue { flows, .. } => flows,
         }
     }
 
@@ -91,7 +117,10 @@ impl QueuePlan {
         match *self {
             QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
             QueuePlan::WeightedFair { flows, per_flow, total } => {
-                Queue::WeightedFair(WeightedFair::new(flows, per_flow, total, seed))
+                Queue::WeightedFair(WeightedFair::new(flows, per_flow, total, None, seed))
+            }
+            QueuePlan::Conversation { limit, weight } => {
+                Queue::WeightedFair(WeightedFair::new(1, limit, None, weight, seed))
             }
             QueuePlan::FairQueue { flows, per_flow, .. } => Queue::Fair(FairQueue::new(flows, per_flow, seed)),
         }
@@ -143,4 +172,50 @@ impl<P> Discipline<P> for Queue<P> {
 /// The flow queue of a packet: `flows` is a power of two.
 pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
     (crate::packet::mix(key ^ seed) & u64::from(flows - 1)) as usize
+}
+
+/// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
+impl<P> Queue<P> {
+    fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
+        match self {
+            Queue::WeightedFair(queue) => Some(queue),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// See [`WeightedFair::set_served`].
+    pub fn set_served(&mut self, number: u64) {
+        if let Some(queue) = self.weighted() {
+            queue.set_served(number);
+        }
+    }
+
+    /// The sequence number of the next packet.
+    pub fn lowest(&self) -> Option<u64> {
+        match self {
+            Queue::WeightedFair(queue) => queue.lowest(),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// The highest sequence number.
+    pub fn highest(&self) -> Option<u64> {
+        match self {
+            Queue::WeightedFair(queue) => queue.highest(),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// See [`WeightedFair::number`].
+    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
+        match self {
+            Queue::WeightedFair(queue) => queue.number(descriptor),
+            Queue::Fifo(_) | Queue::Fair(_) => Ok(0),
+        }
+    }
+
+    /// See [`WeightedFair::discard`].
+    pub fn discard(&mut self) -> Option<Item<P>> {
+        self.weighted()?.discard()
+    }
 }

@@ -1,29 +1,43 @@
 //! The least of a fixed number of keys, kept in a tree of winners: a change costs the logarithm of their number, a look nothing.
 
+/// A key, with a value that stands for not taking part.
+pub(crate) trait Key: Copy + Ord {
+    /// The key of an index that does not take part: the greatest.
+    const NONE: Self;
+}
+
+impl Key for u64 {
+    const NONE: u64 = u64::MAX;
+}
+
+impl Key for u128 {
+    const NONE: u128 = u128::MAX;
+}
+
 /// A tournament between as many keys as a power of two.
 #[derive(Debug)]
-pub(crate) struct Tournament {
-    keys: Vec<u64>,
+pub(crate) struct Tournament<K = u64> {
+    keys: Vec<K>,
     /// The inner nodes of a binary tree, root at 1: each holds the index of the lesser key beneath it.
     winners: Vec<u32>,
 }
 
-impl Tournament {
+impl<K: Key> Tournament<K> {
     /// The key of an index that does not take part.
-    pub const NONE: u64 = u64::MAX;
+    pub const NONE: K = K::NONE;
 
-    pub fn new(size: usize) -> Tournament {
+    pub fn new(size: usize) -> Tournament<K> {
         let size = size.next_power_of_two().max(2);
         let mut winners = vec![0; size];
         for node in (1..size).rev() {
             // Any index beneath the node will do while no key takes part: the leftmost.
             winners[node] = if node >= size / 2 { (node * 2 - size) as u32 } else { winners[node * 2] };
         }
-        Tournament { keys: vec![Tournament::NONE; size], winners }
+        Tournament { keys: vec![K::NONE; size], winners }
     }
 
     /// Changes a key.
-    pub fn set(&mut self, index: usize, key: u64) {
+    pub fn set(&mut self, index: usize, key: K) {
         if self.keys[index] == key {
             return;
         }
@@ -48,14 +62,19 @@ impl Tournament {
     }
 
     /// The least key, [`NONE`](Self::NONE) if none takes part.
-    pub fn least_key(&self) -> u64 {
+    pub fn least_key(&self) -> K {
         self.keys[self.winners[1] as usize]
     }
 
     /// The index of the least key, if any takes part.
     pub fn least(&self) -> Option<usize> {
         let winner = self.winners[1] as usize;
-        (self.keys[winner] != Tournament::NONE).then_some(winner)
+        (self.keys[winner] != K::NONE).then_some(winner)
+    }
+
+    /// The key of an index.
+    pub fn key(&self, index: usize) -> K {
+        self.keys[index]
     }
 }
 
@@ -67,14 +86,14 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_search(size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)) {
-            let mut tournament = Tournament::new(size);
-            let mut keys = vec![Tournament::NONE; size];
+            let mut tournament: Tournament = Tournament::new(size);
+            let mut keys = vec![u64::NONE; size];
             prop_assert_eq!(tournament.least(), None);
             for (index, key) in changes {
                 let index = index % size;
-                keys[index] = key.unwrap_or(Tournament::NONE);
+                keys[index] = key.unwrap_or(u64::NONE);
                 tournament.set(index, keys[index]);
-                let expected = keys.iter().enumerate().filter(|(_, key)| **key != Tournament::NONE).min_by_key(|(index, key)| (**key, *index));
+                let expected = keys.iter().enumerate().filter(|(_, key)| **key != u64::NONE).min_by_key(|(index, key)| (**key, *index));
                 prop_assert_eq!(tournament.least(), expected.map(|(index, _)| index));
             }
         }

@@ -4,6 +4,9 @@
 //! the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so small packets and high precedences gain. A conversation
 //! holds at most the congestive discard threshold; when the whole hold-queue is full the packet with the highest number goes (unconfirmed, but
 //! needed to match published delays).
+//!
+//! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which the scheduler keeps: a class
+//! is a single conversation with a weight of its own.
 
 use std::collections::VecDeque;
 
@@ -33,14 +36,17 @@ pub(crate) struct WeightedFair<P> {
     served: u64,
     active: u32,
     per_flow: usize,
-    total: u64,
+    /// Most packets of all conversations, if it is this queue that limits them.
+    total: Option<u64>,
+    /// The weight of every packet; without it the precedence decides.
+    weight: Option<u64>,
     seed: u64,
     depth: Count,
 }
 
 impl<P> WeightedFair<P> {
     /// `flows` is a power of two.
-    pub fn new(flows: u32, per_flow: u32, total: u32, seed: u64) -> WeightedFair<P> {
+    pub fn new(flows: u32, per_flow: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
         WeightedFair {
             conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
             heads: Tournament::new(flows as usize),
@@ -48,7 +54,8 @@ impl<P> WeightedFair<P> {
             served: 0,
             active: 0,
             per_flow: per_flow as usize,
-            total: u64::from(total),
+            total: total.map(u64::from),
+            weight,
             seed,
             depth: Count::default(),
         }
@@ -63,7 +70,7 @@ impl<P> WeightedFair<P> {
     fn update(&mut self, index: usize) {
         let items = &self.conversations[index].items;
         self.heads.set(index, items.front().map_or(Tournament::NONE, |(number, _)| *number));
-        self.tails.set(index, items.back().map_or(Tournament::NONE, |(number, _)| Tournament::NONE - 1 - number));
+        self.tails.set(index, items.back().map_or(Tournament::NONE, |(number, _)| u64::MAX - 1 - number));
     }
 
     fn count_out(&mut self, index: usize, item: &Item<P>) {
@@ -75,8 +82,34 @@ impl<P> WeightedFair<P> {
         self.update(index);
     }
 
+    /// The number of the packet served last anywhere in a space of numbers that this queue shares.
+    pub fn set_served(&mut self, number: u64) {
+        self.served = number;
+    }
+
+    /// The number of the next packet.
+    pub fn lowest(&self) -> Option<u64> {
+        Some(self.heads.key(self.heads.least()?))
+    }
+
+    /// The number of the packet that `discard` would remove.
+    pub fn highest(&self) -> Option<u64> {
+        Some(Tournament::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
+    }
+
+    /// The number that a packet would get, or why its conversation does not take it.
+    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
+        let conversation = &self.conversations[self.conversation(descriptor)];
+        if conversation.items.len() >= self.per_flow {
+            // A class that is one conversation has a queue of its own, and it is that which is full.
+            return Err(if self.conversations.len() == 1 { DropReason::Tail } else { DropReason::Flow });
+        }
+        let cost = u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor));
+        Ok(conversation.last.max(self.served).saturating_add(cost))
+    }
+
     /// Removes the packet with the highest sequence number.
-    fn discard(&mut self) -> Option<Item<P>> {
+    pub fn discard(&mut self) -> Option<Item<P>> {
         let index = self.tails.least()?;
         let conversation = &mut self.conversations[index];
         let (_, item) = conversation.items.pop_back()?;
@@ -87,23 +120,22 @@ impl<P> WeightedFair<P> {
     }
 }
 
-fn weight(descriptor: &Descriptor) -> u64 {
+/// The weight of a packet by its precedence.
+pub(crate) fn weight(descriptor: &Descriptor) -> u64 {
     WEIGHT_NUMERATOR / (u64::from(descriptor.precedence()) + 1)
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {
     fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
+        let number = match self.number(&item.descriptor) {
+            Ok(number) => number,
+            Err(reason) => return Enqueued::Refused(item, reason),
+        };
         let index = self.conversation(&item.descriptor);
-        let conversation = &self.conversations[index];
-        if conversation.items.len() >= self.per_flow {
-            return Enqueued::Refused(item, DropReason::Flow);
-        }
-        let number = conversation.last.max(self.served) + u64::from(item.bytes()).max(1) * weight(&item.descriptor);
         let mut displaced = None;
-        if self.depth.packets >= self.total {
-            let highest = self.tails.least().and_then(|tail| self.conversations[tail].items.back());
-            match highest {
-                Some((highest, _)) if *highest > number => displaced = self.discard(),
+        if self.total.is_some_and(|total| self.depth.packets >= total) {
+            match self.highest() {
+                Some(highest) if highest > number => displaced = self.discard(),
                 _ => return Enqueued::Refused(item, DropReason::Tail),
             }
         }

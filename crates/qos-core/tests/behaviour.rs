@@ -316,7 +316,11 @@ fn a_bad_configuration_changes_nothing() {
         ),
         (policy(json!([{"name": "nothing"}])), "policy_maps.P.classes[0].name", "no class-map \"nothing\""),
         (policy(json!([{"name": "udp"}, {"name": "udp"}])), "policy_maps.P.classes[1].name", "already"),
-        (policy(json!([{"name": "udp", "bandwidth": {"kbps": 1}}])), "policy_maps.P.classes[0].bandwidth", "null"),
+        (
+            policy(json!([{"name": "udp", "bandwidth": {"kbps": 76_000}}])),
+            "policy_maps.P.classes[0].bandwidth",
+            "75 per cent",
+        ),
         (
             policy(json!([{"name": "udp", "fair_queue": {}}])),
             "policy_maps.P.classes[0].fair_queue",

@@ -153,15 +153,16 @@ proptest! {
         }
     }
 
-    /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then (the memory has enough for one port).
+    /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then. Queue-set 2 is this port's own,
+    /// so that the memory has enough for it whatever is reserved.
     #[test]
     fn weighted_tail_drop_begins_above_the_threshold(load in load(0..4), t1 in prop::array::uniform4(1u32..400), maximum in prop::array::uniform4(1u32..400), reserved in prop::array::uniform4(1u32..=100)) {
         let mut switch = defaults();
         for queue in 0..4 {
-            switch["queue_sets"][0]["thresholds"][queue] = json!({"t1": t1[queue], "t2": 100, "reserved": reserved[queue], "maximum": maximum[queue]});
+            switch["queue_sets"][1]["thresholds"][queue] = json!({"t1": t1[queue], "t2": 100, "reserved": reserved[queue], "maximum": maximum[queue]});
         }
         let mut engine: Engine<usize> = Engine::new(&ports(1), Time(0)).unwrap();
-        engine.configure(Time(0), &read(&config(&switch, json!({name(1): interface(json!({"speed_bps": SPEED}))})))).unwrap();
+        engine.configure(Time(0), &read(&config(&switch, json!({name(1): interface(json!({"speed_bps": SPEED, "queue_set": 2}))})))).unwrap();
         let mut now = 0;
         for &(queue, ip_len, gap) in load.iter().take(250) {
             now += gap;

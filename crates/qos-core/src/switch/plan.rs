@@ -514,7 +514,7 @@ fn actions(
     config: &RouterConfig,
     policers: &mut Vec<PolicerPlan>,
 ) -> Result<Vec<ClassAction>, ConfigError> {
-    let configured = &config.policy_maps[&policy.name].classes;
+    let configured = &config.policy_maps[&policy.top.name].classes;
     let mut aggregates: BTreeMap<&str, usize> = BTreeMap::new();
     let mut actions = Vec::new();
     for class in &mut policy.classes {
