@@ -6,11 +6,14 @@ package takes longer than drawing, and only notebooks need them.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from qoslab.analysis.packets import ALL
+from qoslab.analysis.statistics import Estimate
 
 BLACK = "#111111"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b3294", "#8c564b")
@@ -54,13 +57,20 @@ def _figure(lines: list[dict[str, Any]], height: int, **axes: dict[str, Any]) ->
 
 
 def _line(
-    name: str, x: list[float], y: list[float | None], unit: str, *, colour: str, width: float = 2, dash: str = "solid"
+    name: str,
+    x: Sequence[float | str],
+    y: list[float | None],
+    unit: str,
+    *,
+    colour: str,
+    width: float = 2,
+    dash: str = "solid",
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": x,
+        "x": list(x),
         "y": y,
         "line": {"color": colour, "width": width, "dash": dash},
         "hovertemplate": f"%{{y:.4g}} {unit}",
@@ -135,3 +145,46 @@ def queue_graph(rates: pd.DataFrame) -> Figure:
         xaxis2=_axis("seconds since the traffic started", anchor="y2"),
         yaxis2=_axis("dropped, frames/s", anchor="x2", domain=[0, 0.38], rangemode="tozero"),
     )
+
+
+def curve_graph(
+    lines: Mapping[str, Sequence[tuple[float | str, Estimate]]], title: str, unit: str, *, log: bool
+) -> tuple[Figure, str]:
+    """A metric over a parameter: positions with their estimates, by the curve's name; and the unit of the y axis.
+
+    Intervals are drawn as bars; a single measurement has none. Shares are drawn in percent.
+    """
+    greatest = max((estimate.value for points in lines.values() for _, estimate in points), default=0.0)
+    factor, shown = (1.0, unit)
+    if unit == "b/s":
+        factor, shown = unit_of(greatest)
+    elif unit == "fraction":
+        factor, shown = 0.01, "%"
+    drawn = []
+    for number, (name, points) in enumerate(lines.items()):
+        values = [estimate.value / factor for _, estimate in points]
+        trace = _line(
+            name,
+            [position for position, _ in points],
+            [round(value, 4) for value in values],
+            shown,
+            colour=COLOURS[number % len(COLOURS)],
+            dash=DASHES[number // len(COLOURS) % len(DASHES)],
+        )
+        ends = [(estimate.low / factor, estimate.high / factor) for _, estimate in points]
+        if not all(math.isnan(low) for low, _ in ends):
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": [_bar(high - value) for (_, high), value in zip(ends, values, strict=True)],
+                "arrayminus": [_bar(value - low) for (low, _), value in zip(ends, values, strict=True)],
+                "thickness": 1,
+                "width": 3,
+            }
+        drawn.append(trace | {"mode": "lines+markers"})
+    axis = _axis(title, type="log") if log else _axis(title)
+    return _figure(drawn, 420, xaxis=axis, yaxis=_axis(shown, rangemode="tozero")), shown
+
+
+def _bar(length: float) -> float | None:
+    return None if math.isnan(length) else round(max(length, 0.0), 4)

@@ -500,6 +500,29 @@ class NoteTable(Frozen):
     """One column each."""
 
 
+class SweepGraph(Frozen):
+    """A metric over the parameters of a sweep: curves (`over`) or a heat map (`rows` and `columns`)."""
+
+    title: str
+    """Its heading."""
+    metric: str
+    """A metric's name; docs/experiments.md lists them."""
+    arms: tuple[Name, ...] = Field(min_length=1)
+    """Curves: of all of these. Heat map: one map for each."""
+    where: dict[str, Scalar | tuple[Scalar, ...]] = {}
+    """Only cells with these values (any of a list) of these parameters."""
+    over: str | None = None
+    """The parameter along the x axis; each combination of the others is a curve."""
+    scale: Literal["linear", "log"] = "linear"
+    """Of the x axis."""
+    rows: tuple[str, ...] = ()
+    """Parameters down the side, outermost first."""
+    columns: tuple[str, ...] = ()
+    """Parameters along the top, outermost first."""
+    worst: Literal["lowest", "highest"] = "lowest"
+    """Which end is bad: those cells are listed with their captures."""
+
+
 class Note(Frozen):
     """A text of the report, with figures as they were measured."""
 
@@ -594,6 +617,8 @@ class Experiment(Frozen):
     """Show commands to keep."""
     compare: Comparison | None = None
     """Published figures and expectations."""
+    graphs: tuple[SweepGraph, ...] = ()
+    """What the report of a sweep shows of its parameters."""
     notes: tuple[Note, ...] = ()
     """What the report says in words, after its table of figures."""
 

@@ -189,9 +189,10 @@ def _settings(experiment: Experiment, arm: Arm) -> str:
     return ". ".join([*words, tcp]) + "."
 
 
-def _graph(
+def graph_of(
     identity: str, title: str, summary: str, unit: str, figure: figures.Figure, binned: int | None = None
 ) -> Graph:
+    """A figure of `qoslab.analysis.figures` for the page."""
     # "<" would end the script element inside "</script>".
     return Graph(identity, title, summary, unit, json.dumps(figure).replace("<", "\\u003c"), binned)
 
@@ -210,7 +211,7 @@ def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: Cel
             flows = [f"{len(flows)} flows"]
         _, unit = figures.unit_of(float(table[ALL].max()))
         graphs.append(
-            _graph(
+            graph_of(
                 f"io-{anchor}-{point.name}",
                 f"Throughput at {point.node} {point.interface}, flow by flow",
                 f"Mean while traffic ran: all flows {text.rate(mean)}"
@@ -289,7 +290,7 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
             summary += f"; queue at most {int(rates['queue_packets'].max())} packets"
         name = _class_name(table.iloc[0].to_dict(), True)
         graphs.append(
-            _graph(
+            graph_of(
                 f"class-{anchor}-{number}",
                 f"The router's own counters: {name}",
                 summary + ". Bits as the router counts them: IP and its layer-2 header.",

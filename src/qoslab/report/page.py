@@ -20,6 +20,7 @@ from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
 from qoslab.report.cells import CellTable, cell_table
+from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, Manifest, RunFolder, tables
 
 
@@ -108,6 +109,7 @@ class Page:
     published_tables: list[PublishedTable]
     cells: CellTable | None
     notes: list[NoteText]
+    sweep: list[SweepSection]
     arms: list[ArmPage]
     trust: Trust
     provenance: list[dict[str, str]]
@@ -116,8 +118,9 @@ class Page:
 
     @property
     def graphs(self) -> list[Graph]:
-        """All graphs of all arms."""
-        return [graph for arm in self.arms for graph in arm.graphs]
+        """All graphs, of the sweep and of all arms."""
+        of_sweep = [graph for section in self.sweep for graph in section.curves]
+        return of_sweep + [graph for arm in self.arms for graph in arm.graphs]
 
 
 CELLS_IN_FULL = 24
@@ -154,6 +157,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         published_tables=published_tables(outcome.comparison, experiment),
         cells=cell_table(manifest, measured, why),
         notes=notes(experiment, measured, invalid),
+        sweep=sweep_sections(folder, manifest, measured) if experiment.graphs else [],
         arms=arms,
         trust=_trust(folder, outcome),
         provenance=_provenance(folder, manifest),

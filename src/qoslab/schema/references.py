@@ -51,6 +51,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.probes(),
         *checker.comparison(),
         *checker.enough(),
+        *checker.graphs(),
         *checker.notes(),
     ]
     if not found:
@@ -411,6 +412,32 @@ class _Checker:
                 "otherwise there is nothing to leave out",
             )
 
+    def graphs(self) -> Iterator[Finding]:
+        """Arms, metrics and parameters must exist; a graph has either curves or a map."""
+        arms = [arm.name for arm in self.experiment.arms]
+        for index, graph in enumerate(self.experiment.graphs):
+            steps: Steps = ("graphs", index)
+            for place, arm in enumerate(graph.arms):
+                if arm not in arms:
+                    yield self.unknown((*steps, "arms", place), arm, arms)
+            yield from self.metric((*steps, "metric"), graph.metric, [arm for arm in graph.arms if arm in arms])
+            if (graph.over is None) == (not graph.rows) or bool(graph.rows) != bool(graph.columns):
+                yield self.document.finding(
+                    steps,
+                    "found neither curves nor a map, or both, expected the key over, or the keys rows and columns",
+                    "over: bucket draws curves; rows: [rtt] with columns: [pir] draws a map",
+                )
+            known = parameters_of(self.experiment, graph.arms)
+            for key, names in (
+                ("over", [graph.over] if graph.over is not None else []),
+                ("rows", graph.rows),
+                ("columns", graph.columns),
+                ("where", graph.where),
+            ):
+                for name in names:
+                    if name not in known:
+                        yield self.unknown((*steps, key), name, known)
+
     def notes(self) -> Iterator[Finding]:
         arms = [arm.name for arm in self.experiment.arms]
         for index, note in enumerate(self.experiment.notes):
@@ -468,9 +495,9 @@ class _Checker:
             yield self.document.finding((*steps, "between"), f"{found}, expected the lesser first")
 
 
-def parameters_of(experiment: Experiment) -> tuple[str, ...]:
-    """Every parameter of every arm."""
-    matrices = [experiment.matrix_of(arm) for arm in experiment.arms]
+def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -> tuple[str, ...]:
+    """Every parameter of these arms, or of all."""
+    matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
     return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))
 
 

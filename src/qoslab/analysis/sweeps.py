@@ -1,0 +1,120 @@
+"""A metric over the parameters of a sweep. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from qoslab.analysis.compare import Where
+from qoslab.analysis.statistics import Estimate, average
+from qoslab.model.expressions import read_value
+from qoslab.model.matrix import Scalar, as_number, fits
+from qoslab.results import CellSummary
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of parameters of an arm."""
+
+    arm: str
+    parameters: Mapping[str, Scalar]
+    """As the experiment file writes them."""
+    estimate: Estimate
+    cells: tuple[CellSummary, ...]
+    """Its valid repetitions."""
+
+
+def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric: str, where: Where) -> list[Point]:
+    """A metric of an arm, by parameters, in the order of the cells. Cells that are not valid are left out."""
+    rows = metrics[(metrics["arm"] == arm) & (metrics["metric"] == metric) & metrics["value"].notna()]
+    values = dict(zip(rows["cell"], rows["value"].astype(float), strict=True))
+    groups: dict[tuple[tuple[str, Scalar], ...], list[CellSummary]] = {}
+    for cell in cells:
+        if cell.arm == arm and cell.valid and cell.name in values and fits(cell.values, where):
+            groups.setdefault(tuple(cell.parameters.items()), []).append(cell)
+    return [
+        Point(arm, dict(parameters), average([[values[cell.name] for cell in each]]), tuple(each))
+        for parameters, each in groups.items()
+    ]
+
+
+def overall(found: Sequence[Point]) -> Estimate:
+    """The mean over all points, with the interval over them."""
+    return average([[point.estimate.value] for point in found])
+
+
+def by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimate]]]:
+    """For each parameter with several values the mean at each value, whatever the others are."""
+    table: dict[str, list[tuple[Scalar, Estimate]]] = {}
+    for name in dict.fromkeys(name for point in found for name in point.parameters):
+        groups: dict[Scalar, list[Point]] = {}
+        for point in found:
+            if name in point.parameters:
+                groups.setdefault(point.parameters[name], []).append(point)
+        if len(groups) > 1:
+            table[name] = [(value, overall(groups[value])) for value in sorted(groups, key=_rank)]
+    return table
+
+
+def extremes(found: Sequence[Point], count: int, *, lowest: bool) -> list[Point]:
+    """The worst points, worst first."""
+    return sorted(found, key=lambda point: point.estimate.value, reverse=not lowest)[:count]
+
+
+def curves(found: Sequence[Point], over: str) -> dict[str, list[Point]]:
+    """The points of each curve by its name, along the parameter `over`: a curve is a combination of the others.
+
+    Parameters that have one value only are not in the names.
+    """
+    named = [point for point in found if over in point.parameters]
+    varied = {
+        name
+        for name in dict.fromkeys(name for point in named for name in point.parameters)
+        if len({point.parameters.get(name) for point in named}) > 1
+    } - {over}
+    arms = len({point.arm for point in named}) > 1
+    grouped: dict[str, list[Point]] = {}
+    for point in named:
+        words = [point.arm] if arms else []
+        words += [f"{name} {value}" for name, value in point.parameters.items() if name in varied]
+        grouped.setdefault(", ".join(words) or point.arm, []).append(point)
+    return {
+        name: sorted(grouped[name], key=lambda point: _rank(point.parameters[over]))
+        for name in sorted(grouped, key=lambda name: [_rank(value) for value in _others(grouped[name][0], over)])
+    }
+
+
+def _others(point: Point, over: str) -> list[Scalar]:
+    return [value for name, value in point.parameters.items() if name != over]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points in rows and columns."""
+
+    rows: list[tuple[Scalar, ...]]
+    columns: list[tuple[Scalar, ...]]
+    cells: dict[tuple[tuple[Scalar, ...], tuple[Scalar, ...]], list[Point]]
+    """Several where the parameters of rows and columns do not tell them apart."""
+
+
+def grid(found: Sequence[Point], rows: Sequence[str], columns: Sequence[str]) -> Grid:
+    """Points by the parameters of rows and columns; those that lack one of these are left out."""
+    made = Grid([], [], {})
+    for point in found:
+        if any(name not in point.parameters for name in (*rows, *columns)):
+            continue
+        row = tuple(point.parameters[name] for name in rows)
+        column = tuple(point.parameters[name] for name in columns)
+        made.cells.setdefault((row, column), []).append(point)
+    made.rows.extend(sorted({row for row, _ in made.cells}, key=lambda row: [_rank(each) for each in row]))
+    made.columns.extend(sorted({column for _, column in made.cells}, key=lambda key: [_rank(each) for each in key]))
+    return made
+
+
+def _rank(value: Scalar) -> tuple[int, float, str]:
+    """Sorts quantities and numbers by size, before texts."""
+    number = as_number(read_value(value))
+    return (1, 0.0, number) if isinstance(number, str) else (0, float(number), "")

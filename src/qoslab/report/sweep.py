@@ -1,0 +1,238 @@
+"""What the report shows of a sweep: curves, heat maps, a table by parameter, the worst cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from qoslab.analysis import figures, sweeps
+from qoslab.analysis.statistics import Estimate
+from qoslab.analysis.sweeps import Point
+from qoslab.model.experiment import Experiment, SweepGraph
+from qoslab.model.expressions import read_value
+from qoslab.model.matrix import Scalar, as_number
+from qoslab.model.metrics import Reference, Unit
+from qoslab.report import text
+from qoslab.report.arms import Graph, graph_of
+from qoslab.results import Manifest, RunFolder
+
+WORST = 5
+"""Cells that are listed as the worst."""
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A figure of a heat map."""
+
+    text: str
+    """Empty where no cell has these parameters."""
+    shade: float
+    """0 for the worst to 1 for the best of the map."""
+    title: str
+    """Interval and number of measurements."""
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A table whose cells are coloured by their figure."""
+
+    caption: str
+    head: list[list[tuple[str, int]]]
+    """Lines of column headings, each with the columns that it spans."""
+    row_names: list[str]
+    rows: list[tuple[list[str], list[HeatCell]]]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A cell with its folder and captures."""
+
+    figure: str
+    parameters: str
+    folder: str
+    captures: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class SweepSection:
+    """One graph of a sweep with what belongs to it."""
+
+    anchor: str
+    title: str
+    sentence: str
+    curves: list[Graph] = field(default_factory=list)
+    maps: list[HeatMap] = field(default_factory=list)
+    tables: list[tuple[str, list[tuple[str, str, str, int]]]] = field(default_factory=list)
+    """By parameter: its values with the mean, its interval, and the number of combinations."""
+    worst: list[Listed] = field(default_factory=list)
+    worst_title: str = ""
+
+
+def sweep_sections(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame) -> list[SweepSection]:
+    """A section for each graph of the experiment whose arms were run."""
+    sections = []
+    for number, wanted in enumerate(manifest.experiment.graphs, start=1):
+        found = {arm: sweeps.points(metrics, manifest.cells, arm, wanted.metric, wanted.where) for arm in wanted.arms}
+        every = [point for each in found.values() for point in each]
+        if every:
+            sections.append(_section(folder, manifest.experiment, wanted, found, every, f"sweep-{number}"))
+    return sections
+
+
+def _section(
+    folder: RunFolder,
+    experiment: Experiment,
+    wanted: SweepGraph,
+    found: dict[str, list[Point]],
+    every: list[Point],
+    anchor: str,
+) -> SweepSection:
+    reference = Reference.parse(wanted.metric)
+    unit = reference.metric.unit
+    titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
+    means = [
+        f"{titles[arm]}: {_with_interval(sweeps.overall(each), unit)} over {len(each)} combinations"
+        for arm, each in found.items()
+        if each
+    ]
+    lowest = wanted.worst == "lowest"
+    worst = sweeps.extremes(every, WORST, lowest=lowest)
+    return SweepSection(
+        anchor=anchor,
+        title=wanted.title,
+        sentence=f"{_sentence(reference.description)} Mean of all: {'; '.join(means)}.",
+        curves=[_curves(wanted, every, unit, anchor)] if wanted.over is not None else [],
+        maps=[
+            _heat_map(wanted, each, unit, titles[arm] if len(found) > 1 else "", lowest=lowest)
+            for arm, each in found.items()
+            if wanted.rows and each
+        ],
+        tables=list(_tables(wanted, every, unit)),
+        worst=[_listed(folder, point, unit, several=len(found) > 1) for point in worst],
+        worst_title=f"The {len(worst)} {wanted.worst}",
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _with_interval(estimate: Estimate, unit: Unit) -> str:
+    figure = text.figure(estimate.value, unit)
+    return figure if math.isnan(estimate.low) else f"{figure} ({_ends(estimate, unit)})"
+
+
+def _ends(estimate: Estimate, unit: Unit) -> str:
+    if math.isnan(estimate.low):
+        return ""
+    return f"{text.figure(estimate.low, unit)} to {text.figure(estimate.high, unit)}"
+
+
+def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str) -> Graph:
+    assert wanted.over is not None
+    lines = {
+        name: [(_position(point.parameters[wanted.over]), point.estimate) for point in points]
+        for name, points in sweeps.curves(every, wanted.over).items()
+    }
+    title = f"{wanted.over}{_unit_of(every, wanted.over)}"
+    figure, shown = figures.curve_graph(lines, title, unit, log=wanted.scale == "log")
+    best = {name: max(points, key=lambda point: point[1].value) for name, points in lines.items()}
+    summary = "Highest: " + "; ".join(
+        f"{name} {text.figure(estimate.value, unit)} at {position:g}" for name, (position, estimate) in best.items()
+    )
+    repeated = any(not math.isnan(estimate.low) for points in lines.values() for _, estimate in points)
+    return graph_of(
+        f"{anchor}-curves",
+        wanted.title,
+        f"{summary}."
+        + (" Bars are 95 % intervals over repetitions." if repeated else " One repetition each, so no intervals."),
+        shown,
+        figure,
+    )
+
+
+def _position(value: Scalar) -> float | str:
+    number = as_number(read_value(value))
+    return number if isinstance(number, str) else float(number)
+
+
+def _unit_of(every: Sequence[Point], name: str) -> str:
+    kinds = {type(read_value(point.parameters[name])).__name__ for point in every if name in point.parameters}
+    units = {"Rate": ", b/s", "Size": ", B", "Duration": ", ms"}
+    return units.get(kinds.pop(), "") if len(kinds) == 1 else ""
+
+
+def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: str, *, lowest: bool) -> HeatMap:
+    grid = sweeps.grid(points, wanted.rows, wanted.columns)
+    found = {key: _joined(each) for key, each in grid.cells.items()}
+    values = [estimate.value for estimate in found.values() if math.isfinite(estimate.value)]
+    least, greatest = (min(values), max(values)) if values else (0.0, 0.0)
+
+    def shade(value: float) -> float:
+        if greatest == least or not math.isfinite(value):
+            return 1.0
+        share = (value - least) / (greatest - least)
+        return round(share if lowest else 1 - share, 3)
+
+    rows = []
+    for row in grid.rows:
+        cells = []
+        for column in grid.columns:
+            estimate = found.get((row, column))
+            if estimate is None:
+                cells.append(HeatCell("", 0.0, ""))
+                continue
+            note = "; ".join(filter(None, [_ends(estimate, unit), f"{estimate.n} measured"]))
+            cells.append(HeatCell(text.figure(estimate.value, unit), shade(estimate.value), note))
+        rows.append(([str(value) for value in row], cells))
+    head = []
+    for depth, name in enumerate(wanted.columns):
+        line: list[tuple[str, int]] = []
+        above: tuple[Scalar, ...] | None = None
+        for column in grid.columns:
+            if column[: depth + 1] == above:
+                line[-1] = (line[-1][0], line[-1][1] + 1)
+            else:
+                line.append((f"{name} {column[depth]}", 1))
+            above = column[: depth + 1]
+        head.append(line)
+    return HeatMap(caption, head, list(wanted.rows), rows)
+
+
+def _joined(points: Sequence[Point]) -> Estimate:
+    return points[0].estimate if len(points) == 1 else sweeps.overall(points)
+
+
+def _tables(
+    wanted: SweepGraph, every: Sequence[Point], unit: Unit
+) -> Iterator[tuple[str, list[tuple[str, str, str, int]]]]:
+    for name, values in sweeps.by_parameter(every).items():
+        if name == wanted.over:
+            continue  # the graph shows it
+        yield (
+            name,
+            [
+                (str(value), text.figure(estimate.value, unit), _ends(estimate, unit), estimate.n)
+                for value, estimate in values
+            ],
+        )
+
+
+def _listed(folder: RunFolder, point: Point, unit: Unit, *, several: bool) -> Listed:
+    words = [point.arm] if several else []
+    words += [f"{name} {value}" for name, value in point.parameters.items()]
+    cell = folder.summarised(point.cells[0])
+    captures = [
+        (capture.stem, capture.relative_to(folder.path).as_posix())
+        for each in point.cells
+        for capture in sorted(folder.summarised(each).path.glob("captures/*.pcapng"))
+    ]
+    return Listed(
+        text.figure(point.estimate.value, unit),
+        ", ".join(words),
+        cell.path.relative_to(folder.path).as_posix(),
+        captures,
+    )

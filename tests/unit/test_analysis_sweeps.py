@@ -1,0 +1,98 @@
+"""A metric over the parameters of a sweep."""
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from qoslab.analysis import sweeps
+from qoslab.model.matrix import Scalar
+from qoslab.results import CellSummary
+
+RTTS = ("10 ms", "50 ms", "100 ms")
+
+
+def run(
+    value: Callable[[str, int, int], float], *, invalid: tuple[str, ...] = ()
+) -> tuple[pd.DataFrame, list[CellSummary]]:
+    """Three round-trip times, two numbers of connections, two repetitions; cells in no particular order."""
+    cells, rows = [], []
+    for rtt in ("100 ms", "10 ms", "50 ms"):
+        for connections in (10, 1):
+            for repetition in (2, 1):
+                parameters: dict[str, Scalar] = {"rtt": rtt, "connections": connections}
+                cell = CellSummary(arm="dynamic", parameters=parameters, repetition=repetition, valid=True)
+                if cell.name in invalid:
+                    cell = cell.model_copy(update={"valid": False, "reasons": ("R1 was late",)})
+                cells.append(cell)
+                rows.append(
+                    {
+                        "arm": "dynamic",
+                        "cell": cell.name,
+                        "metric": "goodput.sum",
+                        "value": value(rtt, connections, repetition),
+                    }
+                )
+    return pd.DataFrame(rows), cells
+
+
+def figure(rtt: str, connections: int, repetition: int) -> float:
+    return 10.0 * (RTTS.index(rtt) + 1) + connections / 10 + repetition
+
+
+def test_points_are_medians_of_repetitions() -> None:
+    found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {})
+    assert len(found) == 6
+    point = next(each for each in found if each.parameters == {"rtt": "10 ms", "connections": 1})
+    assert point.estimate.value == 11.6
+    assert (point.estimate.low, point.estimate.high) == (11.1, 12.1)
+
+
+def test_invalid_cells_are_left_out() -> None:
+    name = CellSummary(arm="dynamic", parameters={"rtt": "10 ms", "connections": 1}, repetition=2, valid=True).name
+    found = sweeps.points(*run(figure, invalid=(name,)), "dynamic", "goodput.sum", {"rtt": "10 ms"})
+    assert sorted(each.estimate.n for each in found) == [1, 2]
+
+
+def test_where_chooses_cells() -> None:
+    found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {"rtt": ("10 ms", "50 ms"), "connections": 1})
+    assert [each.parameters["rtt"] for each in found] == ["10 ms", "50 ms"]
+
+
+def test_means_by_parameter_are_in_the_order_of_size() -> None:
+    table = sweeps.by_parameter(sweeps.points(*run(figure), "dynamic", "goodput.sum", {}))
+    assert list(table) == ["rtt", "connections"]
+    assert [value for value, _ in table["rtt"]] == list(RTTS)
+    assert [round(estimate.value, 6) for _, estimate in table["rtt"]] == [12.05, 22.05, 32.05]
+    assert [estimate.over for _, estimate in table["rtt"]] == ["cells"] * 3
+
+
+def test_the_worst_come_first() -> None:
+    found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {})
+    assert [each.parameters["rtt"] for each in sweeps.extremes(found, 2, lowest=True)] == ["10 ms", "10 ms"]
+    assert sweeps.extremes(found, 1, lowest=False)[0].parameters == {"rtt": "100 ms", "connections": 10}
+
+
+def test_a_curve_is_a_combination_of_the_other_parameters() -> None:
+    lines = sweeps.curves(sweeps.points(*run(figure), "dynamic", "goodput.sum", {}), "rtt")
+    assert list(lines) == ["connections 1", "connections 10"]
+    assert [point.parameters["rtt"] for point in lines["connections 1"]] == list(RTTS)
+
+
+def test_a_parameter_with_one_value_is_not_in_the_names() -> None:
+    found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {"connections": 1})
+    assert list(sweeps.curves(found, "rtt")) == ["dynamic"]
+
+
+def test_a_grid_has_each_point_once() -> None:
+    found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {})
+    made = sweeps.grid(found, ("rtt",), ("connections",))
+    assert made.rows == [("10 ms",), ("50 ms",), ("100 ms",)]
+    assert made.columns == [(1,), (10,)]
+    assert {len(points) for points in made.cells.values()} == {1}
+    joined = sweeps.grid(found, ("rtt",), ())
+    assert [len(points) for points in joined.cells.values()] == [2, 2, 2]
+
+
+def test_nothing_measured_gives_no_points() -> None:
+    assert sweeps.points(*run(lambda *_: math.nan), "dynamic", "goodput.sum", {}) == []
