@@ -22,7 +22,9 @@ def command(what: str | None, as_json: bool) -> None:
     """
     found: dict[str, list[dict[str, Any]]] = {}
     if what in (None, "experiments"):
-        found["experiments"] = [_experiment(file) for file in sorted(EXPERIMENTS.glob("*.yml"))]
+        found["experiments"] = [
+            _experiment(file) for file in sorted(EXPERIMENTS.glob("*.yml"), key=lambda file: file.stem)
+        ]
     if what in (None, "runs"):
         found["runs"] = [_run(folder) for folder in sorted(RUNS.glob("*/*Z*")) if folder.is_dir()]
     if as_json:

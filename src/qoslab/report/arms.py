@@ -327,7 +327,7 @@ def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
         )
         title = f"The switch's own counters: egress queues of {device} {interface}"
         graph = figures.queue_graph(rates)
-        graphs.append(_graph(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
+        graphs.append(graph_of(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
     return graphs
 
 
