@@ -423,7 +423,7 @@ class Expectation(Frozen):
     def tolerance(self) -> str:
         """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
         if self.between is not None:
-            return f"{self.between[0]} to {self.between[1]}"
+            return " to ".join(_plain(bound, self.unit) for bound in self.between)
         if self.equals is not None:
             return _plain(self.equals, self.unit)
         if self.at_least is not None:
