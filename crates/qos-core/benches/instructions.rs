@@ -42,6 +42,28 @@ fn port(mut load: Load) -> (usize, Load) {
     (load.pass(), load)
 }
 
+fn hqf(classes: u16) -> Load {
+    Load::new(Kind::Hqf(classes), 1)
+}
+fn classic(classes: u16) -> Load {
+    Load::new(Kind::Classic(classes), 1)
+}
+fn hqf_flows(flows: u32) -> Load {
+    Load::new(Kind::Hqf(100), flows)
+}
+fn classic_flows(flows: u32) -> Load {
+    Load::new(Kind::Classic(100), flows)
+}
+
+#[library_benchmark]
+#[benches::hqf(args = [1, 10, 100, 1_000], setup = hqf)]
+#[benches::classic(args = [1, 10, 100, 1_000], setup = classic)]
+#[benches::hqf_flows(args = [1_000, 100_000], setup = hqf_flows)]
+#[benches::classic_flows(args = [1_000, 100_000], setup = classic_flows)]
+fn scheduler(mut load: Load) -> (usize, Load) {
+    (load.pass(), load)
+}
+
 fn srr(ports: usize) -> SwitchLoad {
     SwitchLoad::new(ports, false)
 }
@@ -68,5 +90,5 @@ fn parse(frames: Vec<Vec<u8>>) -> (u64, Vec<Vec<u8>>) {
     (key, frames)
 }
 
-library_benchmark_group!(name = engine; benchmarks = port, switch, parse);
+library_benchmark_group!(name = engine; benchmarks = port, scheduler, switch, parse);
 main!(library_benchmark_groups = engine);

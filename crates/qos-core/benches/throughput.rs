@@ -18,6 +18,17 @@ fn ports(criterion: &mut Criterion) {
     }
 }
 
+fn scheduler(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("scheduler");
+    group.throughput(Throughput::Elements(PACKETS as u64)).sample_size(10);
+    for classes in [1, 10, 100, 1_000] {
+        for (name, kind) in [("hqf", Kind::Hqf(classes)), ("classic", Kind::Classic(classes))] {
+            let mut load = Load::new(kind, 1);
+            group.bench_function(BenchmarkId::new(name, classes), |bencher| bencher.iter(|| load.pass()));
+        }
+    }
+}
+
 fn switch(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("switch");
     group.throughput(Throughput::Elements(PACKETS as u64)).sample_size(10);
@@ -29,5 +40,5 @@ fn switch(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, ports, switch);
+criterion_group!(benches, ports, scheduler, switch);
 criterion_main!(benches);

@@ -101,6 +101,13 @@ fn limits() {
     assert_eq!(fill("classic", 50, 60), (1000, 50 * 60 - 1003, 0));
 }
 
+fn nested() -> RouterConfig {
+    let inner = json!([{"name": "low", "bandwidth": {"percent": 70}}, {"name": "class-default", "fair_queue": {}}]);
+    let outer = json!([{"name": "udp", "bandwidth": {"percent": 30}, "service_policy": "Inner"}]);
+    let maps = json!({"Inner": {"classes": inner}, "P": {"classes": outer}});
+    common::configuration("hqf", maps, common::interface(2_000, None, Some("P")))
+}
+
 fn policies() -> Vec<RouterConfig> {
     vec![
         fair("hqf"),
@@ -112,6 +119,24 @@ fn policies() -> Vec<RouterConfig> {
         ),
         with_policy("classic", 2_000, json!([{"name": "class-default", "police": {"cir": {"bps": 1_500_000}}}])),
         with_policy("hqf", 2_000, json!([{"name": "low", "shape": {"mode": "average", "rate": {"bps": 200_000}}}])),
+        with_policy(
+            "hqf",
+            2_000,
+            json!([{"name": "low", "priority": {"unit": "percent", "number": 20}}, {"name": "udp", "bandwidth": {"percent": 30}, "fair_queue": {}}]),
+        ),
+        with_policy(
+            "hqf",
+            2_000,
+            json!([{"name": "low", "bandwidth": {"remaining_ratio": 7}, "random_detect": {"basis": "precedence", "exponential_weight": 1,
+                "thresholds": [{"value": 0, "min": 2, "max": 20, "denominator": 3}]}}]),
+        ),
+        with_policy(
+            "classic",
+            2_000,
+            json!([{"name": "low", "priority": {"unit": "kbps", "number": 300}}, {"name": "class-default", "fair_queue": {}}]),
+        ),
+        with_policy("classic", 2_000, json!([{"name": "low", "bandwidth": {"percent": 50}}])),
+        nested(),
     ]
 }
 

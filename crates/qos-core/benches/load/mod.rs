@@ -29,9 +29,22 @@ pub enum Kind {
     HqfShaper,
     FairQueue,
     WeightedFair,
+    /// So many classes, all with packets waiting.
+    Hqf(u16),
+    /// The same in the classic generation.
+    Classic(u16),
 }
 
 impl Kind {
+    /// How many classes there are beside class-default, and the generation if it is they that are measured.
+    fn many(self) -> Option<(&'static str, u16)> {
+        match self {
+            Kind::Hqf(classes) => Some(("hqf", classes)),
+            Kind::Classic(classes) => Some(("classic", classes)),
+            _ => None,
+        }
+    }
+
     fn classes(self) -> (&'static str, Value) {
         let shape = json!({"mode": "average", "rate": {"bps": 50_000_000}});
         let queues = json!({"queues": 4096});
@@ -45,6 +58,7 @@ impl Kind {
             Kind::HqfShaper => ("hqf", json!({"shape": shape})),
             Kind::FairQueue => ("hqf", json!({"fair_queue": queues})),
             Kind::WeightedFair => ("classic", json!({"fair_queue": queues})),
+            Kind::Hqf(_) | Kind::Classic(_) => ("hqf", json!({})),
         }
     }
 }
@@ -56,18 +70,32 @@ impl Load {
             "link": {"rate_bps": 100_000_000, "framing": "ethernet"}}}});
         let (generation, mut class) = kind.classes();
         class["name"] = json!("class-default");
-        let config = json!({"format": 1, "router": "R1", "generation": generation, "policy_maps": {"P": {"classes": [class]}},
+        let mut classes = vec![class];
+        let mut class_maps = json!({});
+        let (generation, many) = kind.many().unwrap_or((generation, 0));
+        for number in 1..=many {
+            let name = format!("c{number}");
+            class_maps[&name] = json!({"match": "all", "criteria": [{"type": "qos_group", "value": number}]});
+            classes.push(json!({"name": name, "bandwidth": {"kbps": 70_000 / u32::from(many)}}));
+        }
+        let config = json!({"format": 1, "router": "R1", "generation": generation,
+            "class_maps": class_maps, "policy_maps": {"P": {"classes": classes}},
             "interfaces": {"Out": {"enabled": true, "bandwidth_kbps": 100_000, "service_policy_output": "P"}}});
         let mut engine = Engine::new(&PortsConfig::from_json(&ports.to_string()).unwrap(), Time(0)).unwrap();
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
+        let descriptor = |flow: u32| Descriptor {
+            qos_group: (flow % (u32::from(many) + 1)) as u16,
+            ..packet::parse(&frame(flow, 700), Framing::Ethernet)
+        };
         let mut load = Load {
             engine,
             outputs: Vec::with_capacity(4 * PACKETS),
-            descriptors: (0..flows).map(|flow| packet::parse(&frame(flow, 700), Framing::Ethernet)).collect(),
+            descriptors: (0..flows.max(u32::from(many) + 1)).map(descriptor).collect(),
             now: 0,
             gap: 738 * 8 * 10 * 2 / 3,
         };
-        for _ in 0..(2 * flows as usize).div_ceil(PACKETS).max(2) {
+        // Until every queue is full.
+        for _ in 0..(2 * flows as usize + 200 * usize::from(many)).div_ceil(PACKETS).max(2) {
             load.pass();
         }
         load

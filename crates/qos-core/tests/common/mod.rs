@@ -6,6 +6,7 @@ pub mod program;
 pub mod switch;
 
 use qos_core::config::Framing;
+use qos_core::counters::ClassCounters;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};
 
@@ -39,7 +40,7 @@ pub fn interface(bandwidth_kbps: u64, input: Option<&str>, output: Option<&str>)
 
 pub fn configuration(generation: &str, policy_maps: Value, interface: Value) -> RouterConfig {
     let class = |kind: Value| json!({"match": "all", "criteria": [kind]});
-    read(&json!({"format": 1, "router": "R1", "generation": generation,
+    let mut config = json!({"format": 1, "router": "R1", "generation": generation,
         "access_lists": {"low": [{"action": "permit", "protocol": 17,
             "source": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
             "destination": {"address": "10.0.0.0", "wildcard": "0.255.255.255"},
@@ -49,7 +50,12 @@ pub fn configuration(generation: &str, policy_maps: Value, interface: Value) -> 
             "af": class(json!({"type": "dscp", "values": [10, 18]})),
             "udp": class(json!({"type": "protocol", "name": "udp"}))},
         "policy_maps": policy_maps,
-        "interfaces": {"Out": interface}}))
+        "interfaces": {"Out": interface}});
+    // Code points that all have precedence 0.
+    for dscp in 1..8 {
+        config["class_maps"][format!("c{dscp}")] = class(json!({"type": "dscp", "values": [dscp]}));
+    }
+    read(&config)
 }
 
 pub fn read(config: &Value) -> RouterConfig {
@@ -59,6 +65,59 @@ pub fn read(config: &Value) -> RouterConfig {
 /// A UDP packet of `ip_len` bytes as it counts on a link.
 pub fn udp(ip_len: usize, flow: u16, framing: Framing) -> Descriptor {
     qos_core::packet::parse(&frames::udp(ip_len, 0, 40_000, 5_000 + flow), framing)
+}
+
+/// The counters of a class of the output policy on `Out`.
+pub fn class<P>(engine: &mut Engine<P>, now: Time, index: usize) -> ClassCounters {
+    engine.counters(now, None).interfaces["Out"].policy_output.clone().unwrap().classes[index].clone()
+}
+
+/// Packets of one kind at even distances.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    pub ip_len: usize,
+    pub dscp: u8,
+    pub flow: u16,
+    pub gap_ns: u64,
+}
+
+impl Source {
+    /// So many bits of IP a second.
+    pub fn new(ip_len: usize, dscp: u8, flow: u16, bps: u64) -> Source {
+        Source { ip_len, dscp, flow, gap_ns: ip_len as u64 * 8 * SECOND / bps }
+    }
+
+    pub fn descriptor(&self, framing: Framing) -> Descriptor {
+        qos_core::packet::parse(&frames::udp(self.ip_len, self.dscp, 1, 6_000 + self.flow), framing)
+    }
+}
+
+/// Offers what the sources send until `end`; the payload is the source's number.
+pub fn load(engine: &mut Engine<usize>, framing: Framing, sources: &[Source], end: Time) -> Vec<Output<usize>> {
+    let descriptors: Vec<_> = sources.iter().map(|source| source.descriptor(framing)).collect();
+    let mut next: Vec<u64> = (0..sources.len() as u64).collect();
+    let mut outputs = Vec::new();
+    loop {
+        let (source, at) = next.iter().enumerate().min_by_key(|(_, at)| **at).unwrap();
+        let at = Time(*at);
+        if at > end {
+            break;
+        }
+        run(engine, at, &mut outputs);
+        engine.transmit(at, PORT, descriptors[source], source);
+        next[source] += sources[source].gap_ns;
+    }
+    run(engine, end, &mut outputs);
+    outputs
+}
+
+/// Counted bytes that left, by source.
+pub fn bytes_by_source(outputs: &[Output<usize>], sources: usize) -> Vec<u64> {
+    let mut bytes = vec![0; sources];
+    for (_, source, counted) in departures(outputs) {
+        bytes[source] += u64::from(counted);
+    }
+    bytes
 }
 
 /// What left (not what was dropped).

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use qos_core::config::Framing;
+use qos_core::counters::{ClassCounters, Count, PolicyCounters};
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
 use serde_json::{json, Value};
 
@@ -33,8 +34,8 @@ fn wiring() -> PortsConfig {
     PortsConfig::from_json(&text.to_string()).unwrap()
 }
 
-/// The policy-maps that programs choose from; null for none. The flag tells which are for output only.
-fn policies() -> Vec<(&'static str, Value, bool)> {
+/// The policy-maps that programs choose from. The flag tells which are for output only.
+fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
     let class = |name: &str, actions: Value| {
         let mut class = json!({"name": name});
         class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
@@ -85,11 +86,73 @@ fn policies() -> Vec<(&'static str, Value, bool)> {
             ]),
             true,
         ),
+        (
+            "shares",
+            json!([
+                class(
+                    "low",
+                    json!({"priority": {"unit": "kbps", "number": 60, "burst_bytes": 1_000}, "queue_limit": {"packets": 4}})
+                ),
+                class(
+                    "af",
+                    json!({"bandwidth": {"percent": 20}, "queue_limit": {"packets": 9}, "random_detect": {"basis": "precedence",
+                        "exponential_weight": 2, "thresholds": [{"value": 0, "min": 1, "max": 5, "denominator": 2}]}})
+                ),
+                class("class-default", json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8}})),
+            ]),
+            true,
+        ),
+        (
+            "urgent",
+            json!([
+                class("any", json!({"priority": {"unit": "percent", "number": 10, "level": hqf.then_some(2)}})),
+                class(
+                    "low",
+                    json!({"priority": {"unit": "strict", "level": hqf.then_some(1)}, "service_policy": "police"})
+                ),
+                class(
+                    "udp",
+                    json!({"bandwidth": if hqf { json!({"remaining_ratio": 9}) } else { json!({"remaining_percent": 40}) }, "random_detect":
+                    {"basis": "dscp", "exponential_weight": 1, "thresholds": [{"value": 10, "min": 2, "max": 4}]}})
+                ),
+            ]),
+            true,
+        ),
+        (
+            "tree",
+            json!([class(
+                "class-default",
+                json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}, "service_policy": "shares", "police": cir(700_000)})
+            )]),
+            true,
+        ),
+        (
+            "deep",
+            json!([
+                class(
+                    "udp",
+                    if hqf {
+                        json!({"bandwidth": {"percent": 30}, "service_policy": "tree"})
+                    } else {
+                        json!({"shape": {"mode": "average", "rate": {"percent": 30}}, "service_policy": "tree"})
+                    }
+                ),
+                class(
+                    "class-default",
+                    if hqf {
+                        json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8}, "random_detect": {"basis": "precedence", "exponential_weight": 3}})
+                    } else {
+                        json!({"random_detect": {"basis": "precedence", "exponential_weight": 1}})
+                    }
+                ),
+            ]),
+            true,
+        ),
     ]
 }
 
 fn configuration(choice: [u8; 4]) -> RouterConfig {
-    let policies = policies();
+    let policies = policies(choice[3] & 1 == 1);
     let pick = |choice: u8, output: bool| -> Value {
         let usable: Vec<_> = policies.iter().filter(|(_, _, output_only)| output || !output_only).collect();
         usable.get(usize::from(choice) % (usable.len() + 1)).map_or(Value::Null, |(name, ..)| json!(name))
@@ -104,7 +167,7 @@ fn configuration(choice: [u8; 4]) -> RouterConfig {
                 json!({"enabled": choice % 16 != 15, "bandwidth_kbps": 1500, "load_interval_s": 30,
                 "tx_ring_limit": if choice & 1 == 0 { json!(1 + choice % 4) } else { Value::Null },
                 "hold_queue_out": if choice & 2 == 0 { json!(3 + choice % 50) } else { Value::Null },
-                "fair_queue": if choice & 4 == 0 { json!({"enabled": choice & 8 == 0}) } else { Value::Null },
+                "fair_queue": if choice & 4 == 0 { json!({"enabled": choice & 8 == 0, "dynamic_queues": 16, "discard_threshold": 1 + choice % 8}) } else { Value::Null },
                 "service_policy_input": pick(choice / 16, false), "service_policy_output": pick(choice / 3, true)}),
             )
         })
@@ -193,6 +256,9 @@ fn step(
         4 => {
             let counters = engine.counters(Time(*now), None);
             assert_eq!(counters.interfaces.len(), 3);
+            for interface in counters.interfaces.into_values() {
+                [interface.policy_input, interface.policy_output].iter().flatten().for_each(children_add_up);
+            }
         }
         5 => {
             if let Some(deadline) = engine.next_deadline() {
@@ -215,6 +281,30 @@ fn step(
         }
     }
     Some(())
+}
+
+/// A class's figures are its children's together.
+fn children_add_up(policy: &PolicyCounters) {
+    for class in &policy.classes {
+        let Some(child) = &class.child else { continue };
+        let sum = |count: fn(&ClassCounters) -> Count| {
+            child.classes.iter().map(count).fold(Count::default(), |sum, count| Count {
+                packets: sum.packets + count.packets,
+                bytes: sum.bytes + count.bytes,
+            })
+        };
+        let same =
+            |count: fn(&ClassCounters) -> Count| assert_eq!(count(class), sum(count), "{} and its child", class.name);
+        same(|class| Count { packets: class.packets, bytes: class.bytes });
+        same(|class| class.drops.police);
+        same(|class| class.drops.tail);
+        same(|class| class.drops.flow);
+        same(|class| class.drops.purged);
+        same(|class| class.drops.priority);
+        same(|class| class.drops.random);
+        same(|class| class.drops.random_tail);
+        children_add_up(child);
+    }
 }
 
 fn collect(outputs: &mut Vec<Output<u32>>, inside: &mut BTreeSet<u32>, last: &mut BTreeMap<(PortId, bool), Time>) {

@@ -1,0 +1,199 @@
+//! Low-latency queueing: how long a priority packet waits, and when its class is policed.
+
+mod common;
+
+use common::{class, configuration, departures, interface, load, read, run, with_policy, Source, PORT, SECOND};
+use proptest::prelude::*;
+use qos_core::config::Framing::Ppp;
+use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use serde_json::{json, Value};
+
+fn with_ring(config: &RouterConfig, ring: u64, clock: u64) -> RouterConfig {
+    let mut config = serde_json::to_value(config).unwrap();
+    config["interfaces"]["Out"]["tx_ring_limit"] = json!(ring);
+    config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
+    read(&config)
+}
+
+fn llq(generation: &str, kbps: u64, priority: Value) -> RouterConfig {
+    with_policy(
+        generation,
+        kbps,
+        json!([{"name": "c1", "priority": priority}, {"name": "c2", "bandwidth": {"percent": 40}}]),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those of its own queue.
+    #[test]
+    fn at_most_the_ring_and_one_packet_are_ahead(
+        generation in prop::sample::select(vec!["classic", "hqf"]),
+        ring in 1u64..11,
+        lengths in prop::array::uniform3(60usize..1500),
+        probes in prop::collection::vec((1u64..40_000_000, 40usize..300), 1..60),
+    ) {
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        let config = llq(generation, 2_000, json!({"unit": "percent", "number": 30}));
+        engine.configure(Time(0), &with_ring(&config, ring, 2_000_000)).unwrap();
+        let floods: Vec<_> = [0, 2, 3].iter().zip(lengths).map(|(dscp, len)| Source::new(len, *dscp, u16::from(*dscp), 1_500_000)).collect();
+        let descriptors: Vec<_> = floods.iter().map(|flood| flood.descriptor(Ppp)).collect();
+        let mut arrivals = Vec::new();
+        let (mut outputs, mut now, mut next) = (Vec::new(), SECOND / 2, [0u64; 3]);
+        for (gap, ip_len) in probes {
+            now += gap;
+            while let Some(flood) = (0..3).filter(|flood| next[*flood] < now).min_by_key(|flood| next[*flood]) {
+                run(&mut engine, Time(next[flood]), &mut outputs);
+                engine.transmit(Time(next[flood]), PORT, descriptors[flood], usize::MAX);
+                next[flood] += floods[flood].gap_ns;
+            }
+            run(&mut engine, Time(now), &mut outputs);
+            let probe = packet::parse(&common::frames::udp(ip_len, 1, 9, 9), Ppp);
+            engine.transmit(Time(now), PORT, probe, arrivals.len());
+            arrivals.push(now);
+        }
+        run(&mut engine, Time(now + SECOND), &mut outputs);
+        engine.audit().unwrap();
+        let departures = departures(&outputs);
+        let mut seen = 0;
+        for (left, number, _) in departures.iter().filter(|(_, number, _)| *number != usize::MAX) {
+            let ahead = departures.iter()
+                .filter(|(time, other, _)| *other == usize::MAX && time.0 > arrivals[*number] && time < left)
+                .count() as u64;
+            prop_assert!(ahead <= ring + 1, "{ahead} packets ahead with a ring of {ring}");
+            seen += 1;
+        }
+        prop_assert!(seen > 0, "none was admitted");
+    }
+
+    /// In congestion a priority class gets its rate and its burst, and no more.
+    #[test]
+    fn congestion_holds_a_priority_class_to_its_rate(
+        generation in prop::sample::select(vec!["classic", "hqf"]),
+        kbps in 64u64..1_000,
+        burst in prop::option::of(2_000u64..20_000),
+        ip_len in 60usize..1500,
+    ) {
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        let config = with_policy(generation, 2_000, json!([{"name": "c1", "priority": {"unit": "kbps", "number": kbps, "burst_bytes": burst}}]));
+        engine.configure(Time(0), &config).unwrap();
+        let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(ip_len, 1, 1, 1_900_000)];
+        let seconds = 10;
+        let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
+        engine.audit().unwrap();
+        let sent = common::bytes_by_source(&outputs, 2)[1];
+        let burst = burst.unwrap_or(25 * kbps);
+        let allowed = kbps * 125 * seconds;
+        let packet = ip_len as u64 + 4;
+        // The first packets of all went straight to an empty ring.
+        prop_assert!(sent <= allowed + burst + 4 * packet, "{sent} bytes, {allowed} and {burst} allowed");
+        prop_assert!(sent + 4 * packet >= allowed, "{sent} bytes of {allowed}");
+        let counters = class(&mut engine, Time(seconds * SECOND), 0);
+        let exceed = counters.priority.unwrap().exceed_drops;
+        prop_assert!(exceed.packets > 0);
+        prop_assert_eq!(exceed, counters.drops.priority);
+    }
+}
+
+/// Without congestion a priority class may send more than its rate.
+#[test]
+fn without_congestion_a_priority_class_is_not_policed() {
+    for generation in ["classic", "hqf"] {
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &llq(generation, 2_000, json!({"unit": "kbps", "number": 8}))).unwrap();
+        let sources = [Source::new(500, 0, 0, 200_000), Source::new(500, 1, 1, 1_500_000)];
+        let outputs = load(&mut engine, Ppp, &sources, Time(5 * SECOND));
+        assert!(outputs.iter().all(|output| matches!(output, Output::Departure(_))), "{generation}");
+        let class = class(&mut engine, Time(5 * SECOND), 0);
+        assert_eq!((class.drops.priority.packets, class.queue.map_or(0, |queue| queue.congested.packets)), (0, 0));
+    }
+}
+
+/// Level 1 is served before level 2, and both before the rest.
+#[test]
+fn level_1_goes_first() {
+    let classes = json!([{"name": "c2", "priority": {"unit": "strict", "level": 2}}, {"name": "c1", "priority": {"unit": "strict", "level": 1}}]);
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
+    for dscp in [0, 0, 0, 0, 0, 2, 2, 1, 1] {
+        let frame = common::frames::udp(500, dscp, 1, 6_000);
+        engine.transmit(Time(0), PORT, packet::parse(&frame, Ppp), usize::from(dscp));
+    }
+    let mut outputs = Vec::new();
+    run(&mut engine, Time(SECOND), &mut outputs);
+    // One on the wire and two in the ring were there before.
+    assert_eq!(departures(&outputs).iter().map(|(_, dscp, _)| *dscp).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 2, 2, 0, 0]);
+}
+
+/// Priority holds among the classes of its own policy-map, under the shaper around them.
+#[test]
+fn priority_in_a_child_goes_before_its_siblings() {
+    for generation in ["classic", "hqf"] {
+        let maps = json!({
+            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 30}}, {"name": "c2", "bandwidth": {"percent": 30}}]},
+            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}}, "service_policy": "Inner"}]}});
+        let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
+        engine.configure(Time(0), &configuration(generation, maps, interface(100_000, None, Some("P")))).unwrap();
+        // 100 kb/s of the 150 that are admitted: nothing of it is dropped.
+        let sources =
+            [Source::new(1000, 0, 0, 600_000), Source::new(200, 1, 1, 100_000), Source::new(1000, 2, 2, 600_000)];
+        let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
+        engine.audit().unwrap();
+        let bytes = common::bytes_by_source(&outputs, 3);
+        assert!(bytes[1].abs_diff(100_000 * 204 / 200 / 8 * 10) <= 3 * 204, "{generation}: {bytes:?}");
+        let class = class(&mut engine, Time(10 * SECOND), 0).child.unwrap().classes[0].clone();
+        assert_eq!(class.drops.priority.packets, 0, "{generation}");
+    }
+}
+
+/// The published measurements of tx-ring-limit: a probe of 40 bytes against packets of 200 waits for N packets at least and N + 1 at most; the
+/// round trip is that, twice the probe's own line time and 2 ms of forwarding (fitted to the publication). Milliseconds.
+#[test]
+fn published_waits_behind_the_ring() {
+    let rows = [
+        (512, 1, 9.9),
+        (512, 2, 13.2),
+        (512, 5, 22.9),
+        (512, 10, 39.0),
+        (128, 1, 33.8),
+        (128, 2, 46.7),
+        (128, 5, 85.5),
+        (128, 10, 150.2),
+    ];
+    for (kbps, ring, round_trip) in rows {
+        let line = |bytes: u64| bytes * 8 * 1_000_000 / kbps;
+        for generation in ["classic", "hqf"] {
+            let (mut least, mut most) = (u64::MAX, 0);
+            let phases = 64;
+            for phase in 0..phases {
+                let mut engine: Engine<usize> = common::engine(kbps * 1_000, Ppp);
+                let config = llq(generation, kbps, json!({"unit": "strict"}));
+                engine.configure(Time(0), &with_ring(&config, ring, kbps * 1_000)).unwrap();
+                for _ in 0..40 {
+                    engine.transmit(Time(0), PORT, Source::new(200, 0, 0, 1).descriptor(Ppp), 0);
+                }
+                let mut outputs = Vec::new();
+                let now = Time(5 * line(207) + 1 + phase * line(207) / phases);
+                run(&mut engine, now, &mut outputs);
+                engine.transmit(now, PORT, Source::new(40, 1, 1, 1).descriptor(Ppp), 1);
+                run(&mut engine, Time(60 * SECOND), &mut outputs);
+                let (left, ..) = *departures(&outputs).iter().find(|(_, source, _)| *source == 1).unwrap();
+                let wait = left.since(now).0;
+                (least, most) = (least.min(wait), most.max(wait));
+            }
+            assert!(
+                least >= ring * line(207) + line(47) - 100 && least <= ring * line(207) + line(47) + line(207) / phases
+            );
+            assert!(
+                most <= (ring + 1) * line(207) + line(47)
+                    && most + line(207) / phases >= (ring + 1) * line(207) + line(47)
+            );
+            let published = (most + line(47)) as f64 / 1e6 + 2.0;
+            assert!(
+                (published - round_trip).abs() < 0.25,
+                "{kbps} kb/s, ring {ring}: {published} ms instead of {round_trip}"
+            );
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Random early detection drops between its thresholds at the probability that they give, and above them everything.
+
+mod common;
+
+use common::{class, run, with_policy, MILLI, PORT};
+use proptest::prelude::*;
+use qos_core::config::Framing::Ppp;
+use qos_core::{packet, Engine, Time};
+use serde_json::json;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn drops_fall_between_and_above_the_thresholds(
+        generation in prop::sample::select(vec!["classic", "hqf"]),
+        weight in 1u32..8,
+        rows in prop::array::uniform2((1u32..30, 0u32..30, 1u32..8)),
+        arrivals in prop::collection::vec((0u64..8_000_000, 0usize..2), 1..400),
+    ) {
+        let thresholds: Vec<_> = rows.iter().enumerate()
+            .map(|(value, (min, above, denominator))| json!({"value": value, "min": min, "max": min + above, "denominator": denominator}))
+            .collect();
+        let config = with_policy(generation, 2_000, json!([{"name": "udp", "bandwidth": {"percent": 50}, "queue_limit": {"packets": 1000},
+            "random_detect": {"basis": "precedence", "exponential_weight": weight, "thresholds": thresholds}}]));
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &config).unwrap();
+        let (mut now, mut outputs, mut before) = (0, Vec::new(), (0, 0));
+        let mut mean = 0.0;
+        for (gap, value) in arrivals {
+            now += gap;
+            run(&mut engine, Time(now), &mut outputs);
+            let depth = class(&mut engine, Time(now), 0).queue.unwrap().depth_packets;
+            let frame = common::frames::udp(1000, (value as u8) << 3, 1, 6_000);
+            engine.transmit(Time(now), PORT, packet::parse(&frame, Ppp), value);
+            let class = class(&mut engine, Time(now), 0);
+            let red = class.random_detect.unwrap();
+            // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may be less than was seen.
+            let part = 0.5f64.powi(weight as i32);
+            let found = (red.mean_depth - mean * (1.0 - part)) / part;
+            prop_assert!((found - found.round()).abs() < 1e-3 && found.round() >= 0.0 && found.round() as u64 <= depth, "{found} of {depth}");
+            mean = red.mean_depth;
+            let (min, max) = (f64::from(rows[value].0), f64::from(rows[value].0 + rows[value].1));
+            let drops = (class.drops.random.packets, class.drops.random_tail.packets);
+            let (random, tail) = (drops.0 - before.0, drops.1 - before.1);
+            prop_assert_eq!(tail == 1, mean >= max, "mean {} of {}", mean, max);
+            prop_assert!(random == 0 || (mean >= min && mean < max), "mean {mean} between {min} and {max}");
+            before = drops;
+        }
+        engine.audit().unwrap();
+        // The table's figures are the class's.
+        let class = class(&mut engine, Time(now), 0);
+        let red = class.random_detect.unwrap().classes;
+        prop_assert_eq!(red.len(), 8);
+        prop_assert_eq!(red.iter().map(|row| row.random_drop.packets).sum::<u64>(), class.drops.random.packets);
+        prop_assert_eq!(red.iter().map(|row| row.tail_drop.packets).sum::<u64>(), class.drops.random_tail.packets);
+        prop_assert_eq!(red.iter().map(|row| row.transmitted.bytes).sum::<u64>(), class.queue.unwrap().output.bytes);
+    }
+}
+
+/// Over many packets as many are dropped as the probabilities of their moments add up to.
+#[test]
+fn drops_are_as_many_as_the_probabilities_say() {
+    let config = with_policy(
+        "hqf",
+        2_000,
+        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
+            "random_detect": {"basis": "dscp", "exponential_weight": 6, "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
+    );
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let frame = packet::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
+    let (mut outputs, mut expected, mut variance) = (Vec::new(), 0.0, 0.0);
+    let packets = 20_000;
+    for packet in 0..packets {
+        // 2.2 Mb/s in 1007 bytes each.
+        let now = Time(packet * MILLI * 366 / 100);
+        run(&mut engine, now, &mut outputs);
+        engine.transmit(now, PORT, frame, packet);
+        let mean = class(&mut engine, now, 0).random_detect.unwrap().mean_depth;
+        assert!(mean < 60.0);
+        let probability = (mean - 5.0).max(0.0) / 55.0 / 4.0;
+        expected += probability;
+        variance += probability * (1.0 - probability);
+    }
+    let dropped = class(&mut engine, Time(packets * MILLI * 366 / 100), 0).drops.random.packets as f64;
+    assert!(expected > 500.0, "{expected}");
+    assert!((dropped - expected).abs() < 5.0 * variance.sqrt(), "{dropped} dropped, {expected} expected");
+}

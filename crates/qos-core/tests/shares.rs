@@ -1,0 +1,267 @@
+//! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around them.
+
+mod common;
+
+use common::{
+    bytes_by_source, configuration, departures, interface, load, run, with_policy, Source, MILLI, PORT, SECOND,
+};
+use proptest::prelude::*;
+use qos_core::config::Framing::Ppp;
+use qos_core::{packet, Descriptor, Engine, Output, RouterConfig, Time};
+use serde_json::{json, Value};
+
+const LINE: u64 = 2_000_000;
+
+fn frame(ip_len: usize, dscp: u8) -> Descriptor {
+    packet::parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ppp)
+}
+
+/// Holds the fairness bound of start-time and self-clocked fair queueing: while two queues both have packets, what they get differs from their
+/// weights by at most one packet of each. `served` are queue and bytes in order, `costs` what a byte costs each queue. The first three went to the
+/// wire and the ring before the others had come; their costs count later.
+fn within_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestCaseError> {
+    let (early, served) = served.split_at(3);
+    let packets = |queue: usize| served.iter().filter(move |(other, _)| *other == queue);
+    for one in 0..costs.len() {
+        for other in one + 1..costs.len() {
+            let mut left = [packets(one).count(), packets(other).count()];
+            if left.contains(&0) {
+                continue;
+            }
+            let (mut lead, mut least, mut most, mut sum) = (0.0f64, 0.0f64, 0.0f64, 0.0);
+            let longest = |queue: usize| {
+                early
+                    .iter()
+                    .chain(served)
+                    .filter(|(other, _)| *other == queue)
+                    .map(|(_, bytes)| *bytes)
+                    .max()
+                    .unwrap_or(0)
+            };
+            for (queue, bytes) in served {
+                let cost = *bytes as f64 * costs[*queue];
+                if *queue == one || *queue == other {
+                    lead += if *queue == one { cost } else { -cost };
+                    sum += cost;
+                    left[usize::from(*queue == other)] -= 1;
+                }
+                (least, most) = (least.min(lead), most.max(lead));
+                if left.contains(&0) {
+                    break;
+                }
+            }
+            let bound = longest(one) as f64 * costs[one] + longest(other) as f64 * costs[other];
+            // Virtual time is in integers.
+            prop_assert!(most - least <= bound + sum * 1e-6, "queues {one} and {other}: {} of {bound}", most - least);
+        }
+    }
+    Ok(())
+}
+
+/// Everything comes at once; then the queues run empty. Class n is that of code point n, the last one is class-default.
+fn run_empty(config: &RouterConfig, packets: &[(usize, u8)]) -> Vec<(usize, u64)> {
+    let mut engine: Engine<usize> = common::engine(LINE, Ppp);
+    engine.configure(Time(0), config).unwrap();
+    for (ip_len, dscp) in packets {
+        engine.transmit(Time(0), PORT, frame(*ip_len, *dscp), usize::from(*dscp));
+    }
+    let mut outputs: Vec<Output<usize>> = Vec::new();
+    run(&mut engine, Time(3_600 * SECOND), &mut outputs);
+    engine.audit().unwrap();
+    assert!(outputs.iter().all(|output| matches!(output, Output::Departure(_))), "the queues hold everything");
+    departures(&outputs).iter().map(|(_, dscp, bytes)| (*dscp, u64::from(*bytes))).collect()
+}
+
+fn packets(classes: usize) -> impl Strategy<Value = Vec<(usize, u8)>> {
+    prop::collection::vec((28usize..1500, 0..classes as u8), 50..600)
+}
+
+const LIMIT: u64 = 1_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Later generation: classes with bandwidth their kb/s, class-default what is left.
+    #[test]
+    fn classes_share_by_their_bandwidth_within_a_packet(kbps in prop::collection::vec(10u64..400, 1..5), seed in packets(5)) {
+        let mut classes: Vec<Value> = kbps.iter().enumerate()
+            .map(|(n, kbps)| json!({"name": format!("c{}", n + 1), "bandwidth": {"kbps": kbps}, "queue_limit": {"packets": LIMIT}}))
+            .collect();
+        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
+        let count = kbps.len() as u8 + 1;
+        let packets: Vec<_> = seed.into_iter().map(|(ip_len, dscp)| (ip_len, dscp % count)).collect();
+        let served = run_empty(&with_policy("hqf", 2_000, json!(classes)), &packets);
+        let rest = 2_000 - kbps.iter().sum::<u64>();
+        let costs: Vec<_> = std::iter::once(rest).chain(kbps).map(|kbps| 1.0 / kbps as f64).collect();
+        within_one_packet(&served, &costs)?;
+    }
+
+    /// The same with parts of the rest.
+    #[test]
+    fn classes_share_the_rest_by_their_ratios_within_a_packet(ratios in prop::array::uniform3(1u64..50), packets in packets(4)) {
+        let mut classes: Vec<Value> = ratios.iter().enumerate()
+            .map(|(n, ratio)| json!({"name": format!("c{}", n + 1), "bandwidth": {"remaining_ratio": ratio}, "queue_limit": {"packets": LIMIT}}))
+            .collect();
+        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
+        let served = run_empty(&with_policy("hqf", 2_000, json!(classes)), &packets);
+        let costs: Vec<_> = std::iter::once(1).chain(ratios).map(|ratio| 1.0 / ratio as f64).collect();
+        within_one_packet(&served, &costs)?;
+    }
+
+    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of class-default 32384.
+    #[test]
+    fn classic_classes_share_by_their_weights_within_a_packet(kbps in prop::array::uniform3(20u64..500), packets in packets(4)) {
+        let mut classes: Vec<Value> = kbps.iter().enumerate()
+            .map(|(n, kbps)| json!({"name": format!("c{}", n + 1), "bandwidth": {"kbps": kbps}, "queue_limit": {"packets": LIMIT}}))
+            .collect();
+        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
+        let served = run_empty(&with_policy("classic", 2_000, json!(classes)), &packets);
+        let costs: Vec<_> = std::iter::once(32_384).chain(kbps.map(|kbps| 16 * 2_000 / kbps)).map(|cost| cost as f64).collect();
+        within_one_packet(&served, &costs)?;
+    }
+
+    /// At each level of nested policies.
+    #[test]
+    fn nested_classes_share_at_each_level_within_a_packet(inner in 5u64..95, outer in 5u64..95, packets in packets(3)) {
+        let limit = json!({"packets": LIMIT});
+        let config = configuration("hqf", json!({
+            "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": inner}, "queue_limit": limit}, {"name": "class-default", "queue_limit": limit}]},
+            "P": {"classes": [{"name": "parent", "bandwidth": {"percent": outer}, "service_policy": "Inner"}, {"name": "class-default", "queue_limit": limit}]}}),
+            interface(2_000, None, Some("P")));
+        let mut config = serde_json::to_value(&config).unwrap();
+        config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
+        let served = run_empty(&common::read(&config), &packets);
+        let cost = |kbps: u64| 1.0 / kbps as f64;
+        // Whole kb/s, and class-default the rest.
+        let parent = outer * 2_000 / 100;
+        let child = parent * inner / 100;
+        // Of the first three some may be the other class's: a child that is not there costs nothing.
+        let children: Vec<_> = served.iter().enumerate().filter(|(n, (dscp, _))| *n < 3 || *dscp > 0)
+            .map(|(_, (dscp, bytes))| (dscp.checked_sub(1).unwrap_or(usize::MAX), *bytes)).collect();
+        within_one_packet(&children, &[cost(child), cost(parent - child)])?;
+        let parents: Vec<_> = served.iter().map(|(dscp, bytes)| (usize::from(*dscp == 0), *bytes)).collect();
+        within_one_packet(&parents, &[cost(parent), cost(2_000 - parent)])?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Later generation: class-default gets what is not reserved, one per cent at least, whatever the others offer.
+    #[test]
+    fn class_default_is_not_starved(
+        shares in prop::array::uniform3(1u64..34),
+        lengths in prop::array::uniform4(60usize..1500),
+        urgent in any::<bool>(),
+    ) {
+        prop_assume!(shares.iter().sum::<u64>() <= 99);
+        let first = if urgent {
+            json!({"name": "c1", "priority": {"unit": "percent", "number": shares[0]}})
+        } else {
+            json!({"name": "c1", "bandwidth": {"percent": shares[0]}})
+        };
+        let config = with_policy("hqf", 2_000, json!([first,
+            {"name": "c2", "bandwidth": {"percent": shares[1]}}, {"name": "c3", "bandwidth": {"percent": shares[2]}}]));
+        let mut engine: Engine<usize> = common::engine(LINE, Ppp);
+        engine.configure(Time(0), &config).unwrap();
+        let sources: Vec<_> = (0..4).map(|n| Source::new(lengths[n], n as u8, n as u16, 4_000_000)).collect();
+        let seconds = 20;
+        let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
+        engine.audit().unwrap();
+        let bytes = bytes_by_source(&outputs, 4);
+        // Of the line every packet takes 3 bytes that do not count; a priority class has its burst once.
+        let shortest = *lengths.iter().min().unwrap() as u64 + 4;
+        let counted = LINE * shortest / (shortest + 3) * seconds / 8;
+        let rest = 100 - shares.iter().sum::<u64>();
+        let burst = if urgent { shares[0] * 500 } else { 0 };
+        let least = (counted - burst) * rest / 100;
+        prop_assert!(bytes[0] + 4 * 1_504 >= least, "{bytes:?}, {least} expected");
+    }
+
+    /// What children send together is never more than the shaper around them lets pass: the burst, the increments of the time, a packet's debt.
+    #[test]
+    fn children_do_not_exceed_the_shaper_around_them(
+        generation in prop::sample::select(vec!["classic", "hqf"]),
+        rate in 64_000u64..1_500_000,
+        lengths in prop::array::uniform3(60usize..1500),
+    ) {
+        let config = configuration(generation, json!({
+            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 20}}, {"name": "c2", "bandwidth": {"percent": 50}}]},
+            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": rate}}, "service_policy": "Inner"}]}}),
+            interface(100_000, None, Some("P")));
+        let mut engine: Engine<usize> = common::engine(1_000_000_000, Ppp);
+        engine.configure(Time(0), &config).unwrap();
+        let figures = common::class(&mut engine, Time(0), 0).shape.unwrap();
+        let sources: Vec<_> = (0..3).map(|n| Source::new(lengths[n], n as u8, n as u16, rate)).collect();
+        let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
+        engine.audit().unwrap();
+        let departures = departures(&outputs);
+        let longest = departures.iter().map(|(.., bytes)| u64::from(*bytes) * 8).max().unwrap();
+        let interval = (u128::from(figures.bc_bits) * u128::from(SECOND) / u128::from(rate)) as u64;
+        for window in [2, 10, 50, departures.len()] {
+            for frames in departures.windows(window) {
+                // From the first packet's end: its own bits do not belong to the time.
+                let bits: u64 = frames[1..].iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
+                let time = frames[window - 1].0.since(frames[0].0).0;
+                let bound = figures.bc_bits + figures.be_bits + (time / interval + 2) * (figures.increment_bytes * 8 + 8) + longest;
+                prop_assert!(bits <= bound, "{bits} bits in {time} ns, {bound} at most");
+            }
+        }
+        let all: u64 = departures.iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
+        prop_assert!(all + figures.bc_bits + figures.be_bits + 2 * longest >= rate * 10 * 99 / 100, "{all} bits: the shaper's rate is used");
+    }
+}
+
+/// Classic: a class of half of 256 kb/s is 284 times as heavy as a flow of class-default, which starves (published: 200 against 6 kb/s of TCP).
+#[test]
+fn classic_class_default_starves_beside_a_class() {
+    let config = with_policy("classic", 256, json!([{"name": "c1", "bandwidth": {"percent": 50}}]));
+    let mut engine: Engine<usize> = common::engine(256_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let sources = [Source::new(1300, 0, 0, 256_000), Source::new(1300, 1, 1, 256_000)];
+    let outputs = load(&mut engine, Ppp, &sources, Time(100 * SECOND));
+    let packets = bytes_by_source(&outputs, 2).iter().map(|bytes| bytes / 1_304).collect::<Vec<_>>();
+    // 57·256/128 = 114 against 32384 for a byte.
+    let expected = (packets[0] + packets[1]) / (32_384 / 114 + 1);
+    assert!(packets[0].abs_diff(expected) <= 3, "{packets:?} packets, {expected} expected");
+    // The same in the later generation: half each.
+    let mut engine: Engine<usize> = common::engine(256_000, Ppp);
+    engine.configure(Time(0), &with_policy("hqf", 256, json!([{"name": "c1", "bandwidth": {"percent": 50}}]))).unwrap();
+    let bytes = bytes_by_source(&load(&mut engine, Ppp, &sources, Time(100 * SECOND)), 2);
+    assert!(bytes[0].abs_diff(bytes[1]) <= 6 * 1_304, "{bytes:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A change of the ring's size or of the clock rate loses nothing and changes no order within a class.
+    #[test]
+    fn changes_of_ring_and_clock_lose_nothing(
+        generation in prop::sample::select(vec!["classic", "hqf"]),
+        steps in prop::collection::vec((prop::option::of((1u32..12, 64_000u64..2_000_000)), 1u64..200, 28usize..1500, 0u8..3), 1..200),
+    ) {
+        let config = with_policy(generation, 2_000, json!([{"name": "c1", "bandwidth": {"percent": 20}, "queue_limit": {"packets": LIMIT}},
+            {"name": "c2", "priority": {"unit": "strict"}, "queue_limit": {"packets": LIMIT}}, {"name": "class-default", "queue_limit": {"packets": LIMIT}}]));
+        let mut config = serde_json::to_value(&config).unwrap();
+        let mut engine: Engine<(u8, usize)> = common::engine(LINE, Ppp);
+        engine.configure(Time(0), &common::read(&config)).unwrap();
+        let (mut now, mut outputs, count) = (0, Vec::new(), steps.len());
+        for (number, (change, gap, ip_len, dscp)) in steps.into_iter().enumerate() {
+            if let Some((ring, clock)) = change {
+                config["interfaces"]["Out"]["tx_ring_limit"] = json!(ring);
+                config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
+                engine.configure(Time(now), &common::read(&config)).unwrap();
+            }
+            engine.transmit(Time(now), PORT, frame(ip_len, dscp), (dscp, number));
+            engine.audit().unwrap();
+            now += gap * MILLI / 10;
+        }
+        run(&mut engine, Time(now + 3_600 * SECOND), &mut outputs);
+        let departures = departures(&outputs);
+        prop_assert_eq!(departures.len(), count);
+        for dscp in 0..3 {
+            let order: Vec<_> = departures.iter().filter(|(_, (class, _), _)| *class == dscp).map(|(_, (_, number), _)| *number).collect();
+            prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
+        }
+    }
+}
