@@ -189,6 +189,9 @@ def polices(draw: DrawFn) -> Police:
     pir = None if form == "bps" else draw(maybe(st.integers(cir, cir + more)))
     needs = {"bps": bc is not None, "cir": True, "rate": pir is not None}[form]
     be = draw(maybe(bursts)) if needs else None
+    violate = draw(maybe(actions()))
+    # A bucket that finds its own size is the only one of its policer.
+    alone = (bc, pir, be, violate) == (None, None, None, None)
     return Police(
         form,  # type: ignore[arg-type]
         Amount(cir, unit),  # type: ignore[arg-type]
@@ -197,15 +200,16 @@ def polices(draw: DrawFn) -> Police:
         None if be is None else Amount(be, burst_unit),  # type: ignore[arg-type]
         draw(maybe(actions())),
         draw(maybe(actions())),
-        draw(maybe(actions())),
-        draw(maybe(dynamic_buckets())),
+        violate,
+        draw(maybe(dynamic_buckets())) if alone else None,
     )
 
 
 def dynamic_buckets() -> st.SearchStrategy[DynamicBucket]:
     sizes, times, shares = st.integers(1518, 512_000_000), st.integers(1, 60_000), st.integers(1, 99)
     kinds = (sizes, sizes, sizes, times, times, shares, shares, shares, shares, shares)
-    return st.builds(DynamicBucket, *(maybe(kind) for kind in kinds))
+    buckets = st.builds(DynamicBucket, *(maybe(kind) for kind in kinds))
+    return buckets.filter(lambda bucket: bucket.ordered)
 
 
 @st.composite

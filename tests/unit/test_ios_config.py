@@ -99,6 +99,22 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Edge\nclass Data\npolice cir 64000000001", "@11"),
     ("policy-map Edge\nclass Data\npolice 8000 999", "@12"),
     ("policy-map Edge\nclass Data\npolice cir 9000 pir 8000", "PIR must not be less than CIR"),
+    (
+        "policy-map Edge\nclass Data\npolice cir 9000 bc 2000\nqoslab-extension police dynamic-bucket",
+        "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action",
+    ),
+    (
+        "policy-map Edge\nclass Data\npolice 9000\nqoslab-extension police dynamic-bucket\npolice cir 9000 pir 10000",
+        "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action",
+    ),
+    (
+        "policy-map Edge\nclass Data\npolice 9000\nqoslab-extension police dynamic-bucket initial 2000",
+        "% The size at the start must lie between the least and the greatest size",
+    ),
+    (
+        "policy-map Edge\nclass class-default\nqoslab-extension police dynamic-bucket",
+        "% The class has no policer: configure police first",
+    ),
     ("policy-map Edge\nclass Data\npolice cir 9000 be 2000 pir 9000 be 3000", "@36"),
     ("policy-map Edge\nclass Data\npolice rate 1000 pps", "@12"),
     ("policy-map Edge\nclass Data\npolice rate 10000 pps", "@18"),

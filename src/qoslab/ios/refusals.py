@@ -20,6 +20,7 @@ REFUSALS: tuple[str, ...] = (
     r"^Policy map \S+ is already attached",
     r"must be a power of 2",
     r"^PIR must not be less than CIR",
+    r"^% (?:A dynamic bucket is the only one|The size at the start must lie|The class has no policer)",
     r"^% Load interval must be",
     r"^Bad mask ",
     r"^% \S+ overlaps with ",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from qoslab.ios.config.police import with_one_bucket
 from qoslab.ios.config.policy_map import change_class
 from qoslab.ios.config.session import CONFIG, ConfigSession
 from qoslab.ios.grammar import Args, RejectedError
 from qoslab.ios.policy import DynamicBucket
 from qoslab.ios.running_config import DYNAMIC_BUCKET, DYNAMIC_BUCKET_WORDS
 
+NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
 NO_POLICER = "% The class has no policer: configure police first"
 
 _SIZE = "1518-512000000"
@@ -71,4 +73,6 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
             each.name: args.optional(f"{DYNAMIC_BUCKET_WORDS[each.name]}-value", int) for each in fields(DynamicBucket)
         }
         dynamic = DynamicBucket(**values)
-    change_class(session, replace(present, police=replace(present.police, dynamic=dynamic)))
+        if not dynamic.ordered:
+            raise RejectedError(NOT_ORDERED)
+    change_class(session, replace(present, police=with_one_bucket(replace(present.police, dynamic=dynamic))))

@@ -55,6 +55,7 @@ _HELP = {
 }
 
 # The wording is modelled on IOS, not taken from a printout.
+ONE_BUCKET = "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action"
 PEAK_BELOW_COMMITTED = "PIR must not be less than CIR"
 
 _ACTION_NAMES: tuple[ActionName, ...] = (
@@ -123,9 +124,16 @@ def _police(session: ConfigSession, args: Args) -> None:
         police = old
     if old is not None:
         police = replace(police, dynamic=old.dynamic)
-    change_class(session, replace(present, police=police))
+    change_class(session, replace(present, police=with_one_bucket(police)))
     if not typed:
         session.enter("police", "police")
+
+
+def with_one_bucket(police: Police) -> Police:
+    """Return the policer. RejectedError where its bucket finds its own size and it has further figures or buckets."""
+    if police.dynamic is not None and (police.bc, police.pir, police.be, police.violate) != (None, None, None, None):
+        raise RejectedError(ONE_BUCKET)
+    return police
 
 
 def _parameters(args: Args) -> Police:
@@ -179,7 +187,7 @@ def _action(session: ConfigSession, args: Args) -> None:
     [(colour, (action,))] = _inline_actions(args).items()
     have = present.police.actions(colour) or ()
     actions = tuple(each for each in have if each != action) or None if args.unset else _with(have, action)
-    change_class(session, replace(present, police=present.police.with_actions(colour, actions)))
+    change_class(session, replace(present, police=with_one_bucket(present.police.with_actions(colour, actions))))
 
 
 def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceAction, ...]:
