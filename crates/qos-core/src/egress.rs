@@ -176,8 +176,10 @@ impl<P> Egress<P> {
                     }
                 }
                 self.enqueue(now, leaf, item, outputs);
-                self.fill(now);
-                self.run(now);
+                if self.ring.has_room() {
+                    self.fill(now);
+                    self.run(now);
+                }
             }
         }
     }

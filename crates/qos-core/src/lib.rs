@@ -9,6 +9,7 @@
 //! A switch's port has its own way in and out: [`switch`].
 
 mod admission;
+mod class_index;
 mod classifier;
 mod compile;
 pub mod config;

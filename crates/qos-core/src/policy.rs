@@ -1,5 +1,6 @@
 //! An attached policy-map at work: classify, mark, police, and count.
 
+use crate::class_index::ClassIndex;
 use crate::classifier::AccessList;
 use crate::compile::{ClassPlan, LevelPlan, PolicyPlan};
 use crate::config::MatchMode;
@@ -98,6 +99,9 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
+    /// The classes of the policy-map, and by class those of its child.
+    top: ClassIndex,
+    children: Vec<Option<ClassIndex>>,
     states: Vec<ClassState>,
     load_interval_s: u32,
     police_in_drop_rate: bool,
@@ -106,7 +110,11 @@ pub(crate) struct Policy {
 impl Policy {
     pub fn new(plan: PolicyPlan, now: Time, load_interval_s: u32, police_in_drop_rate: bool) -> Policy {
         let states = plan.classes.iter().map(|class| ClassState::new(class, now)).collect();
-        Policy { plan, states, load_interval_s, police_in_drop_rate }
+        let index =
+            |level: &LevelPlan| ClassIndex::new(level.classes.iter().map(|class| &plan.classes[*class].matcher));
+        let top = index(&plan.top);
+        let children = plan.classes.iter().map(|class| class.child.as_ref().map(index)).collect();
+        Policy { plan, top, children, states, load_interval_s, police_in_drop_rate }
     }
 
     pub fn set_load_interval(&mut self, load_interval_s: u32) {
@@ -163,15 +171,14 @@ impl Policy {
 
     /// The first class that matches, and the statement that did.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
-        let candidates = match parent {
-            None => &self.plan.top,
-            Some(parent) => self.plan.classes[parent].child.as_ref().unwrap_or(&self.plan.top),
-        };
-        let (last, others) = candidates.classes.split_last().expect("every policy has class-default");
-        others
-            .iter()
-            .find_map(|&class| Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?)))
-            .unwrap_or((*last, 0))
+        let child = parent
+            .and_then(|parent| Some((self.plan.classes[parent].child.as_ref()?, self.children[parent].as_ref()?)));
+        let (level, index) = child.unwrap_or((&self.plan.top, &self.top));
+        let found = index.candidates(descriptor).find_map(|candidate| {
+            let class = level.classes[candidate];
+            Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?))
+        });
+        found.unwrap_or_else(|| (*level.classes.last().expect("every policy has class-default"), 0))
     }
 
     fn police(&mut self, now: Time, class: usize, descriptor: &mut Descriptor) -> bool {

@@ -398,7 +398,10 @@ impl<P> Scheduler<P> {
         }
         self.held += u64::from(self.nodes[leaf].numbered);
         self.recount(leaf, before);
-        self.settle(leaf);
+        // Behind others it changes nothing for those above, unless it may overtake them.
+        if depth == 0 || matches!(self.nodes[leaf].queue(), Some(Queue::WeightedFair(_))) {
+            self.settle(leaf);
+        }
         enqueued
     }
 
