@@ -18,6 +18,9 @@ use crate::rate::LoadAverage;
 use crate::scheduler::{Node, Scheduler};
 use crate::time::Time;
 
+/// Up to so many classes asking one after the other is cheaper than the index.
+const FEW_CLASSES: usize = 8;
+
 /// A count with its average rate.
 #[derive(Clone, Debug)]
 struct Metered {
@@ -99,8 +102,8 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
-    /// The classes of the policy-map, and by class those of its child.
-    top: ClassIndex,
+    /// Of the policy-map, and by class of its child, where there are many classes.
+    top: Option<ClassIndex>,
     children: Vec<Option<ClassIndex>>,
     states: Vec<ClassState>,
     load_interval_s: u32,
@@ -110,10 +113,12 @@ pub(crate) struct Policy {
 impl Policy {
     pub fn new(plan: PolicyPlan, now: Time, load_interval_s: u32, police_in_drop_rate: bool) -> Policy {
         let states = plan.classes.iter().map(|class| ClassState::new(class, now)).collect();
-        let index =
-            |level: &LevelPlan| ClassIndex::new(level.classes.iter().map(|class| &plan.classes[*class].matcher));
+        let index = |level: &LevelPlan| {
+            let matchers = level.classes.iter().map(|class| &plan.classes[*class].matcher);
+            (matchers.len() > FEW_CLASSES).then(|| ClassIndex::new(matchers))
+        };
         let top = index(&plan.top);
-        let children = plan.classes.iter().map(|class| class.child.as_ref().map(index)).collect();
+        let children = plan.classes.iter().map(|class| class.child.as_ref().and_then(index)).collect();
         Policy { plan, top, children, states, load_interval_s, police_in_drop_rate }
     }
 
@@ -171,13 +176,13 @@ impl Policy {
 
     /// The first class that matches, and the statement that did.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
-        let child = parent
-            .and_then(|parent| Some((self.plan.classes[parent].child.as_ref()?, self.children[parent].as_ref()?)));
+        let child = parent.and_then(|parent| Some((self.plan.classes[parent].child.as_ref()?, &self.children[parent])));
         let (level, index) = child.unwrap_or((&self.plan.top, &self.top));
-        let found = index.candidates(descriptor).find_map(|candidate| {
-            let class = level.classes[candidate];
-            Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?))
-        });
+        let mut ask = |class: usize| Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?));
+        let found = match index {
+            None => level.classes.iter().find_map(|class| ask(*class)),
+            Some(index) => index.candidates(descriptor).find_map(|candidate| ask(level.classes[candidate])),
+        };
         found.unwrap_or_else(|| (*level.classes.last().expect("every policy has class-default"), 0))
     }
 
