@@ -48,6 +48,9 @@ fn hqf(classes: u16) -> Load {
 fn classic(classes: u16) -> Load {
     Load::new(Kind::Classic(classes), 1)
 }
+fn access_lists(classes: u16) -> Load {
+    Load::new(Kind::HqfAccessLists(classes), 1)
+}
 fn hqf_flows(flows: u32) -> Load {
     Load::new(Kind::Hqf(100), flows)
 }
@@ -58,6 +61,7 @@ fn classic_flows(flows: u32) -> Load {
 #[library_benchmark]
 #[benches::hqf(args = [1, 10, 100, 1_000], setup = hqf)]
 #[benches::classic(args = [1, 10, 100, 1_000], setup = classic)]
+#[benches::hqf_access_lists(args = [1, 10, 100, 1_000], setup = access_lists)]
 #[benches::hqf_flows(args = [1_000, 100_000], setup = hqf_flows)]
 #[benches::classic_flows(args = [1_000, 100_000], setup = classic_flows)]
 fn scheduler(mut load: Load) -> (usize, Load) {

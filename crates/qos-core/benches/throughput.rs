@@ -22,7 +22,11 @@ fn scheduler(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scheduler");
     group.throughput(Throughput::Elements(PACKETS as u64)).sample_size(10);
     for classes in [1, 10, 100, 1_000] {
-        for (name, kind) in [("hqf", Kind::Hqf(classes)), ("classic", Kind::Classic(classes))] {
+        for (name, kind) in [
+            ("hqf", Kind::Hqf(classes)),
+            ("classic", Kind::Classic(classes)),
+            ("hqf_access_lists", Kind::HqfAccessLists(classes)),
+        ] {
             let mut load = Load::new(kind, 1);
             group.bench_function(BenchmarkId::new(name, classes), |bencher| bencher.iter(|| load.pass()));
         }

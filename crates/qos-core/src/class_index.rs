@@ -1,198 +1,379 @@
-//! Which classes of a policy-map a packet can be in: so that with many classes not all of them are asked.
+//! An index of the classes of a policy-map by one field of the packet, so that classifying does not cost a look at every class.
 //!
-//! For each code point and each group number there is a set of the classes that do not rule it out, a bit a class; the classes to ask are those
-//! in both. A class is left out only if asking it would neither succeed nor count a hit of an access list. What access lists test is not
-//! indexed: a class that begins with one is always asked.
+//! Where many classes ask for a value of the same field (a port, a code point, a group …) only those are tried that ask for the packet's own value
+//! or for none, in their order. A class is left out only if trying it would change nothing: it would not match, and no entry of an access list would
+//! count a hit on the way. With few classes, or where no field tells them apart, all are tried.
 
-use crate::classifier::{Matcher, Test};
-use crate::config::MatchMode;
-use crate::packet::Descriptor;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::net::{IpAddr, Ipv4Addr};
+use std::slice::Iter;
 
-/// The row of packets that have no code point.
-const NOT_IP: usize = 64;
-const ROWS: usize = 65;
-const ALL_ROWS: u128 = (1 << ROWS) - 1;
+use crate::classifier::{AccessList, Matcher, Statement, Test};
+use crate::config::{AccessListEntry, AddressMatch, MatchMode, PortMatch, PortOperator};
+use crate::packet::{Descriptor, Network};
 
-/// What a packet must have for a class-map to be worth asking.
-#[derive(Clone)]
-struct Needs {
-    /// Bit n set: code point n may be in it; bit 64: what is not IP.
-    rows: u128,
-    /// Group numbers that may be in it; none for all.
-    groups: Option<Vec<u16>>,
-    /// Asking it may count a hit.
-    counts: bool,
+/// From this many classes on an index is worth its look-up.
+const LEAST_CLASSES: usize = 8;
+/// A class that asks for more values than this is tried for every packet.
+const MOST_VALUES: usize = 256;
+
+/// A field of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Dscp,
+    Cos,
+    QosGroup,
+    InputPort,
+    Source,
+    Destination,
+    SourcePort,
+    DestinationPort,
 }
 
-impl Needs {
-    const ALL: Needs = Needs { rows: ALL_ROWS, groups: None, counts: false };
+const FIELDS: [Field; 8] = [
+    Field::Dscp,
+    Field::Cos,
+    Field::QosGroup,
+    Field::InputPort,
+    Field::Source,
+    Field::Destination,
+    Field::SourcePort,
+    Field::DestinationPort,
+];
 
-    fn of(matcher: &Matcher) -> Needs {
-        let statements = matcher.criteria.iter().map(|statement| {
-            let needs = match &statement.test {
-                Test::Dscp { values, .. } => Needs { rows: u128::from(*values), ..Needs::ALL },
-                Test::Precedence { values, .. } => {
-                    let of_row = |dscp: usize| u128::from((values >> (dscp >> 3)) & 1) << dscp;
-                    Needs { rows: (0..NOT_IP).map(of_row).fold(0, |rows, row| rows | row), ..Needs::ALL }
-                }
-                Test::QosGroup(group) => Needs { groups: Some(vec![*group]), ..Needs::ALL },
-                Test::Nested(matcher) => Needs::of(matcher),
-                Test::AccessGroup(_) => Needs { counts: true, ..Needs::ALL },
-                _ => Needs::ALL,
-            };
-            match statement.negate {
-                true => Needs { counts: needs.counts, ..Needs::ALL },
-                false => needs,
+impl Field {
+    /// The packet's value; none where it has no such field.
+    fn of(self, descriptor: &Descriptor) -> Option<u32> {
+        let address = |address: IpAddr| match address {
+            IpAddr::V4(address) if descriptor.network == Network::Ipv4 => Some(u32::from(address)),
+            _ => None,
+        };
+        match self {
+            Field::Dscp => descriptor.is_ip().then_some(u32::from(descriptor.dscp)),
+            Field::Cos => Some(u32::from(descriptor.cos & 7)),
+            Field::QosGroup => Some(u32::from(descriptor.qos_group)),
+            Field::InputPort => descriptor.input_port.map(|port| u32::from(port.0)),
+            Field::Source => address(descriptor.source),
+            Field::Destination => address(descriptor.destination),
+            Field::SourcePort => descriptor.source_port.map(u32::from),
+            Field::DestinationPort => descriptor.destination_port.map(u32::from),
+        }
+    }
+
+    /// Whether an access list may match a later fragment, which lacks the field, where it asks for a value.
+    fn lacking_in_fragments(self) -> bool {
+        matches!(self, Field::SourcePort | Field::DestinationPort)
+    }
+}
+
+/// The values of a field without which a thing neither matches nor counts; none: any value will do.
+type Values = Option<BTreeSet<u32>>;
+
+fn limited(values: BTreeSet<u32>) -> Values {
+    (values.len() <= MOST_VALUES).then_some(values)
+}
+
+fn union(all: impl Iterator<Item = Values>) -> Values {
+    let mut values = BTreeSet::new();
+    for some in all {
+        values.extend(some?);
+    }
+    limited(values)
+}
+
+fn bits(set: u64) -> BTreeSet<u32> {
+    (0..64).filter(|bit| (set >> bit) & 1 == 1).collect()
+}
+
+fn host(wanted: &AddressMatch) -> Values {
+    (wanted.wildcard == Ipv4Addr::UNSPECIFIED).then(|| BTreeSet::from([u32::from(wanted.address)]))
+}
+
+fn ports(wanted: Option<&PortMatch>) -> Values {
+    let PortMatch { op, ports } = wanted?;
+    match op {
+        PortOperator::Eq => limited(ports.iter().map(|port| u32::from(*port)).collect()),
+        PortOperator::Range if usize::from(ports[1] - ports[0]) < MOST_VALUES => {
+            Some((u32::from(ports[0])..=u32::from(ports[1])).collect())
+        }
+        PortOperator::Range | PortOperator::Neq | PortOperator::Gt | PortOperator::Lt => None,
+    }
+}
+
+fn entry_values(field: Field, entry: &AccessListEntry) -> Values {
+    match field {
+        Field::Dscp => match (entry.dscp, entry.precedence) {
+            (Some(dscp), _) => Some(BTreeSet::from([u32::from(dscp)])),
+            (None, precedence) => {
+                let first = u32::from(precedence?) * 8;
+                Some((first..first + 8).collect())
             }
-        });
-        match matcher.combine {
-            MatchMode::Any => {
-                let none = Needs { rows: 0, groups: Some(Vec::new()), counts: false };
-                statements.fold(none, |sum, needs| Needs {
-                    rows: sum.rows | needs.rows,
-                    groups: sum.groups.zip(needs.groups).map(|(sum, groups)| [sum, groups].concat()),
-                    counts: sum.counts || needs.counts,
-                })
-            }
-            MatchMode::All => statements.fold(Needs::ALL, |sum, needs| match (sum.counts, needs) {
-                // A later statement is asked only after this one has counted.
-                (true, _) => sum,
-                (false, Needs { rows, groups, counts }) => Needs {
-                    rows: sum.rows & rows,
-                    groups: match (sum.groups, groups) {
-                        (Some(sum), Some(groups)) => Some(sum.into_iter().filter(|g| groups.contains(g)).collect()),
-                        (sum, groups) => sum.or(groups),
-                    },
-                    counts,
-                },
-            }),
+        },
+        Field::Source => host(&entry.source),
+        Field::Destination => host(&entry.destination),
+        Field::SourcePort => ports(entry.source_port.as_ref()),
+        Field::DestinationPort => ports(entry.destination_port.as_ref()),
+        Field::Cos | Field::QosGroup | Field::InputPort => None,
+    }
+}
+
+fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -> Values {
+    if statement.negate {
+        return None;
+    }
+    match (&statement.test, field) {
+        (Test::AccessGroup(list), _) => union(lists[*list].entries.iter().map(|entry| entry_values(field, entry))),
+        (Test::Nested(matcher), _) => matcher_values(field, matcher, lists),
+        (Test::Dscp { values, .. }, Field::Dscp) => Some(bits(*values)),
+        (Test::Precedence { values, .. }, Field::Dscp) => {
+            Some((0..64).filter(|dscp| (values >> (dscp >> 3)) & 1 == 1).collect())
+        }
+        (Test::Cos { values }, Field::Cos) => Some(bits(u64::from(*values))),
+        (Test::QosGroup(group), Field::QosGroup) => Some(BTreeSet::from([u32::from(*group)])),
+        (Test::InputInterface(port), Field::InputPort) => Some(BTreeSet::from([u32::from(port.0)])),
+        _ => None,
+    }
+}
+
+/// Whether trying a statement may count hits.
+fn counts(statement: &Statement) -> bool {
+    match &statement.test {
+        Test::AccessGroup(_) => true,
+        Test::Nested(matcher) => matcher.criteria.iter().any(counts),
+        _ => false,
+    }
+}
+
+fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Values {
+    match matcher.combine {
+        MatchMode::Any => union(matcher.criteria.iter().map(|statement| statement_values(field, statement, lists))),
+        MatchMode::All if matcher.criteria.is_empty() => Some(BTreeSet::new()),
+        MatchMode::All => {
+            // What comes behind an access list is no reason not to ask it: it counts its hits.
+            let asked = matcher.criteria.iter().position(counts).map_or(matcher.criteria.len(), |first| first + 1);
+            matcher.criteria[..asked].iter().find_map(|statement| statement_values(field, statement, lists))
         }
     }
 }
 
-/// The classes of one policy-map.
+/// The classes of a policy-map by the values of a field.
 #[derive(Debug)]
 pub(crate) struct ClassIndex {
-    /// 64 classes each.
-    words: usize,
-    /// By code point.
-    rows: Vec<u64>,
-    /// Group numbers that some class wants, in order, with their classes; and those of all other groups.
-    groups: Vec<u16>,
-    by_group: Vec<u64>,
-    other_groups: Vec<u64>,
+    field: Field,
+    /// The positions of the classes that ask for a value, in order.
+    by_value: BTreeMap<u32, Vec<usize>>,
+    /// Of those that do not.
+    others: Vec<usize>,
 }
 
 impl ClassIndex {
-    pub fn new<'a>(matchers: impl Iterator<Item = &'a Matcher>) -> ClassIndex {
-        let needs: Vec<_> = matchers.map(Needs::of).collect();
-        let words = needs.len().div_ceil(64);
-        let mut groups: Vec<u16> = needs.iter().filter_map(|needs| needs.groups.as_ref()).flatten().copied().collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let mut index = ClassIndex {
-            words,
-            rows: vec![0; words * ROWS],
-            by_group: vec![0; words * groups.len()],
-            other_groups: vec![0; words],
-            groups,
-        };
-        for (class, needs) in needs.iter().enumerate() {
-            let (word, bit) = (class / 64, 1 << (class % 64));
-            for row in (0..ROWS).filter(|row| (needs.rows >> row) & 1 == 1) {
-                index.rows[row * words + word] |= bit;
-            }
-            match &needs.groups {
-                None => {
-                    index.other_groups[word] |= bit;
-                    (0..index.groups.len()).for_each(|group| index.by_group[group * words + word] |= bit);
-                }
-                Some(wanted) => {
-                    for group in wanted.iter().filter_map(|group| index.groups.binary_search(group).ok()) {
-                        index.by_group[group * words + word] |= bit;
-                    }
+    /// Of classes in their order; none where it would not help.
+    pub fn new<'a>(matchers: impl Iterator<Item = &'a Matcher> + Clone, lists: &[AccessList]) -> Option<ClassIndex> {
+        let classes = matchers.clone().count();
+        if classes < LEAST_CLASSES {
+            return None;
+        }
+        let indexes = FIELDS.into_iter().map(|field| ClassIndex::by(field, matchers.clone(), lists));
+        indexes.min_by_key(ClassIndex::most).filter(|index| index.most() <= classes / 2)
+    }
+
+    fn by<'a>(field: Field, matchers: impl Iterator<Item = &'a Matcher>, lists: &[AccessList]) -> ClassIndex {
+        let mut index = ClassIndex { field, by_value: BTreeMap::new(), others: Vec::new() };
+        for (position, matcher) in matchers.enumerate() {
+            match matcher_values(field, matcher, lists) {
+                None => index.others.push(position),
+                Some(values) => {
+                    values.into_iter().for_each(|value| index.by_value.entry(value).or_default().push(position));
                 }
             }
         }
         index
     }
 
-    /// The classes to ask, in order.
-    pub fn candidates(&self, descriptor: &Descriptor) -> impl Iterator<Item = usize> + '_ {
-        let row = if descriptor.is_ip() { usize::from(descriptor.dscp) } else { NOT_IP } * self.words;
-        let rows = &self.rows[row..row + self.words];
-        let groups = match self.groups.binary_search(&descriptor.qos_group) {
-            Ok(group) => &self.by_group[group * self.words..(group + 1) * self.words],
-            Err(_) => &self.other_groups[..],
-        };
-        rows.iter().zip(groups).enumerate().flat_map(|(word, (row, group))| {
-            let mut left = row & group;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros() as usize;
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(word * 64 + bit)
-            })
+    /// Most classes that are tried for a packet.
+    fn most(&self) -> usize {
+        self.others.len() + self.by_value.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The positions of the classes to try, in order; none to try all.
+    pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
+        if descriptor.later_fragment && self.field.lacking_in_fragments() {
+            return None;
+        }
+        let asked = self.field.of(descriptor).and_then(|value| self.by_value.get(&value));
+        Some(Candidates {
+            asked: asked.map_or(&[][..], Vec::as_slice).iter().peekable(),
+            others: self.others.iter().peekable(),
         })
+    }
+}
+
+/// Two lists of positions as one, in order.
+pub(crate) struct Candidates<'a> {
+    asked: Peekable<Iter<'a, usize>>,
+    others: Peekable<Iter<'a, usize>>,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let asked_first = match (self.asked.peek(), self.others.peek()) {
+            (Some(asked), Some(other)) => asked < other,
+            (asked, _) => asked.is_some(),
+        };
+        if asked_first { self.asked.next() } else { self.others.next() }.copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::{AccessList, Statement};
-    use crate::config::{AccessListEntry, Framing};
-    use crate::packet;
+    use crate::config::{AccessAction, Framing};
+    use crate::engine::PortId;
     use proptest::prelude::*;
 
-    fn matcher() -> impl Strategy<Value = Matcher> {
+    /// Few values, so that packets and classes meet.
+    const HOSTS: u8 = 3;
+
+    fn address(host: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, host)
+    }
+
+    fn wanted() -> impl Strategy<Value = AddressMatch> {
+        (0..HOSTS, any::<bool>()).prop_map(|(host, any)| AddressMatch {
+            address: address(host),
+            wildcard: if any { Ipv4Addr::BROADCAST } else { Ipv4Addr::UNSPECIFIED },
+        })
+    }
+
+    fn port() -> impl Strategy<Value = Option<PortMatch>> {
+        let op = prop::sample::select(vec![
+            PortOperator::Eq,
+            PortOperator::Neq,
+            PortOperator::Gt,
+            PortOperator::Lt,
+            PortOperator::Range,
+        ]);
+        prop::option::weighted(0.8, (op, 0u16..6, 0u16..3)).prop_map(|port| {
+            let (op, first, more) = port?;
+            let ports = if op == PortOperator::Range { vec![first, first + more] } else { vec![first] };
+            Some(PortMatch { op, ports })
+        })
+    }
+
+    fn entry() -> impl Strategy<Value = AccessListEntry> {
+        let dscp = prop::option::weighted(0.2, 0u8..64);
+        let precedence = prop::option::weighted(0.2, 0u8..8);
+        (any::<bool>(), wanted(), wanted(), port(), port(), dscp, precedence).prop_map(
+            |(permit, source, destination, source_port, destination_port, dscp, precedence)| AccessListEntry {
+                action: if permit { AccessAction::Permit } else { AccessAction::Deny },
+                protocol: Some(crate::packet::protocol::UDP),
+                source,
+                destination,
+                source_port,
+                destination_port,
+                dscp,
+                precedence,
+                established: false,
+                icmp_type: None,
+                icmp_code: None,
+                fragments: false,
+            },
+        )
+    }
+
+    fn statement(lists: usize) -> impl Strategy<Value = Statement> {
+        let values = prop::collection::vec(0u8..64, 1..4);
+        let dscp = values.prop_map(|values| values.iter().fold(0, |set, value| set | (1u64 << value)));
         let test = prop_oneof![
-            Just(Test::Any),
-            (0usize..2).prop_map(Test::AccessGroup),
-            (any::<u64>(), any::<bool>()).prop_map(|(values, ip_only)| Test::Dscp { values, ip_only }),
-            (any::<u8>(), any::<bool>()).prop_map(|(values, ip_only)| Test::Precedence { values, ip_only }),
-            (0u8..4).prop_map(|values| Test::Cos { values }),
-            (0u16..5).prop_map(Test::QosGroup),
+            3 => (0..lists).prop_map(Test::AccessGroup),
+            2 => (dscp, any::<bool>()).prop_map(|(values, ip_only)| Test::Dscp { values, ip_only }),
+            1 => (any::<u8>(), any::<bool>()).prop_map(|(values, ip_only)| Test::Precedence { values, ip_only }),
+            1 => any::<u8>().prop_map(|values| Test::Cos { values }),
+            2 => (0u16..20).prop_map(Test::QosGroup),
+            1 => (0u16..3).prop_map(|port| Test::InputInterface(PortId(port))),
+            1 => (0u32..1000).prop_map(|min| Test::PacketLength { min, max: min + 300 }),
         ];
-        let matcher = |test: BoxedStrategy<Test>| {
-            let statement = (prop::bool::weighted(0.2), test).prop_map(|(negate, test)| Statement { negate, test });
-            (any::<bool>(), prop::collection::vec(statement, 0..4)).prop_map(|(any, criteria)| Matcher {
-                combine: if any { MatchMode::Any } else { MatchMode::All },
-                criteria,
+        (prop::bool::weighted(0.1), test).prop_map(|(negate, test)| Statement { negate, test })
+    }
+
+    fn flat(lists: usize) -> impl Strategy<Value = Matcher> {
+        (any::<bool>(), prop::collection::vec(statement(lists), 0..4)).prop_map(|(any, criteria)| Matcher {
+            combine: if any { MatchMode::Any } else { MatchMode::All },
+            criteria,
+        })
+    }
+
+    fn matcher(lists: usize) -> impl Strategy<Value = Matcher> {
+        (flat(lists), flat(lists), prop::bool::weighted(0.2)).prop_map(|(mut outer, inner, nest)| {
+            if nest {
+                outer.criteria.push(Statement { negate: false, test: Test::Nested(inner) });
+            }
+            outer
+        })
+    }
+
+    fn packet() -> impl Strategy<Value = Descriptor> {
+        let network = prop::sample::select(vec![Network::Ipv4, Network::Ipv4, Network::Ipv6, Network::Other]);
+        let ports = prop::option::weighted(0.9, (0u16..8, 0u16..8));
+        (network, 0..HOSTS, 0..HOSTS, ports, 0u8..64, 0u8..8, 0u16..20, prop::option::of(0u16..3), any::<bool>())
+            .prop_map(|(network, source, destination, ports, dscp, cos, qos_group, input, later)| Descriptor {
+                network,
+                network_len: 500,
+                source: IpAddr::V4(address(source)),
+                destination: IpAddr::V4(address(destination)),
+                source_port: ports.map(|(source, _)| source),
+                destination_port: ports.map(|(_, destination)| destination),
+                protocol: crate::packet::protocol::UDP,
+                dscp,
+                cos,
+                qos_group,
+                input_port: input.map(PortId),
+                later_fragment: later && ports.is_none(),
+                ..crate::packet::parse(&[], Framing::Ethernet)
             })
-        };
-        let leaf = test.boxed();
-        let nested = matcher(leaf.clone()).prop_map(Test::Nested);
-        matcher(prop_oneof![4 => leaf, 1 => nested].boxed())
     }
 
     proptest! {
-        /// The same class and the same hits as when every class is asked in turn.
+        /// By any field the same class is found as by trying all, and the same entries of access lists count.
         #[test]
-        fn agrees_with_asking_all(
-            matchers in prop::collection::vec(matcher(), 0..150),
-            packets in prop::collection::vec((0u8..64, 0u16..6, any::<bool>(), 0u8..3), 1..20),
+        fn agrees_with_trying_all(
+            entries in prop::collection::vec(prop::collection::vec(entry(), 0..4), 6),
+            matchers in prop::collection::vec(matcher(6), 1..40),
+            packets in prop::collection::vec(packet(), 1..40),
         ) {
-            let entry: AccessListEntry = serde_json::from_value(serde_json::json!({"action": "permit", "protocol": 1,
-                "source": {"address": "0.0.0.0", "wildcard": "255.255.255.255"}, "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"}})).unwrap();
-            let deny = AccessListEntry { action: crate::config::AccessAction::Deny, protocol: Some(2), ..entry.clone() };
-            let mut all = vec![AccessList::new("a", &[entry.clone(), deny.clone()]), AccessList::new("b", &[deny, entry])];
-            let mut some = all.clone();
-            let index = ClassIndex::new(matchers.iter());
-            for (dscp, qos_group, ip, protocol) in packets {
-                let mut frame = vec![0; 14 + 28];
-                frame[12] = if ip { 8 } else { 9 };
-                frame[14] = 0x45;
-                frame[15] = dscp << 2;
-                frame[17] = 28;
-                frame[23] = protocol;
-                let descriptor = Descriptor { qos_group, ..packet::parse(&frame, Framing::Ethernet) };
-                let expected = (0..matchers.len()).find_map(|class| Some((class, matchers[class].matches(&descriptor, &mut all)?)));
-                let found = index.candidates(&descriptor).find_map(|class| Some((class, matchers[class].matches(&descriptor, &mut some)?)));
-                prop_assert_eq!(found, expected);
-                for (all, some) in all.iter().zip(&some) {
-                    prop_assert_eq!(&all.hits, &some.hits);
+            let lists: Vec<_> = entries.iter().map(|entries| AccessList::new("list", entries)).collect();
+            let mut plain = lists.clone();
+            let expected: Vec<_> = packets
+                .iter()
+                .map(|packet| matchers.iter().position(|matcher| matcher.matches(packet, &mut plain).is_some()))
+                .collect();
+            let hits = |lists: &[AccessList]| lists.iter().map(|list| list.hits.clone()).collect::<Vec<_>>();
+            for field in FIELDS {
+                let index = ClassIndex::by(field, matchers.iter(), &lists);
+                let mut counted = lists.clone();
+                let mut tries = |packet: &Descriptor, position: usize| matchers[position].matches(packet, &mut counted).is_some();
+                for (packet, expected) in packets.iter().zip(&expected) {
+                    let found = match index.candidates(packet) {
+                        Some(mut candidates) => candidates.find(|position| tries(packet, *position)),
+                        None => (0..matchers.len()).find(|position| tries(packet, *position)),
+                    };
+                    prop_assert_eq!(&found, expected, "by {:?}", field);
                 }
+                prop_assert_eq!(hits(&counted), hits(&plain), "by {:?}", field);
             }
         }
+    }
+
+    #[test]
+    fn the_field_that_tells_classes_apart_is_chosen() {
+        let class = |test: Test| Matcher { combine: MatchMode::All, criteria: vec![Statement { negate: false, test }] };
+        let groups: Vec<_> = (0..1_000).map(|group| class(Test::QosGroup(group))).collect();
+        let index = ClassIndex::new(groups.iter(), &[]).unwrap();
+        assert_eq!((index.field, index.most()), (Field::QosGroup, 1));
+        let lengths: Vec<_> = (0..1_000).map(|min| class(Test::PacketLength { min, max: min + 1 })).collect();
+        assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
     }
 }

@@ -109,6 +109,13 @@ impl<P> Egress<P> {
         Line { port, link, impairment, wire, settled, last, traffic }
     }
 
+    /// Makes the index of the policy's classes anew.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        if let Some(policy) = &mut self.policy {
+            policy.index(lists);
+        }
+    }
+
     /// Puts other queues in place; what waits moves to them.
     fn replace(&mut self, now: Time, new: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         let mut policy =

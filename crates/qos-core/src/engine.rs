@@ -284,6 +284,9 @@ impl<P> Engine<P> {
                 port.egress.configure(now, &port.plan, &plan, lists, pools, &mut self.outputs);
                 port.plan = plan;
             }
+            // Also where the policy goes on: its access lists may be others.
+            port.ingress.index(&self.access_lists);
+            port.egress.index(&self.access_lists);
         }
         for index in 0..self.ports.len() {
             self.note_in(index);

@@ -75,6 +75,13 @@ impl<P> Ingress<P> {
         }
     }
 
+    /// Makes the index of the policy's classes anew.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        if let Some(policy) = &mut self.policy {
+            policy.index(lists);
+        }
+    }
+
     /// A frame came from the link.
     pub fn receive(&mut self, arrival: Time, mut descriptor: Descriptor, payload: P, outputs: &mut Outputs<P>) {
         descriptor.input_port = Some(self.port);

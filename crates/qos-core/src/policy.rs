@@ -18,9 +18,6 @@ use crate::rate::LoadAverage;
 use crate::scheduler::{Node, Scheduler};
 use crate::time::Time;
 
-/// Up to so many classes asking one after the other is cheaper than the index.
-const FEW_CLASSES: usize = 8;
-
 /// A count with its average rate.
 #[derive(Clone, Debug)]
 struct Metered {
@@ -102,7 +99,7 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
-    /// Of the policy-map, and by class of its child, where there are many classes.
+    /// Of the classes of the policy-map, and by class of those of its child.
     top: Option<ClassIndex>,
     children: Vec<Option<ClassIndex>>,
     states: Vec<ClassState>,
@@ -113,13 +110,22 @@ pub(crate) struct Policy {
 impl Policy {
     pub fn new(plan: PolicyPlan, now: Time, load_interval_s: u32, police_in_drop_rate: bool) -> Policy {
         let states = plan.classes.iter().map(|class| ClassState::new(class, now)).collect();
-        let index = |level: &LevelPlan| {
-            let matchers = level.classes.iter().map(|class| &plan.classes[*class].matcher);
-            (matchers.len() > FEW_CLASSES).then(|| ClassIndex::new(matchers))
-        };
-        let top = index(&plan.top);
-        let children = plan.classes.iter().map(|class| class.child.as_ref().and_then(index)).collect();
-        Policy { plan, top, children, states, load_interval_s, police_in_drop_rate }
+        Policy { plan, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
+    }
+
+    /// Makes the indexes of classes anew. Without them every class is asked; wherever an access list has changed they must be made again before
+    /// the next packet.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        let plan = &self.plan;
+        let levels = plan.classes.iter().map(|class| class.child.as_ref()).chain([Some(&plan.top)]);
+        let mut indexes: Vec<_> = levels
+            .map(|level| {
+                let (_, others) = level?.classes.split_last()?;
+                ClassIndex::new(others.iter().map(|class| &plan.classes[*class].matcher), lists)
+            })
+            .collect();
+        self.top = indexes.pop().flatten();
+        self.children = indexes;
     }
 
     pub fn set_load_interval(&mut self, load_interval_s: u32) {
@@ -176,14 +182,17 @@ impl Policy {
 
     /// The first class that matches, and the statement that did.
     fn classify(&self, descriptor: &Descriptor, lists: &mut [AccessList], parent: Option<usize>) -> (usize, usize) {
-        let child = parent.and_then(|parent| Some((self.plan.classes[parent].child.as_ref()?, &self.children[parent])));
-        let (level, index) = child.unwrap_or((&self.plan.top, &self.top));
+        let child = parent.and_then(|parent| {
+            Some((self.plan.classes[parent].child.as_ref()?, self.children.get(parent).and_then(Option::as_ref)))
+        });
+        let (level, index) = child.unwrap_or((&self.plan.top, self.top.as_ref()));
+        let (last, others) = level.classes.split_last().expect("every policy has class-default");
         let mut ask = |class: usize| Some((class, self.plan.classes[class].matcher.matches(descriptor, lists)?));
-        let found = match index {
-            None => level.classes.iter().find_map(|class| ask(*class)),
-            Some(index) => index.candidates(descriptor).find_map(|candidate| ask(level.classes[candidate])),
+        let found = match index.and_then(|index| index.candidates(descriptor)) {
+            Some(mut candidates) => candidates.find_map(|position| ask(others[position])),
+            None => others.iter().find_map(|class| ask(*class)),
         };
-        found.unwrap_or_else(|| (*level.classes.last().expect("every policy has class-default"), 0))
+        found.unwrap_or((*last, 0))
     }
 
     fn police(&mut self, now: Time, class: usize, descriptor: &mut Descriptor) -> bool {

@@ -56,6 +56,14 @@ impl<P> WayOut<P> {
         }
     }
 
+    /// Makes the index of the output policy's classes anew; a switch has none.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        match self {
+            WayOut::Router(egress) => egress.index(lists),
+            WayOut::Switch(_) => {}
+        }
+    }
+
     pub fn advance(&mut self, now: Time, pools: &mut [Pool], outputs: &mut Outputs<P>) {
         match self {
             WayOut::Router(egress) => egress.advance(now, outputs),

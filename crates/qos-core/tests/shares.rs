@@ -169,12 +169,17 @@ proptest! {
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
         engine.audit().unwrap();
         let bytes = bytes_by_source(&outputs, 4);
-        // Of the line every packet takes 3 bytes that do not count; a priority class has its burst once.
+        // Of the line every packet takes 3 bytes that do not count. A priority class has its rate and its burst of what counts all the same, and
+        // the others have what is left.
         let shortest = *lengths.iter().min().unwrap() as u64 + 4;
         let counted = LINE * shortest / (shortest + 3) * seconds / 8;
         let rest = 100 - shares.iter().sum::<u64>();
-        let burst = if urgent { shares[0] * 500 } else { 0 };
-        let least = (counted - burst) * rest / 100;
+        let (ahead, weights) = if urgent {
+            (shares[0] * (2_500 * seconds + 500), 100 - shares[0])
+        } else {
+            (0, 100)
+        };
+        let least = (counted - ahead) * rest / weights;
         prop_assert!(bytes[0] + 4 * 1_504 >= least, "{bytes:?}, {least} expected");
     }
 

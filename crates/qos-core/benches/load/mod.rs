@@ -2,6 +2,8 @@
 
 pub mod switch;
 
+use std::net::Ipv4Addr;
+
 use qos_core::config::Framing;
 use qos_core::{packet, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};
@@ -10,6 +12,9 @@ use serde_json::{json, Value};
 pub const PACKETS: usize = 20_000;
 
 const PORT: PortId = PortId(0);
+
+/// Address of the first flow's source, 10.0.0.0.
+const FIRST_SOURCE: u32 = 0x0a00_0000;
 
 /// A port with its queues full, and the packets to come.
 pub struct Load {
@@ -33,13 +38,15 @@ pub enum Kind {
     Hqf(u16),
     /// The same in the classic generation.
     Classic(u16),
+    /// As the first, but each class is told by an access list.
+    HqfAccessLists(u16),
 }
 
 impl Kind {
     /// How many classes there are beside class-default, and the generation if it is they that are measured.
     fn many(self) -> Option<(&'static str, u16)> {
         match self {
-            Kind::Hqf(classes) => Some(("hqf", classes)),
+            Kind::Hqf(classes) | Kind::HqfAccessLists(classes) => Some(("hqf", classes)),
             Kind::Classic(classes) => Some(("classic", classes)),
             _ => None,
         }
@@ -58,7 +65,7 @@ impl Kind {
             Kind::HqfShaper => ("hqf", json!({"shape": shape})),
             Kind::FairQueue => ("hqf", json!({"fair_queue": queues})),
             Kind::WeightedFair => ("classic", json!({"fair_queue": queues})),
-            Kind::Hqf(_) | Kind::Classic(_) => ("hqf", json!({})),
+            Kind::Hqf(_) | Kind::Classic(_) | Kind::HqfAccessLists(_) => ("hqf", json!({})),
         }
     }
 }
@@ -71,15 +78,22 @@ impl Load {
         let (generation, mut class) = kind.classes();
         class["name"] = json!("class-default");
         let mut classes = vec![class];
-        let mut class_maps = json!({});
+        let (mut class_maps, mut access_lists) = (json!({}), json!({}));
         let (generation, many) = kind.many().unwrap_or((generation, 0));
         for number in 1..=many {
             let name = format!("c{number}");
-            class_maps[&name] = json!({"match": "all", "criteria": [{"type": "qos_group", "value": number}]});
+            let criterion = match kind {
+                Kind::HqfAccessLists(_) => json!({"type": "access_group", "name": name}),
+                _ => json!({"type": "qos_group", "value": number}),
+            };
+            class_maps[&name] = json!({"match": "all", "criteria": [criterion]});
+            let source = json!({"address": Ipv4Addr::from(FIRST_SOURCE + u32::from(number)), "wildcard": "0.0.0.0"});
+            access_lists[&name] = json!([{"action": "permit", "protocol": 17, "source": source,
+                "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"}}]);
             classes.push(json!({"name": name, "bandwidth": {"kbps": 70_000 / u32::from(many)}}));
         }
         let config = json!({"format": 1, "router": "R1", "generation": generation,
-            "class_maps": class_maps, "policy_maps": {"P": {"classes": classes}},
+            "access_lists": access_lists, "class_maps": class_maps, "policy_maps": {"P": {"classes": classes}},
             "interfaces": {"Out": {"enabled": true, "bandwidth_kbps": 100_000, "service_policy_output": "P"}}});
         let mut engine = Engine::new(&PortsConfig::from_json(&ports.to_string()).unwrap(), Time(0)).unwrap();
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
@@ -121,7 +135,7 @@ pub fn frame(flow: u32, ip_len: usize) -> Vec<u8> {
     frame[14] = 0x45;
     frame[16..18].copy_from_slice(&(ip_len as u16).to_be_bytes());
     frame[23] = 17;
-    frame[26..30].copy_from_slice(&(0x0a00_0000 + flow).to_be_bytes());
+    frame[26..30].copy_from_slice(&(FIRST_SOURCE + flow).to_be_bytes());
     frame[30..34].copy_from_slice(&[10, 0, 20, 10]);
     frame[36..38].copy_from_slice(&5001u16.to_be_bytes());
     frame
