@@ -47,6 +47,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
             "available_bandwidth_kbps": None,
         },
         "tx_ring": {"limit": 64, "depth": 0},
+        "queueing_delay": None,
         "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
         "access_list_hits": None,
         "policy_input": None,

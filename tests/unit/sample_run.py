@@ -183,6 +183,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "output": port,
                 "queue": queue,
                 "tx_ring": {"limit": 64, "depth": 0},
+                "queueing_delay": None,
                 "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
                 "access_list_hits": None,
                 "policy_input": None,

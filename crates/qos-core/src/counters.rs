@@ -73,6 +73,8 @@ pub struct InterfaceCounters {
     pub queue: InterfaceQueueCounters,
     /// The transmit ring.
     pub tx_ring: RingCounters,
+    /// How long packets waited; null before the first one.
+    pub queueing_delay: Option<QueueingDelayCounters>,
     /// The link itself.
     pub link: LinkCounters,
     /// Always null: hits are counted by access list.
@@ -171,6 +173,22 @@ pub struct RingCounters {
     pub limit: u32,
     /// Packets in it now.
     pub depth: u32,
+}
+
+/// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to its start on the line. So
+/// shaper, queues and transmit ring count, line time and propagation do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueingDelayCounters {
+    /// Packets that have started on the line: the interface's output packets.
+    pub packets: u64,
+    /// Their mean wait, rounded down.
+    pub mean_ns: u64,
+    /// The median, within 1 %.
+    pub p50_ns: u64,
+    /// 99 of 100 wait at most this, within 1 %.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
 }
 
 /// An attached policy-map.

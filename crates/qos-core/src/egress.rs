@@ -6,7 +6,8 @@
 use crate::classifier::AccessList;
 use crate::config::LinkConfig;
 use crate::counters::{
-    Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, RingCounters,
+    Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, QueueingDelayCounters,
+    RingCounters,
 };
 use crate::delay::{DelayLine, InFlight};
 use crate::engine::{DropReason, PortId, PortTotals, Side};
@@ -17,6 +18,7 @@ use crate::plan::PortPlan;
 use crate::policy::Policy;
 use crate::port::{Outputs, Traffic};
 use crate::queue::{Discipline, Enqueued, Item};
+use crate::queueing_delay::QueueingDelay;
 use crate::scheduler::Scheduler;
 use crate::serialiser::Serialiser;
 use crate::time::Time;
@@ -32,6 +34,7 @@ pub(crate) struct Line<P> {
     pub settled: Time,
     pub last: Time,
     pub traffic: Traffic,
+    pub delay: QueueingDelay,
 }
 
 /// A port's way out.
@@ -50,6 +53,7 @@ pub(crate) struct Egress<P> {
     last: Time,
     enabled: bool,
     traffic: Traffic,
+    delay: QueueingDelay,
     queue_drops: u64,
 }
 
@@ -68,6 +72,7 @@ impl<P> Egress<P> {
             last: now,
             enabled: plan.enabled,
             traffic: Traffic::new(now, plan.load_interval_s),
+            delay: QueueingDelay::new(),
             queue_drops: 0,
         }
     }
@@ -105,8 +110,8 @@ impl<P> Egress<P> {
         let now = now.max(self.settled);
         self.run(now);
         self.purge(now, outputs);
-        let Egress { port, link, impairment, wire, settled, last, traffic, .. } = self;
-        Line { port, link, impairment, wire, settled, last, traffic }
+        let Egress { port, link, impairment, wire, settled, last, traffic, delay, .. } = self;
+        Line { port, link, impairment, wire, settled, last, traffic, delay }
     }
 
     /// Makes the index of the policy's classes anew.
@@ -163,11 +168,11 @@ impl<P> Egress<P> {
         let now = arrival.max(self.settled);
         self.run(now);
         if !self.enabled {
-            let item = Item { descriptor, payload, class: None, delayed: 0 };
+            let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
         }
         let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
-        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), delayed: 0 };
+        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), arrival, delayed: 0 };
         match verdict {
             Some(verdict) if !verdict.pass => {
                 // The policy has counted it already.
@@ -273,6 +278,7 @@ impl<P> Egress<P> {
         let bytes = item.bytes();
         let end = self.link.take(entered, item.descriptor.line_len);
         self.traffic.count(now, bytes);
+        self.delay.record(now.since(item.arrival));
         let Fate { arrives, lost } = self.impairment.pass(end);
         if lost {
             self.traffic.lost(bytes);
@@ -325,6 +331,7 @@ impl<P> Egress<P> {
                 available_bandwidth_kbps: conversations.map(|plan| plan.available_kbps),
             },
             tx_ring: RingCounters { limit: plan.ring_limit, depth: self.ring.len() as u32 },
+            queueing_delay: self.delay.counters(),
             policy: self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler))),
             link: PropagationCounters { lost: self.traffic.lost, in_flight: self.wire.len() as u64 },
         }
@@ -332,6 +339,7 @@ impl<P> Egress<P> {
 
     pub fn clear(&mut self, now: Time) {
         self.traffic.clear(now);
+        self.delay.clear();
         self.queue_drops = 0;
         self.scheduler.clear_counters();
         if let Some(policy) = &mut self.policy {
@@ -365,6 +373,7 @@ pub(crate) struct EgressCounters {
     pub output: DirectionCounters,
     pub queue: InterfaceQueueCounters,
     pub tx_ring: RingCounters,
+    pub queueing_delay: Option<QueueingDelayCounters>,
     pub policy: Option<PolicyCounters>,
     pub link: PropagationCounters,
 }

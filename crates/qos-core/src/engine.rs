@@ -453,6 +453,7 @@ impl<P> Engine<P> {
                 output: egress.output,
                 queue: egress.queue,
                 tx_ring: egress.tx_ring,
+                queueing_delay: egress.queueing_delay,
                 link: LinkCounters { input: port.ingress.link_counters(), output: egress.link },
                 access_list_hits: None,
                 policy_input,

@@ -35,6 +35,7 @@ mod policy;
 mod port;
 mod queue;
 mod queue_counters;
+mod queueing_delay;
 mod random_detect;
 mod rate;
 mod scheduler;

@@ -5,6 +5,7 @@ use crate::engine::DropReason;
 use crate::fair_queue::FairQueue;
 use crate::fifo::Fifo;
 use crate::packet::Descriptor;
+use crate::time::Time;
 use crate::weighted_fair::WeightedFair;
 
 /// A packet in a queue.
@@ -14,6 +15,8 @@ pub(crate) struct Item<P> {
     pub payload: P,
     /// The class that it counts for, by its number in the policy.
     pub class: Option<usize>,
+    /// When it came to the interface.
+    pub arrival: Time,
     /// Bit n set: it had to wait for the shaper at level n of the hierarchy.
     pub delayed: u8,
 }

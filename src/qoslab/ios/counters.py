@@ -58,6 +58,16 @@ class TxRing(TypedDict):
     depth: int
 
 
+class QueueingDelay(TypedDict):
+    """How long output packets waited, in ns: from arrival at the interface to the start on the line."""
+
+    packets: int
+    mean_ns: int
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+
+
 class Propagation(TypedDict):
     """One direction of a link: frames that it lost, and frames on their way."""
 
@@ -289,6 +299,7 @@ class InterfaceCounters(TypedDict):
     output: Traffic
     queue: InterfaceQueue
     tx_ring: TxRing
+    queueing_delay: QueueingDelay | None
     link: LinkCounters
     access_list_hits: Any
     policy_input: PolicyCounters | None

@@ -13,6 +13,7 @@ use crate::impairment::{Fate, Impairment};
 use crate::packet::Descriptor;
 use crate::plan::PortPlan;
 use crate::port::{Outputs, Traffic};
+use crate::queueing_delay::QueueingDelay;
 use crate::serialiser::Serialiser;
 use crate::time::Time;
 
@@ -46,6 +47,8 @@ struct Waiting<P> {
     payload: P,
     label: Label,
     cells: u32,
+    /// When it came to the interface.
+    arrival: Time,
 }
 
 /// The frame on the wire.
@@ -88,6 +91,7 @@ pub(crate) struct SwitchEgress<P> {
     last: Time,
     enabled: bool,
     traffic: Traffic,
+    delay: QueueingDelay,
     queue_drops: u64,
     counts: EgressCounts,
 }
@@ -100,7 +104,7 @@ pub(crate) fn cells(descriptor: &Descriptor) -> u32 {
 impl<P> SwitchEgress<P> {
     /// Takes over from a port that was not configured yet and has nothing waiting.
     pub fn new(line: Line<P>, enabled: bool, plan: &EgressPlan) -> SwitchEgress<P> {
-        let Line { port, link, impairment, wire, settled, last, traffic } = line;
+        let Line { port, link, impairment, wire, settled, last, traffic, delay } = line;
         let mut pace = Serialiser::new(plan.operational_rate(), settled);
         pace.take(link.start(settled), 0);
         let mut egress = SwitchEgress {
@@ -120,6 +124,7 @@ impl<P> SwitchEgress<P> {
             last,
             enabled,
             traffic,
+            delay,
             queue_drops: 0,
             counts: EgressCounts::default(),
         };
@@ -220,7 +225,8 @@ impl<P> SwitchEgress<P> {
             Some(part) => {
                 pool.take(&mut self.held[queue], part);
                 self.counts.enqueued[queue][threshold] += 1;
-                self.queues[queue].push_back(Waiting { descriptor, payload, label, cells });
+                // `last` is its arrival: `now` is later where that was settled already.
+                self.queues[queue].push_back(Waiting { descriptor, payload, label, cells, arrival: self.last });
                 // Behind another frame of its queue it does not change what comes next.
                 if self.busy & (1 << queue) == 0 {
                     self.busy |= 1 << queue;
@@ -280,7 +286,7 @@ impl<P> SwitchEgress<P> {
     fn start_frame(&mut self, Upcoming { start: now, queue, end }: Upcoming, pool: &mut Pool) {
         // The one before has passed: the pace is never faster than the line.
         self.release(Time(u64::MAX), pool);
-        let Some(Waiting { mut descriptor, payload, label, cells }) = self.queues[queue].pop_front() else {
+        let Some(Waiting { mut descriptor, payload, label, cells, arrival }) = self.queues[queue].pop_front() else {
             return self.upcoming = None;
         };
         if self.queues[queue].is_empty() {
@@ -302,6 +308,7 @@ impl<P> SwitchEgress<P> {
             }
         }
         self.traffic.count(now, bytes);
+        self.delay.record(now.since(arrival));
         self.settled = self.settled.max(now);
         self.look_ahead();
         let Fate { arrives, lost } = self.impairment.pass(end);
@@ -366,6 +373,7 @@ impl<P> SwitchEgress<P> {
                 available_bandwidth_kbps: None,
             },
             tx_ring: RingCounters { limit: 0, depth: 0 },
+            queueing_delay: self.delay.counters(),
             link: PropagationCounters { lost: self.traffic.lost, in_flight: self.wire.len() as u64 },
             policy: None,
         }
@@ -391,6 +399,7 @@ impl<P> SwitchEgress<P> {
 
     pub fn clear(&mut self, now: Time) {
         self.traffic.clear(now);
+        self.delay.clear();
         self.queue_drops = 0;
         self.counts = EgressCounts::default();
     }

@@ -257,6 +257,13 @@ fn step(
             let counters = engine.counters(Time(*now), None);
             assert_eq!(counters.interfaces.len(), 3);
             for interface in counters.interfaces.into_values() {
+                if let Some(delay) = interface.queueing_delay {
+                    assert!(
+                        delay.p50_ns <= delay.p99_ns && delay.p99_ns.max(delay.mean_ns) <= delay.max_ns,
+                        "{delay:?}"
+                    );
+                }
+                assert_eq!(interface.queueing_delay.map_or(0, |delay| delay.packets), interface.output.packets);
                 [interface.policy_input, interface.policy_output].iter().flatten().for_each(children_add_up);
             }
         }

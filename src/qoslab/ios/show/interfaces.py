@@ -45,6 +45,7 @@ def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
             "available_bandwidth_kbps": None,
         },
         "tx_ring": {"limit": 0, "depth": 0},
+        "queueing_delay": None,
         "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},
         "access_list_hits": None,
         "policy_input": None,
