@@ -11,12 +11,13 @@ from qoslab.errors import MachineError
 OWN_PROGRAMS = {
     "qos-router": "the routers' data plane",
     "flood": "the UDP traffic generator",
+    "sla": "IP SLA on hosts",
 }
 """Names and what they are."""
 
 
 def own_program(name: str) -> Path:
-    """The program: $QOSLAB_QOS_ROUTER or $QOSLAB_FLOOD, the repository's release build, or the one in PATH.
+    """The program: that of $QOSLAB_QOS_ROUTER (_FLOOD, _SLA), the repository's release build, or the one in PATH.
 
     `MachineError` where there is none.
     """

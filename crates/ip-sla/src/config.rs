@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::packet::JITTER_HEADER;
+use crate::packet::{CONTROL_PORT, JITTER_HEADER};
 
 /// All operations of a router, and whether it answers those of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -208,6 +208,10 @@ impl Config {
         for (number, operation) in &self.operations {
             operation.check().map_err(|(key, text)| (format!("operations.{number}.{key}"), text))?;
             if let Some(port) = operation.source_port {
+                if self.responder && (port == CONTROL_PORT || self.responder_ports.contains(&port)) {
+                    let text = format!("port {port} is the responder's; give the operation another");
+                    return Err((format!("operations.{number}.source_port"), text));
+                }
                 if let Some(other) = ports.insert(port, *number) {
                     let text = format!("port {port} is that of operation {other} too; give each operation its own");
                     return Err((format!("operations.{number}.source_port"), text));

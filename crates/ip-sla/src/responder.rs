@@ -59,9 +59,12 @@ impl Responder {
         }
     }
 
-    /// Closes everything.
-    pub fn clear(&mut self) {
-        *self = Self::default();
+    /// The port that a control message asked for cannot be listened on: it is closed, and the message was an error.
+    pub fn refuse(&mut self, port: u16) {
+        if self.ports.remove(&port).is_some() {
+            self.counts.control_messages -= 1;
+            self.counts.errors += 1;
+        }
     }
 
     /// Ports on which to listen now.

@@ -503,14 +503,14 @@ impl Dataplane {
     /// Puts a complete configuration in force, or nothing. What arrived before is treated by the old one.
     ///
     /// # Errors
-    /// Those of [`Engine::configure`].
+    /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
         self.round();
-        self.sla.check(config.ip_sla.as_ref())?;
+        let sla = self.sla.prepare(config.ip_sla.as_ref())?;
         self.engine.configure(self.reached, config)?;
         self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
-        let now = self.clock.now();
-        self.sla.configure(config.ip_sla.as_ref(), now)
+        self.sla.configure(sla, self.clock.now());
+        Ok(())
     }
 
     /// What IP SLA has measured, of one operation or all.

@@ -179,7 +179,9 @@ def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
     yield "rtt.count", float(row["rtt_count"])
     for name in ("rtt", "jitter"):
         for part in ("min", "avg", "max"):
-            yield f"{name}.{part}", float(row[f"{name}_{part}_ms"])
+            # An echo operation has no jitter.
+            if pd.notna(row[f"{name}_{part}_ms"]):
+                yield f"{name}.{part}", float(row[f"{name}_{part}_ms"])
 
 
 def metrics(

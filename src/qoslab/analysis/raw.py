@@ -116,8 +116,9 @@ def health_row(device: str, health: Health) -> Row:
 
 
 def probe_row(probe: str, figures: Mapping[str, Any]) -> Row:
-    """A row of `probes`."""
+    """A row of `probes`; an echo operation has no jitter."""
     row: Row = {"probe": probe, "rtt_count": figures["rtt_count"]}
     for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms")):
-        row |= {f"{name}_{part}_ms": figures[key][part] for part in ("min", "avg", "max")}
+        found = figures[key]
+        row |= {f"{name}_{part}_ms": None if found is None else found[part] for part in ("min", "avg", "max")}
     return row

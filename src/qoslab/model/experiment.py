@@ -275,18 +275,18 @@ class Arm(Frozen):
 
 
 class Probe(Frozen):
-    """An IP SLA operation that a router runs while the traffic does."""
+    """An IP SLA operation that a router or host runs while the traffic does."""
 
     name: Name
     """Unique among the probes."""
     type: Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
-    """Of the operation. UDP needs a responder: a router gets `ip sla responder`."""
+    """Of the operation. UDP needs a responder: a router gets `ip sla responder`, on a host a program runs."""
     source: Name = Field(alias="from")
-    """The router that sends."""
+    """The node that sends."""
     destination: Name = Field(alias="to")
-    """The node that answers, by the address on a link to the router, else on its first link."""
+    """The node that answers, by the address on a link to the sender, else on its first link."""
     number: int | None = Field(default=None, ge=1, le=2147483647)
-    """Of the operation; its place in the list where absent."""
+    """Of a router's operation; its place in the list where absent."""
     start_after: Duration = Duration(0)
     """Counted from the start of the cell's traffic; leave it time to reach a steady state."""
     duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
@@ -308,7 +308,29 @@ class Probe(Frozen):
     tos: int | None = Field(default=None, ge=0, le=255)
     """Type-of-service byte; 0 where absent."""
 
+    @property
+    def udp(self) -> bool:
+        """Whether it runs over UDP, and so needs a responder."""
+        return self.type in ("udp-echo", "udp-jitter")
 
+    @property
+    def jitter(self) -> bool:
+        """Whether it sends bursts."""
+        return self.type in ("icmp-jitter", "udp-jitter")
+
+    @property
+    def frequency_or_default(self) -> Duration:
+        """Between the starts of two runs."""
+        return PROBE_FREQUENCY if self.frequency is None else self.frequency
+
+    @property
+    def timeout_or_default(self) -> Duration:
+        """After which an answer does not count."""
+        return PROBE_TIMEOUT if self.timeout is None else self.timeout
+
+
+PROBE_FREQUENCY, PROBE_TIMEOUT = Duration(60 * SECOND_NS), Duration(5 * SECOND_NS)
+"""IOS's defaults (CISCO-RTTMON-MIB)."""
 PROBE_MARGIN = Duration(500_000_000)
 """Statistics are read so long before the traffic ends, while the load is present."""
 
@@ -610,7 +632,7 @@ class Experiment(Frozen):
     arms: tuple[Arm, ...] = Field(min_length=1)
     """The variants, run in this order."""
     probes: tuple[Probe, ...] = ()
-    """IP SLA operations of routers."""
+    """IP SLA operations of routers and hosts."""
     captures: tuple[CapturePoint, ...] = ()
     """Where packets are captured."""
     observe: tuple[Observation, ...] = ()

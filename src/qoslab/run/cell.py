@@ -6,7 +6,7 @@ import contextlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
@@ -23,7 +23,7 @@ from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
 from qoslab.run.cpu import CpuMeter
 from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
-from qoslab.run.probes import Enter, Probes
+from qoslab.run.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
 from qoslab.traffic import TrafficError
@@ -46,7 +46,11 @@ class CellRun:
     def __init__(
         self, lab: Lab, experiment: Experiment, arm: Arm, cell: Cell, *,
         observe: Observe, tell: Tell, interrupted: threading.Event, key: str = "", enter: Enter | None = None,
+        data_planes: Collection[str] | None = None,
     ) -> None:  # fmt: skip
+        """`data_planes` are the routers whose data plane can be asked for counters, health and stamps (None: all of
+        them); a real router has only its command line.
+        """
         self._lab = lab
         self._experiment = experiment
         self._arm = arm
@@ -57,6 +61,7 @@ class CellRun:
         self._interrupted = interrupted
         self._key = key
         self._enter = enter
+        self._data_planes = tuple(name for name in experiment.routers if data_planes is None or name in data_planes)
         self._steps: list[Step] = []
         self._reasons: list[str] = []
         self._warnings: list[str] = []
@@ -106,7 +111,7 @@ class CellRun:
         What makes the figures worthless is kept as a reason and not raised. Everything that was started has ended when
         this returns or raises.
         """
-        experiment, routers = self._experiment, self._experiment.routers
+        experiment, routers = self._experiment, self._data_planes
         profile = experiment.tcp_of(self._arm)
         with self.step("settings of the hosts"):
             self.check()
@@ -118,6 +123,7 @@ class CellRun:
         captures: list[RunningCapture] = []
         sampler = CounterSampler(self._lab, routers, self.cell)
         flows: list[RunningFlow] = []
+        probes: Probes | None = None
         try:
             with self.step("capture on"):
                 for point in experiment.captures:
@@ -127,7 +133,7 @@ class CellRun:
                     capture.wait_running()
             with self.step("observe before"):
                 self._observe("before")
-            ports = flow_ports(experiment.flows_of(self._arm))
+            ports = flow_ports(experiment.flows_of(self._arm), reserved_ports(experiment))
             flows = [
                 RunningFlow(
                     self._lab, flow, experiment.topology, experiment.duration_of(self._arm, flow),
@@ -136,13 +142,15 @@ class CellRun:
                 )
                 for flow in experiment.flows_of(self._arm)
             ]  # fmt: skip
-            probes = None
             if experiment.probes:
                 assert self._enter is not None
                 probes = Probes(
-                    self._lab, experiment, self.cell, observe=lambda *words: self._observe_command(*words).raw,
-                    enter=self._enter,
+                    Setting(
+                        self._lab, experiment, self.cell, observe=lambda *words: self._observe_command(*words).raw,
+                        enter=self._enter, data_planes=routers,
+                    )
                 )  # fmt: skip
+                probes.prepare()
             sampler.start()
             cpu = CpuMeter(self._lab.pid)
             started = None if probes is None else probes.start
@@ -174,6 +182,8 @@ class CellRun:
         finally:
             for capture in captures:
                 capture.kill()
+            if probes is not None:
+                self._close(probes)
             self._flows = tuple(record for flow in flows if (record := flow.record()) is not None)
         if sampler.error is not None:
             self.invalid(f"the counters could not be read to the end: {sampler.error}")
@@ -203,6 +213,12 @@ class CellRun:
             raise
         if probes is not None:
             probes.finish()
+
+    def _close(self, probes: Probes) -> None:
+        try:
+            probes.close()
+        except RunInvalid as error:
+            self.invalid(error.message)
 
     def _observe(self, moment: Moment) -> None:
         for observation in self._experiment.observe:

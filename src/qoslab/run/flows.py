@@ -6,7 +6,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import IPv4Address
@@ -252,8 +252,8 @@ def flow_seed(seed: int, repetition: int, flow: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition} {flow}".encode()).digest()[:6], "big")
 
 
-def flow_ports(flows: Sequence[Flow]) -> dict[str, int]:
-    """A port for each flow: its own, else the first free one from 5201."""
+def flow_ports(flows: Sequence[Flow], reserved: Collection[int] = ()) -> dict[str, int]:
+    """A port for each flow: its own, else the first free one from 5201 that is not reserved."""
     taken: dict[str, int] = {flow.name: flow.port for flow in flows if flow.port is not None}
-    free = (port for port in range(FIRST_PORT, 65536) if port not in set(taken.values()))
+    free = (port for port in range(FIRST_PORT, 65536) if port not in {*taken.values(), *reserved})
     return {flow.name: taken.get(flow.name) or next(free) for flow in flows}

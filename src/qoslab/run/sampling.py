@@ -17,7 +17,9 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
     """What each data plane says of its lateness and losses since its counters were cleared."""
     if not routers:
         return {}
-    return {router: Health.model_validate(said) for router, said in asyncio.run(lab.health()).items()}
+    return {
+        router: Health.model_validate(said) for router, said in asyncio.run(lab.health()).items() if router in routers
+    }
 
 
 def clear_counters(lab: Lab, routers: Sequence[str]) -> None:

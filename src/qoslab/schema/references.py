@@ -17,14 +17,13 @@ from qoslab.model.experiment import (
     Experiment,
     Flow,
     Tcp,
-    probe_number,
-    probe_target,
 )
 from qoslab.model.metrics import METRICS, Reference, as_float
 from qoslab.platforms import MODELS, platform_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.probes import check_probes
 from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
@@ -48,7 +47,8 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.links(),
         *checker.cells(),
         *checker.watching(),
-        *checker.probes(),
+        *checker.unique(("probes",), experiment.probes),
+        *check_probes(experiment, document),
         *checker.comparison(),
         *checker.enough(),
         *checker.graphs(),
@@ -323,41 +323,6 @@ class _Checker:
                     f'found "{observation.command}", expected a show command in full, as show policy-map interface'
                 )
                 yield self.document.finding((*steps, "command"), message)
-
-    def probes(self) -> Iterator[Finding]:
-        topology, routers = self.experiment.topology, self.experiment.routers
-        yield from self.unique(("probes",), self.experiment.probes)
-        numbers: dict[tuple[str, int], int] = {}
-        for index, probe in enumerate(self.experiment.probes):
-            steps: Steps = ("probes", index)
-            if probe.source not in routers:
-                yield self.unknown((*steps, "from"), probe.source, routers, "a router, ")
-            if probe.destination not in topology.nodes:
-                yield self.unknown((*steps, "to"), probe.destination, topology.nodes)
-            elif probe_target(self.experiment, probe) is None:
-                yield self.document.finding((*steps, "to"), f"found {probe.destination}, which has no address")
-            udp = probe.type in ("udp-echo", "udp-jitter")
-            if udp != (probe.port is not None):
-                found = 'no key "port"' if udp else "a port"
-                expected = "the port on which the responder answers" if udp else "none, as ICMP has no ports"
-                yield self.document.finding(steps, f"found {found}, expected {expected}")
-            if udp and probe.destination in topology.nodes and probe.destination not in routers:
-                message = f"found the host {probe.destination}, expected a router, which has a responder"
-                yield self.document.finding((*steps, "to"), message)
-            if not probe.type.endswith("jitter") and (probe.packets is not None or probe.interval is not None):
-                yield self.document.finding(steps, f"found packets or interval of {probe.type}, which sends one packet")
-            number = probe_number(self.experiment, probe)
-            if numbers.setdefault((probe.source, number), index) != index:
-                yield self.document.finding(steps, f"found operation {number} a second time, expected another number")
-            if probe.frequency is not None and probe.frequency.ns % 10**9:
-                yield self.document.finding((*steps, "frequency"), f"found {probe.frequency}, expected whole seconds")
-            length = self.experiment.duration_of_probe(probe)
-            if not length or probe.start_after.ns + length.ns > self.experiment.duration.ns:
-                message = (
-                    f"found the start after {probe.start_after} and {length} of running, "
-                    f"expected an end within the traffic, {self.experiment.duration}"
-                )
-                yield self.document.finding(steps, message)
 
     # What it is compared with
 

@@ -7,47 +7,28 @@
 //! T2 is taken like T4, and T3 just before the reply is handed to the kernel. What never crosses a port (a probe to an address of
 //! the router itself, or a prober on a host, which has no engine) has the kernel's receive stamps of the socket instead.
 
-mod sockets;
+mod place;
 mod stamps;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::CONTROL_PORT;
-use ip_sla::{Channel, Config, OperationReport, Prober, Responder, Send};
+use ip_sla::{Channel, Config, OperationReport, Prober, Send};
 use qos_core::{ConfigError, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
+use sla::{answering, Answering, Kind, Received, Socket};
 
 use crate::clock::Clock;
 use crate::frame;
-use sockets::{Kind, Socket};
+pub use place::Place;
 use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.
 const TAKEN: usize = 64;
-
-/// Where the sockets are opened.
-#[derive(Debug)]
-pub enum Place {
-    /// In the daemon's own network namespace.
-    Here,
-    /// In this network namespace.
-    Namespace(File),
-    /// Nowhere: there is no IP SLA.
-    Nowhere,
-}
-
-/// What a socket is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
-    Operation(u32),
-    Control,
-    Data(u16),
-}
 
 /// The reply to `ip_sla`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -79,15 +60,23 @@ pub struct RecentSource {
     pub time_ns: u64,
 }
 
+/// A configuration that can be put in force, with the sockets that it needs open.
+#[derive(Debug)]
+pub struct Prepared {
+    config: Config,
+    sockets: answering::Sockets,
+}
+
 /// Runs the operations and the responder.
 #[derive(Debug)]
 pub struct Agent {
     place: Place,
     prober: Prober,
-    responder: Responder,
+    responder: Option<Answering>,
     config: Config,
-    sockets: BTreeMap<Role, Socket>,
-    /// Local ports of UDP operations.
+    /// Sockets of operations, opened when they first send.
+    sockets: BTreeMap<u32, Socket>,
+    /// Their local ports of UDP.
     ports: BTreeMap<u16, u32>,
     stamps: Stamps,
     /// Something may wait in a socket.
@@ -102,7 +91,7 @@ impl Agent {
             place,
             // The kernel's own numbers are of no use here: two routers may have the same.
             prober: Prober::new(std::process::id() as u16),
-            responder: Responder::default(),
+            responder: None,
             config: Config::default(),
             sockets: BTreeMap::new(),
             ports: BTreeMap::new(),
@@ -112,82 +101,72 @@ impl Agent {
         }
     }
 
-    /// Checks a configuration without putting it in force.
+    /// Checks a configuration and opens what it needs to listen on, without changing anything.
     ///
     /// # Errors
-    /// The path and reason.
-    pub fn check(&self, config: Option<&Config>) -> Result<(), ConfigError> {
-        let Some(config) = config else { return Ok(()) };
+    /// The path and reason; a port that cannot be opened.
+    pub fn prepare(&mut self, config: Option<&Config>) -> Result<Prepared, ConfigError> {
+        let config = config.cloned().unwrap_or_default();
         config.check().map_err(|(path, message)| ConfigError::new(format!("ip_sla.{path}"), message))?;
-        if matches!(self.place, Place::Nowhere) && *config != Config::default() {
+        if matches!(self.place, Place::Nowhere) && config != Config::default() {
             let message = "the daemon was started without --kernel-netns, so it cannot reach the router's IP stack; start it with that option";
             return Err(ConfigError::new("ip_sla", message));
         }
-        Ok(())
+        let mut sockets = answering::Sockets::new();
+        if config.responder {
+            // The port that the kernel chose for an operation is free to be wanted: the operation takes another with its next packet.
+            for port in &config.responder_ports {
+                if let Some(number) = self.ports.remove(port) {
+                    self.sockets.remove(&number);
+                }
+            }
+            let open = |port| self.place.open(Kind::Udp { port }, None, 0);
+            sockets = Answering::open_missing(&config.responder_ports, self.responder.as_ref(), open)
+                .map_err(|error| ConfigError::new("ip_sla.responder", error.to_string()))?;
+        }
+        Ok(Prepared { config, sockets })
     }
 
-    /// Puts a checked configuration in force.
-    ///
-    /// # Errors
-    /// When the responder's port cannot be opened; then the rest is in force.
-    pub fn configure(&mut self, config: Option<&Config>, now: Time) -> Result<(), ConfigError> {
-        let config = config.cloned().unwrap_or_default();
+    /// Puts a configuration in force.
+    pub fn configure(&mut self, prepared: Prepared, now: Time) {
+        let Prepared { config, sockets } = prepared;
         for (number, operation) in &self.config.operations {
             // A socket is bound to what the operation said of addresses, ports and type of service.
             let stays = config.operations.get(number).is_some_and(|new| {
                 ip_sla::OperationConfig { schedule: operation.schedule.clone(), ..new.clone() } == *operation
             });
             if !stays {
-                self.sockets.remove(&Role::Operation(*number));
+                self.sockets.remove(number);
             }
         }
         self.prober.configure(&config, now.0);
         if config.responder {
-            self.responder.configure(&config.responder_ports);
+            self.responder.get_or_insert_default().configure(&config.responder_ports, sockets);
         } else {
-            self.responder.clear();
+            self.responder = None;
         }
         self.config = config;
         self.note_ports();
-        self.open_responder().map_err(|error| ConfigError::new("ip_sla.responder", error.to_string()))
     }
 
     fn note_ports(&mut self) {
-        self.ports = self
-            .sockets
-            .iter()
-            .filter_map(|(role, socket)| match role {
-                Role::Operation(number) => socket.udp_port().map(|port| (port, *number)),
-                _ => None,
-            })
-            .collect();
-    }
-
-    /// Opens and closes sockets so that the responder listens where it should.
-    fn open_responder(&mut self) -> io::Result<()> {
-        let mut wanted: BTreeMap<Role, u16> = self.responder.ports().map(|port| (Role::Data(port), port)).collect();
-        if self.config.responder {
-            wanted.insert(Role::Control, CONTROL_PORT);
-        }
-        self.sockets.retain(|role, _| matches!(role, Role::Operation(_)) || wanted.contains_key(role));
-        let mut result = Ok(());
-        for (role, port) in wanted {
-            if self.sockets.contains_key(&role) {
-                continue;
-            }
-            match Socket::open(&self.place, Kind::Udp { port }, None, 0) {
-                Ok(socket) => drop(self.sockets.insert(role, socket)),
-                Err(error) => {
-                    result = Err(io::Error::new(error.kind(), format!("cannot listen on UDP port {port}: {error}")))
-                }
-            }
-        }
-        result
+        let ports = self.sockets.iter().filter_map(|(number, socket)| socket.udp_port().map(|port| (port, *number)));
+        self.ports = ports.collect();
     }
 
     /// Descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        self.sockets.values().map(AsRawFd::as_raw_fd)
+        let responder = self.responder.iter().flat_map(Answering::descriptors);
+        self.sockets.values().map(AsRawFd::as_raw_fd).chain(responder)
+    }
+
+    fn listens_on(&self, port: u16) -> bool {
+        self.responder.as_ref().is_some_and(|r| r.listens_on(port))
+    }
+
+    /// Whether no packet can be its own.
+    fn idle(&self) -> bool {
+        self.sockets.is_empty() && self.responder.is_none()
     }
 
     /// A descriptor can be read.
@@ -197,12 +176,13 @@ impl Agent {
 
     /// When [`step`](Self::step) has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        [self.prober.deadline(), self.responder.deadline()].into_iter().flatten().min().map(Time)
+        let responder = self.responder.as_ref().and_then(Answering::deadline);
+        [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
     }
 
     /// A frame of the router's own was seen to leave its IP stack.
     pub fn leaving(&mut self, bytes: &[u8], at: Time) {
-        if self.sockets.is_empty() {
+        if self.idle() {
             return;
         }
         match frame::probe(bytes) {
@@ -222,17 +202,13 @@ impl Agent {
 
     /// A frame from a link goes to the router's IP stack; its last bit arrived at `at`.
     pub fn arriving(&mut self, bytes: &[u8], at: Time) {
-        if self.sockets.is_empty() {
+        if self.idle() {
             return;
         }
         let Some(probe) = frame::probe(bytes) else { return };
         let ours = match probe {
             frame::Probe::Icmp { kind, .. } => matches!(kind, 0 | 14),
-            frame::Probe::Udp { destination_port: port, .. } => {
-                self.ports.contains_key(&port)
-                    || self.sockets.contains_key(&Role::Data(port))
-                    || (port == CONTROL_PORT && self.config.responder)
-            }
+            frame::Probe::Udp { destination_port: port, .. } => self.ports.contains_key(&port) || self.listens_on(port),
         };
         if ours {
             self.stamps.insert(Key::of(&probe), at.0);
@@ -249,8 +225,8 @@ impl Agent {
         if self.deadline().is_none_or(|at| at > now) {
             return;
         }
-        if self.responder.poll(now.0) {
-            self.follow_responder();
+        if let Some(responder) = &mut self.responder {
+            responder.poll(now.0);
         }
         let mut sends = std::mem::take(&mut self.sends);
         self.prober.poll(now.0, &mut sends);
@@ -265,64 +241,51 @@ impl Agent {
         self.sends = sends;
     }
 
-    /// Brings the responder's sockets up to date; a failure is counted, since nobody can be told.
-    fn follow_responder(&mut self) {
-        if let Err(error) = self.open_responder() {
-            self.responder.counts.errors += 1;
-            eprintln!("qos-router: IP SLA responder: {error}");
-        }
-    }
-
     fn send(&mut self, send: &Send) -> io::Result<()> {
-        let role = Role::Operation(send.operation);
-        if !self.sockets.contains_key(&role) {
+        if !self.sockets.contains_key(&send.operation) {
             let kind = match send.channel {
                 Channel::Icmp => Kind::Icmp { target: send.target.0 },
                 Channel::Udp(number) => {
                     Kind::Udp { port: self.prober.udp_sockets().get(&number).copied().flatten().unwrap_or(0) }
                 }
             };
-            let socket = Socket::open(&self.place, kind, send.source, send.tos)?;
-            self.sockets.insert(role, socket);
+            let socket = self.place.open(kind, send.source, send.tos)?;
+            self.sockets.insert(send.operation, socket);
             self.note_ports();
         }
-        self.sockets[&role].send(&send.bytes, send.target)
+        self.sockets[&send.operation].send(&send.bytes, send.target)
     }
 
     fn receive(&mut self, clock: &Clock) {
-        let roles: BTreeSet<Role> = self.sockets.keys().copied().collect();
-        for role in roles {
+        let Self { prober, stamps, place, pending, .. } = self;
+        for (number, socket) in &mut self.sockets {
+            let own = socket.udp_port();
+            let channel = own.map_or(Channel::Icmp, |_| Channel::Udp(*number));
             for taken in 0.. {
                 let now = clock.now();
-                let Some(received) = self.sockets.get_mut(&role).and_then(Socket::receive) else { break };
-                let at = self.stamps.take(&received.key).unwrap_or_else(|| clock.event(received.stamp, now).0);
-                self.dispatch(role, received, at, clock);
+                let Some(received) = socket.receive() else { break };
+                let at = arrival(stamps, own, &received, clock, now);
+                prober.received(channel, received.from, &received.bytes, at);
                 if taken == TAKEN {
-                    self.pending = true;
+                    *pending = true;
                     break;
                 }
             }
         }
-    }
-
-    fn dispatch(&mut self, role: Role, mut received: sockets::Received, at: u64, clock: &Clock) {
-        let from = received.from;
-        match role {
-            Role::Operation(number) => {
-                let udp = self.sockets[&role].udp_port().is_some();
-                let channel = if udp { Channel::Udp(number) } else { Channel::Icmp };
-                self.prober.received(channel, from, &received.bytes, at);
-            }
-            Role::Control => {
-                if let Some(answer) = self.responder.control(from, &received.bytes, at) {
-                    self.follow_responder();
-                    // An answer that is not sent is a missing one to the other end, which counts it.
-                    let _ = self.sockets.get(&role).map(|s| s.send(&answer, from));
+        let Some(responder) = &mut self.responder else { return };
+        let ports: Vec<u16> = responder.ports().collect();
+        for port in ports {
+            for taken in 0.. {
+                let now = clock.now();
+                let Some(received) = responder.receive(port) else { break };
+                let at = arrival(stamps, Some(port), &received, clock, now);
+                let open = |port| place.open(Kind::Udp { port }, None, 0);
+                if let Err(error) = responder.serve(port, received, at, || clock.now().0, open) {
+                    eprintln!("qos-router: IP SLA responder: {error}");
                 }
-            }
-            Role::Data(port) => {
-                if self.responder.answer(port, from, &mut received.bytes, at, clock.now().0) {
-                    let _ = self.sockets.get(&role).map(|s| s.send(&received.bytes, from));
+                if taken == TAKEN {
+                    *pending = true;
+                    break;
                 }
             }
         }
@@ -334,10 +297,15 @@ impl Agent {
         Report {
             time_ns: now.0,
             operations: self.prober.report(now.0, operation, samples),
-            responder: self.config.responder.then(|| ResponderReport {
-                counts: self.responder.counts,
-                recent: self.responder.recent().iter().map(recent).collect(),
+            responder: self.responder.as_ref().map(Answering::responder).map(|responder| ResponderReport {
+                counts: responder.counts,
+                recent: responder.recent().iter().map(recent).collect(),
             }),
         }
     }
+}
+
+/// When a packet arrived: as it was seen on its port, or as the kernel says.
+fn arrival(stamps: &mut Stamps, own: Option<u16>, received: &Received, clock: &Clock, now: Time) -> u64 {
+    stamps.take(&Key::of_received(received, own)).unwrap_or_else(|| clock.event(received.stamp, now).0)
 }

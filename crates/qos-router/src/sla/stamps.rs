@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
+use sla::Received;
+
 use crate::frame::Probe;
 
 /// Bytes of UDP payload that tell packets apart.
@@ -33,6 +35,18 @@ impl Key {
         let taken = bytes.len().min(TOLD_BY);
         payload[..taken].copy_from_slice(&bytes[..taken]);
         Self { source, numbers: (source_port, destination_port), payload }
+    }
+
+    /// Of a packet that a socket has handed over; `own` is the local port of UDP.
+    pub fn of_received(received: &Received, own: Option<u16>) -> Self {
+        let ((source, port), bytes) = (received.from, &received.bytes);
+        match own {
+            Some(own) => Self::udp(source, port, own, bytes),
+            None => {
+                let at = |n: usize| u16::from_be_bytes([bytes[n], bytes[n + 1]]);
+                Self::icmp(source, bytes[0], at(4), at(6))
+            }
+        }
     }
 
     /// Of a packet in a frame.

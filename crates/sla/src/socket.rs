@@ -1,15 +1,11 @@
-//! Raw ICMP and UDP sockets, opened in another network namespace where it must be.
+//! Raw ICMP and UDP sockets with the kernel's time stamps.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, RawFd};
-use std::thread;
 
 use socket2::{Domain, Protocol, SockAddr, Type};
-
-use super::stamps::Key;
-use super::Place;
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
@@ -38,8 +34,16 @@ pub struct Received {
     pub bytes: Vec<u8>,
     /// The kernel's receive stamp, wall clock in ns.
     pub stamp: u64,
-    /// What it is recognised by.
-    pub key: Key,
+}
+
+/// What a message from the kernel says.
+struct Message {
+    length: usize,
+    from: (Ipv4Addr, u16),
+    /// Receive stamp, wall clock in ns.
+    received: u64,
+    /// Stamp of a packet that left, wall clock in ns, and which one since stamps were asked for.
+    left: Option<(u64, u32)>,
 }
 
 /// One socket that never blocks.
@@ -52,49 +56,18 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket at `place`.
+    /// Opens a socket.
     ///
     /// # Errors
-    /// Those of the system calls; an address that the router does not have, a port in use.
-    pub fn open(place: &Place, kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Self> {
-        match place {
-            Place::Here => Self::make(kind, source, tos),
-            Place::Nowhere => Err(io::ErrorKind::Unsupported.into()),
-            // A thread of its own goes there, so that the daemon stays where it is.
-            Place::Namespace(namespace) => thread::scope(|scope| {
-                let open = move || {
-                    // SAFETY: no pointers; the descriptor is open as long as `place` is borrowed.
-                    if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
-                        return Err(io::Error::last_os_error());
-                    }
-                    Self::make(kind, source, tos)
-                };
-                scope.spawn(open).join().expect("opening does not panic")
-            }),
-        }
-    }
-
-    fn make(kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Self> {
+    /// Those of the system calls; an address that the machine does not have, a port in use, no right to raw sockets.
+    pub fn open(kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Self> {
         let (socket, port) = match kind {
             Kind::Icmp { .. } => (socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4))?, 0),
             Kind::Udp { port } => (socket2::Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?, port),
         };
         socket.set_nonblocking(true)?;
         socket.set_tos(u32::from(tos))?;
-        let on: libc::c_int = 1;
-        // SAFETY: `on` is a readable int of the size that is given.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_TIMESTAMPNS,
-                (&raw const on).cast(),
-                std::mem::size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        set(&socket, libc::SO_TIMESTAMPNS, 1)?;
         if let (Kind::Udp { .. }, _) | (_, Some(_)) = (kind, source) {
             socket.bind(&SockAddr::from(SocketAddrV4::new(source.unwrap_or(Ipv4Addr::UNSPECIFIED), port)))?;
         }
@@ -126,10 +99,37 @@ impl Socket {
         .map(drop)
     }
 
+    /// Asks the kernel to stamp what is sent from now on, when the driver takes it; see [`left`](Self::left). Packets count from zero.
+    ///
+    /// # Errors
+    /// A kernel that cannot do it.
+    pub fn stamp_departures(&self) -> io::Result<()> {
+        // The option that numbers packets starts again when it is set anew.
+        set(&self.socket, libc::SO_TIMESTAMPING, 0)?;
+        let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_SOFTWARE
+            | libc::SOF_TIMESTAMPING_OPT_ID
+            | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+        set(&self.socket, libc::SO_TIMESTAMPING, flags)
+    }
+
+    /// Takes the stamp of the next packet that left: wall clock in ns, and the packet's number.
+    pub fn left(&mut self) -> Option<(u64, u32)> {
+        loop {
+            match self.message(libc::MSG_ERRQUEUE) {
+                Ok(Message { left: Some(left), .. }) => return Some(left),
+                // Something else about a packet.
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Takes the next packet; `None` when there is none. Errors that ICMP messages leave on the socket are passed over.
     pub fn receive(&mut self) -> Option<Received> {
         loop {
-            let (length, from, stamp) = match self.receive_message() {
+            let Message { length, from, received: stamp, .. } = match self.message(0) {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 Err(error)
@@ -139,25 +139,21 @@ impl Socket {
                 }
                 Err(_) => return None,
             };
-            let (source, port) = from;
             let bytes = &self.buffer[..length];
-            let Some(own) = self.port else {
-                let header = usize::from(bytes.first()? & 0x0f) * 4;
-                let Some(message) = bytes.get(header..).filter(|m| m.len() >= 8) else { continue };
-                let at = |n: usize| u16::from_be_bytes([message[n], message[n + 1]]);
-                let key = Key::icmp(source, message[0], at(4), at(6));
-                return Some(Received { from, bytes: message.to_vec(), stamp, key });
-            };
-            let key = Key::udp(source, port, own, bytes);
-            return Some(Received { from, bytes: bytes.to_vec(), stamp, key });
+            if self.port.is_some() {
+                return Some(Received { from, bytes: bytes.to_vec(), stamp });
+            }
+            let header = usize::from(bytes.first()? & 0x0f) * 4;
+            let Some(message) = bytes.get(header..).filter(|m| m.len() >= 8) else { continue };
+            return Some(Received { from: (from.0, 0), bytes: message.to_vec(), stamp });
         }
     }
 
-    fn receive_message(&mut self) -> io::Result<(usize, (Ipv4Addr, u16), u64)> {
+    fn message(&mut self, flags: libc::c_int) -> io::Result<Message> {
         let mut address = MaybeUninit::<libc::sockaddr_in>::zeroed();
         let mut vector = libc::iovec { iov_base: self.buffer.as_mut_ptr().cast(), iov_len: self.buffer.len() };
-        // Aligned for the control message's header.
-        let mut control = [0u64; 16];
+        // Aligned for the control messages' headers.
+        let mut control = [0u64; 32];
         // SAFETY: all zeros is a valid empty msghdr.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = address.as_mut_ptr().cast();
@@ -167,28 +163,59 @@ impl Socket {
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = std::mem::size_of_val(&control) as _;
         // SAFETY: every pointer in `message` refers to live memory of the length that is given beside it.
-        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
+        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
         if length < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: zeroed, which is valid, and perhaps overwritten by the kernel.
         let address = unsafe { address.assume_init() };
         let from = (Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)), u16::from_be(address.sin_port));
-        let mut stamp = 0;
-        // SAFETY: the macros walk the control messages that the kernel has written within `control`.
+        let (mut received, mut stamped, mut number) = (0, None, None);
+        // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read as what its
+        // level and type say.
         unsafe {
             let mut each = libc::CMSG_FIRSTHDR(&raw const message);
             while !each.is_null() {
-                if (*each).cmsg_level == libc::SOL_SOCKET && (*each).cmsg_type == libc::SCM_TIMESTAMPNS {
-                    let time = libc::CMSG_DATA(each).cast::<libc::timespec>().read_unaligned();
-                    stamp = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                let data = libc::CMSG_DATA(each);
+                match ((*each).cmsg_level, (*each).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => received = nanoseconds(data.cast()),
+                    // The first of three stamps is the software's.
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamped = Some(nanoseconds(data.cast())),
+                    (libc::IPPROTO_IP, libc::IP_RECVERR) => {
+                        let error = data.cast::<libc::sock_extended_err>().read_unaligned();
+                        if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING {
+                            number = Some(error.ee_data);
+                        }
+                    }
+                    _ => {}
                 }
                 each = libc::CMSG_NXTHDR(&raw const message, each);
             }
         }
-        let port = if self.port.is_some() { from.1 } else { 0 };
-        Ok((length as usize, (from.0, port), stamp))
+        Ok(Message { length: length as usize, from, received, left: stamped.zip(number) })
     }
+}
+
+/// Sets an option of a socket.
+fn set(socket: &socket2::Socket, option: libc::c_int, value: libc::c_uint) -> io::Result<()> {
+    let length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is readable and of the length that is given.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), length) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// A stamp as one number.
+///
+/// # Safety
+/// A whole `timespec` must be readable there.
+unsafe fn nanoseconds(stamp: *const libc::timespec) -> u64 {
+    // SAFETY: as the caller promises; it need not be aligned.
+    let time = unsafe { stamp.read_unaligned() };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 impl AsRawFd for Socket {

@@ -1,0 +1,144 @@
+//! The responder with its sockets.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use ip_sla::packet::CONTROL_PORT;
+use ip_sla::{Nanos, Responder};
+
+use crate::socket::{Received, Socket};
+
+/// Sockets by port.
+pub type Sockets = BTreeMap<u16, Socket>;
+
+/// A responder that is on, listening on the control port and where it was asked to.
+#[derive(Debug)]
+pub struct Answering {
+    responder: Responder,
+    sockets: Sockets,
+}
+
+impl Answering {
+    /// Opens what a responder with these permanent ports needs beside `present`.
+    ///
+    /// # Errors
+    /// A port that cannot be opened; nothing stays open then.
+    pub fn open_missing(
+        permanent: &[u16],
+        present: Option<&Self>,
+        open: impl Fn(u16) -> io::Result<Socket>,
+    ) -> io::Result<Sockets> {
+        let missing =
+            permanent.iter().chain([&CONTROL_PORT]).filter(|port| present.is_none_or(|p| !p.listens_on(**port)));
+        missing.map(|port| Ok((*port, open(*port).map_err(|error| cannot_listen(*port, &error))?))).collect()
+    }
+
+    /// A responder that has nothing open yet; see [`configure`](Self::configure).
+    pub fn new() -> Self {
+        Self { responder: Responder::default(), sockets: Sockets::new() }
+    }
+
+    /// Answers permanently on these ports, for which `opened` has the sockets that were missing. What a control message opened stays open.
+    pub fn configure(&mut self, permanent: &[u16], opened: Sockets) {
+        self.responder.configure(permanent);
+        self.sockets.extend(opened);
+        self.close_unwanted();
+    }
+
+    fn close_unwanted(&mut self) {
+        let wanted: Vec<u16> = self.responder.ports().chain([CONTROL_PORT]).collect();
+        self.sockets.retain(|port, _| wanted.contains(port));
+    }
+
+    /// Whether it has a socket for this port.
+    pub fn listens_on(&self, port: u16) -> bool {
+        self.sockets.contains_key(&port)
+    }
+
+    /// Ports of the sockets.
+    pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+        self.sockets.keys().copied()
+    }
+
+    /// Descriptors of the sockets.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.sockets.values().map(AsRawFd::as_raw_fd)
+    }
+
+    /// When a port is to be closed.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.responder.deadline()
+    }
+
+    /// Closes ports whose time is over.
+    pub fn poll(&mut self, now: Nanos) {
+        if self.responder.poll(now) {
+            self.close_unwanted();
+        }
+    }
+
+    /// Takes the next packet of a port.
+    pub fn receive(&mut self, port: u16) -> Option<Received> {
+        self.sockets.get_mut(&port).and_then(Socket::receive)
+    }
+
+    /// Answers what arrived on `port` at `at`. A port that a control message asks for is opened first.
+    ///
+    /// # Errors
+    /// That port cannot be opened: the message is not answered, so that the other end finds no connection, and counts as an error.
+    pub fn serve(
+        &mut self,
+        port: u16,
+        mut received: Received,
+        at: Nanos,
+        now: impl Fn() -> Nanos,
+        open: impl Fn(u16) -> io::Result<Socket>,
+    ) -> io::Result<()> {
+        let from = received.from;
+        let answered = if port == CONTROL_PORT {
+            let Some(answer) = self.responder.control(from, &received.bytes, at) else { return Ok(()) };
+            self.open_asked(open)?;
+            Some(answer)
+        } else {
+            self.responder.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
+        };
+        if let (Some(bytes), Some(socket)) = (answered, self.sockets.get_mut(&port)) {
+            // An answer that is not sent is a missing one to the other end, which counts it.
+            let _ = socket.send(&bytes, from);
+        }
+        Ok(())
+    }
+
+    fn open_asked(&mut self, open: impl Fn(u16) -> io::Result<Socket>) -> io::Result<()> {
+        let asked: Vec<u16> = self.responder.ports().filter(|port| !self.sockets.contains_key(port)).collect();
+        let mut result = Ok(());
+        for port in asked {
+            match open(port) {
+                Ok(socket) => drop(self.sockets.insert(port, socket)),
+                Err(error) => {
+                    self.responder.refuse(port);
+                    result = Err(cannot_listen(port, &error));
+                }
+            }
+        }
+        result
+    }
+
+    /// What it has done.
+    pub fn responder(&self) -> &Responder {
+        &self.responder
+    }
+}
+
+impl Default for Answering {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn cannot_listen(port: u16, error: &io::Error) -> io::Error {
+    let advice =
+        if error.kind() == io::ErrorKind::AddrInUse { "; end what uses it, or choose another port" } else { "" };
+    io::Error::new(error.kind(), format!("cannot listen on UDP port {port}: {error}{advice}"))
+}

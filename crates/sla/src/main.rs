@@ -1,0 +1,295 @@
+//! The command line of `sla`: IP SLA on a host.
+
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ip_sla::config::{Schedule, Start};
+use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
+use serde::Serialize;
+use sla::{Answering, Kind, Probing, Socket};
+
+/// IP SLA on a host: runs an operation, or answers those of others. Packets and arithmetic are those of qos-router.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an operation; at the end, or after SIGINT or SIGTERM, print one JSON object that says what was measured. Needs raw sockets (CAP_NET_RAW) for ICMP
+    Probe(Probe),
+    /// Answer UDP operations until SIGINT or SIGTERM; then print one JSON object that counts what was answered
+    Respond(Respond),
+}
+
+#[derive(Debug, Args)]
+struct Probe {
+    /// What is sent
+    #[arg(value_enum)]
+    kind: OperationKind,
+    /// IPv4 address of the other end
+    target: Ipv4Addr,
+    /// UDP: port on which the responder answers
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Local address
+    #[arg(long, value_name = "ADDRESS")]
+    source: Option<Ipv4Addr>,
+    /// UDP: local port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    source_port: Option<u16>,
+    /// UDP: do not ask the responder to listen before each run
+    #[arg(long)]
+    no_control: bool,
+    /// Jitter: packets of a run
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    packets: u32,
+    /// Jitter: milliseconds between two packets
+    #[arg(long, value_name = "MS", default_value_t = 20)]
+    interval: u32,
+    /// Seconds between the starts of two runs
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    frequency: u32,
+    /// Milliseconds after which an answer no longer counts
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    timeout: u32,
+    /// Round trips of more milliseconds are counted apart
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    threshold: u32,
+    /// Bytes of request data; the operation's default where absent
+    #[arg(long, value_name = "BYTES")]
+    size: Option<u16>,
+    /// Type-of-service byte
+    #[arg(long, default_value_t = 0)]
+    tos: u8,
+    /// Seconds to run; until SIGINT or SIGTERM where absent
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    duration: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+struct Respond {
+    /// A port to answer on without having been asked by a control message; may be given several times
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OperationKind {
+    IcmpEcho,
+    IcmpJitter,
+    UdpEcho,
+    UdpJitter,
+}
+
+impl From<OperationKind> for ip_sla::Kind {
+    fn from(kind: OperationKind) -> Self {
+        match kind {
+            OperationKind::IcmpEcho => Self::IcmpEcho,
+            OperationKind::IcmpJitter => Self::IcmpJitter,
+            OperationKind::UdpEcho => Self::UdpEcho,
+            OperationKind::UdpJitter => Self::UdpJitter,
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.parse::<f64>().ok().filter(|n| *n > 0.0).and_then(|n| Duration::try_from_secs_f64(n).ok());
+    number.ok_or_else(|| "expected a number above zero".into())
+}
+
+/// The number of the only operation.
+const NUMBER: u32 = 1;
+
+impl Probe {
+    fn config(&self) -> Result<Config, (String, String)> {
+        let operation = OperationConfig {
+            kind: self.kind.into(),
+            target: self.target,
+            target_port: self.port,
+            source: self.source,
+            source_port: self.source_port,
+            control: !self.no_control,
+            packets: self.packets,
+            interval_ms: self.interval,
+            frequency_s: self.frequency,
+            timeout_ms: self.timeout,
+            threshold_ms: self.threshold,
+            request_data_size: self.size,
+            tos: self.tos,
+            hours: 25,
+            buckets: 1,
+            bucket_ms: 20,
+            schedule: Some(Schedule { life_s: None, start: Start::Now, ageout_s: 0, recurring: false }),
+        };
+        let config = Config { operations: [(NUMBER, operation)].into(), ..Config::default() };
+        config.check()?;
+        Ok(config)
+    }
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Probe(options) => match options.config() {
+            Ok(config) => probe(&config, options.duration),
+            Err((path, message)) => {
+                let key = path.rsplit('.').next().unwrap_or_default();
+                eprintln!("sla: {key}: {message}");
+                return ExitCode::from(2);
+            }
+        },
+        Command::Respond(options) => respond(&options.port),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody wants to know any more.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sla: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The wall clock, which the kernel stamps packets with too.
+fn now() -> Nanos {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as Nanos)
+}
+
+fn print(value: impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(&value)?;
+    text.push(b'\n');
+    io::stdout().write_all(&text)
+}
+
+fn probe(config: &Config, duration: Option<Duration>) -> io::Result<()> {
+    let signals = Signals::new()?;
+    let end = duration.map(|duration| now() + duration.as_nanos() as Nanos);
+    let mut probing = Probing::new(config, now());
+    loop {
+        probing.step(now);
+        if end.is_some_and(|end| now() >= end) {
+            break;
+        }
+        let deadline = probing.deadline().into_iter().chain(end).min();
+        if signals.wait(probing.descriptors(), deadline)? {
+            break;
+        }
+    }
+    for error in probing.errors.values() {
+        eprintln!("sla: {error}");
+    }
+    #[derive(Serialize)]
+    struct Measured {
+        version: &'static str,
+        #[serde(flatten)]
+        report: OperationReport,
+    }
+    let report = probing.report(now()).remove(&NUMBER).expect("an operation without an end stays");
+    print(Measured { version: env!("CARGO_PKG_VERSION"), report })
+}
+
+fn respond(permanent: &[u16]) -> io::Result<()> {
+    let signals = Signals::new()?;
+    let open = |port| Socket::open(Kind::Udp { port }, None, 0);
+    let mut answering = Answering::new();
+    answering.configure(permanent, Answering::open_missing(permanent, None, open)?);
+    loop {
+        answering.poll(now());
+        if signals.wait(answering.descriptors(), answering.deadline())? {
+            break;
+        }
+        for port in answering.ports().collect::<Vec<_>>() {
+            while let Some(received) = answering.receive(port) {
+                let at = received.stamp;
+                if let Err(error) = answering.serve(port, received, at, now, open) {
+                    eprintln!("sla: {error}");
+                }
+            }
+        }
+    }
+    print(answering.responder().counts)
+}
+
+/// SIGINT and SIGTERM, which no longer end the process themselves.
+struct Signals {
+    end: UnixStream,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let (end, other) = UnixStream::pair()?;
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::low_level::pipe::register(signal, other.try_clone()?)?;
+        }
+        // SAFETY: no pointers. One nanosecond is the least slack of timers; zero would mean the default of 50 microseconds.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+        Ok(Self { end })
+    }
+
+    /// Sleeps until a socket has something, the deadline has come, or a signal, which is told.
+    fn wait(&self, sockets: impl Iterator<Item = RawFd>, deadline: Option<Nanos>) -> io::Result<bool> {
+        let all = std::iter::once(self.end.as_raw_fd()).chain(sockets);
+        let mut polled: Vec<_> = all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+        let left = deadline.map(|at| Duration::from_nanos(at.saturating_sub(now())));
+        let time = left
+            .map(|left| libc::timespec { tv_sec: left.as_secs() as libc::time_t, tv_nsec: left.subsec_nanos().into() });
+        let timeout = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: `polled` and `time` outlive the call, and the length is that of `polled`.
+        let found =
+            unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };
+        if found < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+        }
+        Ok(polled[0].revents != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// What the user reads for a command line that is wrong.
+    fn refusal(words: &str) -> String {
+        match Cli::try_parse_from(words.split_whitespace()).map(|cli| cli.command) {
+            Err(error) => error.to_string(),
+            Ok(Command::Probe(options)) => {
+                let (key, message) = options.config().expect_err(words);
+                format!("{key}: {message}")
+            }
+            Ok(Command::Respond(_)) => panic!("{words} is no mistake"),
+        }
+    }
+
+    #[test]
+    fn wrong_arguments_are_told() {
+        for (words, said) in [
+            ("sla probe icmp-echo 10.0.0", "invalid IPv4 address"),
+            ("sla probe ping 10.0.0.1", "invalid value 'ping'"),
+            ("sla probe icmp-echo 10.0.0.1 --port 5000", "target_port"),
+            ("sla probe udp-echo 10.0.0.1", "the responder's port"),
+            ("sla probe icmp-jitter 10.0.0.1 --size 100", "leave it out"),
+            ("sla probe icmp-jitter 10.0.0.1 --interval 3", "4 to 60000"),
+            ("sla probe icmp-echo 10.0.0.1 --frequency 2", "at most the frequency"),
+            ("sla probe icmp-echo 10.0.0.1 --duration 0", "expected a number above zero"),
+            ("sla respond --port 0", "0 is not in 1.."),
+        ] {
+            let message = refusal(words);
+            assert!(message.contains(said), "{words}: {message}");
+        }
+    }
+}

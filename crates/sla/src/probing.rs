@@ -1,0 +1,127 @@
+//! The operations of a host, each with its socket.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use ip_sla::{Channel, Config, Nanos, OperationReport, Prober, Send};
+
+use crate::socket::{Kind, Socket};
+
+/// Packets whose departure the kernel has yet to tell; what is older has not left.
+const WATCHED: usize = 1024;
+
+/// A socket and what was sent by it.
+#[derive(Debug)]
+struct Sender {
+    socket: Socket,
+    /// Packets sent since the kernel counts them.
+    sent: u32,
+    /// Those that are not yet known to have left: number and sequence number.
+    watched: VecDeque<(u32, u16)>,
+}
+
+/// Runs the operations of a configuration with the kernel's stamps.
+#[derive(Debug)]
+pub struct Probing {
+    prober: Prober,
+    senders: BTreeMap<u32, Sender>,
+    sends: Vec<Send>,
+    /// Why packets could not be sent, the latest reason of each operation.
+    pub errors: BTreeMap<u32, String>,
+}
+
+impl Probing {
+    /// Puts a checked configuration in force.
+    pub fn new(config: &Config, now: Nanos) -> Self {
+        let mut prober = Prober::new(std::process::id() as u16);
+        prober.configure(config, now);
+        Self { prober, senders: BTreeMap::new(), sends: Vec::new(), errors: BTreeMap::new() }
+    }
+
+    /// Descriptors of the sockets.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.senders.values().map(|sender| sender.socket.as_raw_fd())
+    }
+
+    /// When [`step`](Self::step) has something to do.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.prober.deadline()
+    }
+
+    /// Takes what the sockets have, starts and ends what is due, and sends.
+    pub fn step(&mut self, now: impl Fn() -> Nanos) {
+        self.receive();
+        let mut sends = std::mem::take(&mut self.sends);
+        self.prober.poll(now(), &mut sends);
+        for send in sends.drain(..) {
+            let at = now();
+            match self.send(&send) {
+                Ok(()) => {
+                    if let Some(sequence) = send.sequence {
+                        self.prober.sent(send.operation, sequence, at);
+                    }
+                }
+                Err(error) => {
+                    self.errors.insert(send.operation, format!("cannot send to {}: {error}", send.target.0));
+                    self.prober.not_sent(&send);
+                }
+            }
+        }
+        self.sends = sends;
+    }
+
+    fn send(&mut self, send: &Send) -> io::Result<()> {
+        let sender = match self.senders.entry(send.operation) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                let kind = match send.channel {
+                    Channel::Icmp => Kind::Icmp { target: send.target.0 },
+                    Channel::Udp(number) => {
+                        let port = self.prober.udp_sockets().get(&number).copied().flatten();
+                        Kind::Udp { port: port.unwrap_or(0) }
+                    }
+                };
+                let socket = Socket::open(kind, send.source, send.tos)?;
+                socket.stamp_departures()?;
+                entry.insert(Sender { socket, sent: 0, watched: VecDeque::new() })
+            }
+        };
+        if let Err(error) = sender.socket.send(&send.bytes, send.target) {
+            // Whether the kernel counted the packet is not known: both begin again.
+            sender.socket.stamp_departures()?;
+            sender.sent = 0;
+            sender.watched.clear();
+            return Err(error);
+        }
+        if let Some(sequence) = send.sequence {
+            if sender.watched.len() == WATCHED {
+                sender.watched.pop_front();
+            }
+            sender.watched.push_back((sender.sent, sequence));
+        }
+        sender.sent = sender.sent.wrapping_add(1);
+        Ok(())
+    }
+
+    fn receive(&mut self) {
+        for (operation, sender) in &mut self.senders {
+            // Departures first: an answer is never earlier than the stamp of its packet.
+            while let Some((at, number)) = sender.socket.left() {
+                if let Some(place) = sender.watched.iter().position(|(each, _)| *each == number) {
+                    let (_, sequence) = sender.watched.remove(place).expect("it was just found");
+                    self.prober.sent(*operation, sequence, at);
+                }
+            }
+            let channel = sender.socket.udp_port().map_or(Channel::Icmp, |_| Channel::Udp(*operation));
+            while let Some(received) = sender.socket.receive() {
+                self.prober.received(channel, received.from, &received.bytes, received.stamp);
+            }
+        }
+    }
+
+    /// What was measured, with the stamps of each packet.
+    pub fn report(&self, now: Nanos) -> BTreeMap<u32, OperationReport> {
+        self.prober.report(now, None, true)
+    }
+}

@@ -1,0 +1,90 @@
+"""What every prober answers, and what it works with."""
+
+from __future__ import annotations
+
+import json
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import RunInvalid
+from qoslab.lab import Lab
+from qoslab.model.experiment import Experiment, Probe, probe_number
+from qoslab.results import Cell
+
+Show = Callable[[str, str], str]
+"""What a router answers to a show command."""
+Enter = Callable[[str, list[str]], str]
+"""What a router says to configuration lines."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The cell in which probes run."""
+
+    lab: Lab
+    experiment: Experiment
+    cell: Cell
+    observe: Show
+    enter: Enter
+    data_planes: Collection[str]
+    """Routers whose data plane can be asked; a real router has only its command line."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a configuration is read, changed and given back, since probes run side by side."""
+
+
+class Prober(ABC):
+    """Runs one probe. Its methods are called in one thread, but for `stop`, which comes when that has ended."""
+
+    def __init__(self, setting: Setting, probe: Probe) -> None:
+        self.setting = setting
+        self.probe = probe
+
+    @property
+    def number(self) -> int:
+        """Of the operation."""
+        return probe_number(self.setting.experiment, self.probe)
+
+    @property
+    def look_every_s(self) -> float | None:
+        """How often `look` is to be called between start and reading; None: never."""
+        return None
+
+    @abstractmethod
+    def start(self) -> None:
+        """Let the operation run, from now on. `RunInvalid` or `DeviceError` where that is refused."""
+
+    def look(self) -> None:  # noqa: B027 (most have nothing to look at)
+        """Take what will not be there any more at the end."""
+
+    @abstractmethod
+    def read(self) -> dict[str, Any]:
+        """What it measured, see `figures`; raw output goes to files. `RunInvalid` where nothing was answered."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End the operation, if it was started; also where the traffic broke off."""
+
+    def file(self, suffix: str) -> Path:
+        """A file of this probe."""
+        return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
+
+    def keep_samples(self, report: dict[str, Any]) -> None:
+        """Keep what the data plane or program says, with the stamps of each packet."""
+        self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
+
+    def unanswered(self, code: str, said: str = "") -> RunInvalid:
+        """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
+        probe = self.probe
+        advice = {
+            "no connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
+            '"ip sla responder", and only ours answer ours (docs/routers.md)',
+            "timeout": f"no answer of {probe.destination} came back in time; is there a route both ways, does a policy "
+            "drop it, is the timeout too short for the load?",
+            "unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",
+            "busy": "no run has ended before the next was due; lengthen the frequency",
+        }.get(code.lower().replace("_", " "), "see its files in probes/")
+        return RunInvalid(f"no packet was answered (return code: {code}{f', {said}' if said else ''}): {advice}")

@@ -1,0 +1,52 @@
+"""What a probe measured, of prints and of reports: integer milliseconds, as IOS computes.
+
+Figures are `rtt_count`, `rtt_ms` and, of jitter operations (null of others), `jitter_samples`, `jitter_sd_ms`,
+`jitter_ds_ms`; those in milliseconds are {min, avg, max}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from qoslab.genie.ip_sla import parse_statistics
+from qoslab.ios.show.ip_sla import jitter_samples, jitter_triplet, summary_triplet
+
+Figures = dict[str, Any]
+JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
+
+
+def figures_of_print(text: str, number: int) -> Figures | None:
+    """The newest hour of `show ip sla statistics aggregated` of a jitter operation; None where nothing was answered."""
+    groups = parse_statistics(text).get("operations", {}).get(str(number), {}).get("groups", [])
+    if not groups or not groups[-1].get("rtt_count"):
+        return None
+    return {name: groups[-1][name] for name in ("rtt_count", "rtt_ms", *JITTER)}
+
+
+def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
+    """Of the round trips of single runs, ms, since no print adds up those of an echo operation."""
+    if not rtts:
+        return None
+    spread = {"min": min(rtts), "avg": sum(rtts) // len(rtts), "max": max(rtts)}
+    return {"rtt_count": len(rtts), "rtt_ms": spread, **dict.fromkeys(JITTER)}
+
+
+def figures_of_report(report: dict[str, Any], *, jitter: bool) -> Figures | None:
+    """Of the data plane's own answer, in the way of the print of 2008; None where nothing was answered."""
+    hours = report["hours"]
+    if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
+        return None
+    found = hours[-1]["statistics"]
+    figures = {"rtt_count": found["rtt"]["count"], "rtt_ms": _triplet(summary_triplet(found["rtt"]))}
+    if not jitter:
+        return figures | dict.fromkeys(JITTER)
+    return figures | {
+        "jitter_samples": jitter_samples(found["jitter_sd"]),
+        "jitter_sd_ms": _triplet(jitter_triplet(found["jitter_sd"], "2008")),
+        "jitter_ds_ms": _triplet(jitter_triplet(found["jitter_ds"], "2008")),
+    }
+
+
+def _triplet(text: str) -> dict[str, int]:
+    return dict(zip(("min", "avg", "max"), map(int, text.split("/")), strict=True))

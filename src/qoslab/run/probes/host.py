@@ -1,0 +1,154 @@
+"""Probes of hosts, and the responder on a host: the program `sla` (docs/sla.md)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import Any
+
+from qoslab.errors import RunInvalid
+from qoslab.lab import Lab
+from qoslab.lab.process import LabProcess
+from qoslab.model.experiment import Probe, probe_target
+from qoslab.programs import own_program
+from qoslab.results import Cell
+from qoslab.results.folder import writing
+from qoslab.run.probes.base import Prober, Setting
+from qoslab.run.probes.figures import figures_of_report
+from qoslab.traffic import Listener, is_listening
+from qoslab.units import Duration
+
+CONTROL_PORT = 1967
+"""UDP port of control messages."""
+END_S = 5.0
+"""Until the program has ended."""
+LISTEN_S = 5.0
+"""Until the responder listens."""
+POLL_S = 0.02
+
+
+class Program:
+    """`sla`, running in a host; what it prints goes to files of the cell."""
+
+    def __init__(self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str]) -> None:
+        folder = cell.path / "probes"
+        self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with writing(self.output), self.output.open("xb") as out, self._errors.open("xb") as errors:
+            self._process: LabProcess = lab.popen(
+                host, [str(own_program("sla")), *arguments], stdout=out, stderr=errors, stdin=subprocess.DEVNULL
+            )
+
+    @property
+    def said(self) -> str:
+        """What it complained of, in one line."""
+        text = self._errors.read_text(errors="replace") if self._errors.exists() else ""
+        return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
+
+    @property
+    def ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._process.poll() is not None
+
+    def finish(self) -> None:
+        """Wait for its end. `RunInvalid` where it failed or does not end."""
+        try:
+            status = self._process.wait(END_S)
+        except subprocess.TimeoutExpired as error:
+            self.stop()
+            raise RunInvalid("sla did not come to its end") from error
+        if status != 0:
+            raise RunInvalid(f"sla ended with status {status}: {self.said or 'it printed no reason'}")
+
+    def stop(self) -> None:
+        """End it, if it still runs."""
+        if not self.ended:
+            self._process.terminate()
+            try:
+                self._process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._errors.exists() and self._errors.stat().st_size == 0:
+            self._errors.unlink()
+
+
+class HostProber(Prober):
+    """Runs the operation over sockets of the host, with the kernel's stamps."""
+
+    def __init__(self, setting: Setting, probe: Probe) -> None:
+        super().__init__(setting, probe)
+        self._program: Program | None = None
+
+    def start(self) -> None:
+        """See `Prober`."""
+        experiment = self.setting.experiment
+        arguments = probe_arguments(self.probe, str(probe_target(experiment, self.probe)))
+        arguments += ["--duration", str(experiment.duration_of_probe(self.probe).seconds)]
+        name = f"{self.probe.name}.samples"
+        self._program = Program(self.setting.lab, self.probe.source, self.setting.cell, name, arguments)
+
+    def read(self) -> dict[str, Any]:
+        """See `Prober`."""
+        assert self._program is not None
+        self._program.finish()
+        try:
+            report = json.loads(self._program.output.read_text())
+            figures = figures_of_report(report, jitter=self.probe.jitter)
+            code = str(report["latest"]["return_code"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunInvalid(f"what sla printed is not what it prints ({type(error).__name__}: {error})") from error
+        if figures is None:
+            raise self.unanswered(code, self._program.said)
+        return figures
+
+    def stop(self) -> None:
+        """See `Prober`."""
+        if self._program is not None:
+            self._program.stop()
+
+
+def probe_arguments(probe: Probe, target: str) -> list[str]:
+    """The command line of an operation."""
+
+    def milliseconds(duration: Duration | None) -> int | None:
+        return None if duration is None else duration.ns // 10**6
+
+    options = {
+        "port": probe.port,
+        "packets": probe.packets,
+        "interval": milliseconds(probe.interval),
+        "frequency": None if probe.frequency is None else probe.frequency.ns // 10**9,
+        "timeout": milliseconds(probe.timeout),
+        "threshold": milliseconds(probe.threshold),
+        "size": None if probe.size is None else probe.size.bytes,
+        "tos": probe.tos,
+    }
+    given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+    return ["probe", probe.type, target, *(word for pair in given for word in pair)]
+
+
+class HostResponder:
+    """The responder on a host."""
+
+    def __init__(self, setting: Setting, host: str) -> None:
+        self._host = host
+        self._lab = setting.lab
+        self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", ["respond"])
+
+    def wait_listening(self) -> None:
+        """Wait until it answers. `RunInvalid` where it does not, with its reason."""
+        deadline = time.monotonic() + LISTEN_S
+        while True:
+            shown = self._lab.run(self._host, ["cat", "/proc/net/udp"]).stdout
+            if is_listening([shown], Listener("udp", CONTROL_PORT)):
+                return
+            if self._program.ended or time.monotonic() > deadline:
+                raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """End it."""
+        self._program.stop()

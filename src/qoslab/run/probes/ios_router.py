@@ -1,0 +1,82 @@
+"""Probes of routers with an IOS command line, real or virtual."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+from qoslab.errors import RunInvalid
+from qoslab.genie.ip_sla import parse_statistics
+from qoslab.model.experiment import Probe
+from qoslab.run.probes.base import Prober, Setting
+from qoslab.run.probes.figures import figures_of_print, figures_of_runs
+
+REFUSED = re.compile(r"^\s*%(?!\w+-\d-).*|^.*(?:Entry already|Entry not configured).*", re.MULTILINE)
+"""What a router says when it did not schedule an operation; a line of its log (`%SYS-5-…`) is no refusal."""
+
+
+class IosProber(Prober):
+    """Schedules the operation and reads its statistics, both on the command line."""
+
+    def __init__(self, setting: Setting, probe: Probe) -> None:
+        super().__init__(setting, probe)
+        self._scheduled = False
+        self._prints: list[str] = []
+        self._rtts: dict[str, int] = {}
+        """Round trip of each run of an echo operation, ms, by when it began."""
+
+    @property
+    def look_every_s(self) -> float | None:
+        """An echo operation's round trips are printed of the latest run only."""
+        return None if self.probe.jitter else self.probe.frequency_or_default.seconds
+
+    def _show(self, command: str) -> str:
+        return self.setting.observe(self.probe.source, f"show ip sla statistics {command}")
+
+    def start(self) -> None:
+        """See `Prober`."""
+        line = f"ip sla schedule {self.number} start-time now life forever"
+        self._scheduled = True
+        said = self.setting.enter(self.probe.source, [line])
+        if (refusal := REFUSED.search(said)) is not None:
+            raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal[0].strip()}')
+
+    def look(self) -> None:
+        """See `Prober`."""
+        text = self._show(str(self.number))
+        self._prints.append(text)
+        latest = self._latest(text)
+        if isinstance(latest.get("latest_rtt_ms"), int) and latest.get("return_code") in ("OK", "Over threshold"):
+            self._rtts[str(latest.get("start"))] = latest["latest_rtt_ms"]
+
+    def _latest(self, text: str) -> dict[str, Any]:
+        groups = parse_statistics(text).get("operations", {}).get(str(self.number), {}).get("groups", [])
+        return groups[-1] if groups else {}
+
+    def read(self) -> dict[str, Any]:
+        """See `Prober`."""
+        if self.probe.jitter:
+            self._prints.append(self._show(f"aggregated {self.number}"))
+            figures = figures_of_print(self._prints[-1], self.number)
+        else:
+            self.look()
+            figures = figures_of_runs(list(self._rtts.values()))
+        self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
+        if self.probe.source in self.setting.data_planes:
+            self.keep_samples(asyncio.run(self._report()))
+        if figures is None:
+            raise self.unanswered(str(self._latest(self._show(str(self.number))).get("return_code", "Unknown")))
+        return figures
+
+    async def _report(self) -> dict[str, Any]:
+        async with self.setting.lab.control(self.probe.source) as client:
+            found = await client.ip_sla(self.number, samples=True)
+            report: dict[str, Any] = found["operations"][str(self.number)]
+            return report
+
+    def stop(self) -> None:
+        """See `Prober`; the router may have had the operation before, without a schedule."""
+        if self._scheduled:
+            self.setting.enter(self.probe.source, [f"no ip sla schedule {self.number}"])
+            self._scheduled = False

@@ -1,0 +1,53 @@
+"""Probes of Linux reference routers, which have no command line: over the data plane's control socket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from qoslab.model.experiment import Probe
+from qoslab.run.probes.base import Prober, Setting
+from qoslab.run.probes.figures import figures_of_report
+
+NOW = {"life_s": None, "start": "now"}
+
+
+class LinuxProber(Prober):
+    """Gives the operation in the data plane's configuration a schedule."""
+
+    def __init__(self, setting: Setting, probe: Probe) -> None:
+        super().__init__(setting, probe)
+        self._scheduled = False
+
+    def start(self) -> None:
+        """See `Prober`."""
+        self._scheduled = True
+        asyncio.run(self._schedule(NOW))
+
+    def read(self) -> dict[str, Any]:
+        """See `Prober`."""
+        report = asyncio.run(self._report())
+        self.keep_samples(report)
+        figures = figures_of_report(report, jitter=self.probe.jitter)
+        if figures is None:
+            raise self.unanswered(report["latest"]["return_code"])
+        return figures
+
+    def stop(self) -> None:
+        """See `Prober`."""
+        if self._scheduled:
+            asyncio.run(self._schedule(None))
+            self._scheduled = False
+
+    async def _schedule(self, schedule: dict[str, Any] | None) -> None:
+        with self.setting.lock:
+            async with self.setting.lab.control(self.probe.source) as client:
+                config = await client.config()
+                config["ip_sla"]["operations"][str(self.number)]["schedule"] = schedule
+                await client.configure(config)
+
+    async def _report(self) -> dict[str, Any]:
+        async with self.setting.lab.control(self.probe.source) as client:
+            found = await client.ip_sla(self.number, samples=True)
+            report: dict[str, Any] = found["operations"][str(self.number)]
+            return report

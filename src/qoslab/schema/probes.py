@@ -1,0 +1,134 @@
+"""Whether the probes of an experiment can run: who sends, who answers, figures within IP SLA's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.errors import Finding
+from qoslab.ios.ip_sla import REQUEST_SIZES
+from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
+from qoslab.platforms import MODELS
+from qoslab.schema.document import Document, Steps
+from qoslab.schema.near import did_you_mean, one_of
+from qoslab.units import Duration
+
+CONTROL_PORT = 1967
+"""UDP port of the responder's control messages."""
+LIMITS_MS = {"timeout": (0, 604_800_000), "threshold": (0, 2_147_483_647), "interval": (4, 60_000)}
+FREQUENCY_S = (1, 604_800)
+"""CISCO-RTTMON-MIB."""
+
+
+def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding]:
+    """What does not hold of the probes; that names are unique is checked elsewhere."""
+    numbers: dict[tuple[str, int], int] = {}
+    for index, probe in enumerate(experiment.probes):
+        checked = _Probe(experiment, document, probe, ("probes", index))
+        yield from checked.ends()
+        yield from checked.operation()
+        yield from checked.times()
+        if probe.source in experiment.hosts:
+            continue
+        number = probe_number(experiment, probe)
+        if numbers.setdefault((probe.source, number), index) != index:
+            yield document.finding(checked.steps, f"found operation {number} a second time, expected another number")
+
+
+@dataclass
+class _Probe:
+    experiment: Experiment
+    document: Document
+    probe: Probe
+    steps: Steps
+
+    def finding(self, key: str, message: str, hint: str = "") -> Finding:
+        """About one of its keys, or about the whole where that is not in the file."""
+        steps = (*self.steps, key)
+        return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
+
+    def ends(self) -> Iterator[Finding]:
+        """Who sends and who answers."""
+        probe, nodes = self.probe, self.experiment.topology.nodes
+        for key, name in (("from", probe.source), ("to", probe.destination)):
+            if name not in nodes:
+                yield self.finding(key, f'found "{name}", expected {one_of(nodes)}', did_you_mean(name, nodes))
+            elif self.is_switch(name) and (key == "from" or probe.udp):
+                does = "runs" if key == "from" else "answers"
+                expected = f"a router or a host, which {does} {probe.type}"
+                yield self.finding(key, f"found the switch {name}, expected {expected}")
+        links = self.experiment.topology.links_of(probe.source)
+        if probe.source in nodes and all(end.address is None for _, end, _ in links):
+            yield self.finding("from", f"found {probe.source}, which has no address")
+        if probe.destination in nodes and probe_target(self.experiment, probe) is None:
+            yield self.finding("to", f"found {probe.destination}, which has no address")
+        if probe.source == probe.destination:
+            yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
+        if probe.number is not None and probe.source in self.experiment.hosts:
+            message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
+            yield self.finding("number", message)
+        if probe.udp and probe.destination in self.experiment.hosts:
+            yield from self.taken_ports()
+
+    def is_switch(self, name: str) -> bool:
+        """Whether a node is a model of switch."""
+        model = self.experiment.topology.nodes[name].model
+        return model in MODELS and MODELS[model].family == "switch"
+
+    def taken_ports(self) -> Iterator[Finding]:
+        """Traffic that wants a port of the host's responder."""
+        probe = self.probe
+        for arm in self.experiment.arms:
+            for flow in self.experiment.flows_of(arm):
+                if flow.destination != probe.destination or flow.protocol != "udp" or flow.port is None:
+                    continue
+                if flow.port in (CONTROL_PORT, probe.port):
+                    message = (
+                        f'found traffic "{flow.name}" with UDP port {flow.port} of {probe.destination}, '
+                        "which the probe's responder needs, expected another port of the traffic"
+                    )
+                    yield self.document.finding(self.steps, message)
+                    return
+
+    def operation(self) -> Iterator[Finding]:
+        """What belongs to some types only."""
+        probe = self.probe
+        if probe.udp != (probe.port is not None):
+            found, expected = "a port", "none, as ICMP has no ports"
+            if probe.udp:
+                found, expected = 'no key "port"', "the port on which the responder answers"
+            yield self.finding("port", f"found {found}, expected {expected}")
+        elif probe.port == CONTROL_PORT:
+            yield self.finding("port", f"found {CONTROL_PORT}, which is the responder's control port, expected another")
+        for key in ("packets", "interval"):
+            if not probe.jitter and getattr(probe, key) is not None:
+                yield self.finding(key, f'found "{key}" of {probe.type}, which sends one packet')
+        limits = REQUEST_SIZES[probe.type]
+        if probe.size is not None and limits is None:
+            yield self.finding("size", f"found {probe.size}, expected no size of {probe.type}, which carries no data")
+        elif probe.size is not None and limits is not None and not limits[0] <= probe.size.bytes <= limits[2]:
+            expected = f"{limits[0]} B to {limits[2]} B of request data"
+            yield self.finding("size", f"found {probe.size}, expected {expected}")
+
+    def times(self) -> Iterator[Finding]:
+        """Its times, and that it ends within the traffic."""
+        probe, experiment = self.probe, self.experiment
+        for key, (least, greatest) in LIMITS_MS.items():
+            value: Duration | None = getattr(probe, key)
+            if value is not None and (value.ns % 10**6 or not least <= value.ns // 10**6 <= greatest):
+                yield self.finding(key, f"found {value}, expected whole milliseconds, {least} ms to {greatest} ms")
+        frequency, timeout = probe.frequency_or_default, probe.timeout_or_default
+        if frequency.ns % 10**9 or not FREQUENCY_S[0] <= frequency.ns // 10**9 <= FREQUENCY_S[1]:
+            message = f"found {frequency}, expected whole seconds, {FREQUENCY_S[0]} s to {FREQUENCY_S[1]} s"
+            yield self.finding("frequency", message)
+        elif timeout.ns > frequency.ns:
+            given = "" if probe.timeout is not None else ", IOS's default"
+            message = f"found the frequency {frequency} and the timeout {timeout}{given}, expected no longer timeout"
+            yield self.finding("timeout" if probe.timeout is not None else "frequency", message)
+        length = experiment.duration_of_probe(probe)
+        if not length or probe.start_after.ns + length.ns > experiment.duration.ns:
+            message = (
+                f"found the start after {probe.start_after} and {length} of running, "
+                f"expected an end within the traffic, {experiment.duration}"
+            )
+            yield self.document.finding(self.steps, message)
