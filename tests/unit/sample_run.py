@@ -130,6 +130,7 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
             "conformed": {**counted(sent), "rate_bps": 1e6},
             "exceeded": {**counted(exceeded), "rate_bps": 5e5},
             "violated": None,
+            "tokens_lost": {"bytes": 0, "longest_ns": 0},
             "dynamic": None,
         }
         if police

@@ -370,8 +370,20 @@ pub struct PoliceCounters {
     pub conformed: ColourCounters,
     pub exceeded: ColourCounters,
     pub violated: Option<ColourCounters>,
+    /// Tokens lost to demand.
+    pub tokens_lost: TokensLost,
     /// The dynamic bucket; its present size is `bc_bytes` too.
     pub dynamic: Option<DynamicCounters>,
+}
+
+/// Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in neither) although there was
+/// demand: the packet before had come no longer ago than the idle time, 3 s or that of the dynamic bucket. Known at arrivals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokensLost {
+    /// How many, in bytes.
+    pub bytes: u64,
+    /// The longest time from when tokens began to be lost to the last of consecutive packets that each found that some were lost since the one before.
+    pub longest_ns: u64,
 }
 
 /// A bucket that finds its own size.

@@ -132,6 +132,9 @@ pub const DYNAMIC_MONITORING_MS: u64 = 100;
 /// Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode.
 pub const DYNAMIC_IDLE_MS: u64 = 3_000;
 
+/// After so long without a packet, ms, the tokens of a bucket of fixed size count as not wanted, rather than as lost: as with the dynamic bucket.
+pub const POLICE_IDLE_MS: u64 = DYNAMIC_IDLE_MS;
+
 /// Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first.
 pub const DYNAMIC_FIRST_GROWTH_PERCENT: u32 = 200;
 

@@ -10,9 +10,10 @@
 
 use std::collections::VecDeque;
 
-use crate::counters::{BucketChange, DynamicCounters};
+use crate::counters::{BucketChange, DynamicCounters, TokensLost};
 use crate::policer::{at_most, Colour, UNITS_PER_BYTE};
 use crate::time::{Duration, Time};
+use crate::token_loss::TokenLoss;
 
 /// Changes of size that are kept to be shown.
 const CHANGES_KEPT: usize = 32;
@@ -67,6 +68,7 @@ pub struct DynamicBucket {
     /// Growths since the start; decides which share is added.
     grown: u32,
     shown: Shown,
+    loss: TokenLoss,
 }
 
 /// What is counted, since it was last cleared.
@@ -91,6 +93,7 @@ impl DynamicBucket {
     pub fn new(rate_bps: u64, plan: DynamicPlan, start: Time) -> DynamicBucket {
         let size = plan.initial_bytes.saturating_mul(UNITS_PER_BYTE);
         DynamicBucket {
+            loss: TokenLoss::new(plan.idle),
             plan,
             rate_bps,
             size,
@@ -112,8 +115,10 @@ impl DynamicBucket {
         if elapsed > self.plan.idle {
             self.watch = None;
         }
+        let overflow = filled.saturating_sub(u128::from(self.size));
+        self.loss.arrival(now, elapsed, overflow, self.rate_bps);
         if let Some(watch) = &mut self.watch {
-            watch.overflow += filled.saturating_sub(u128::from(self.size));
+            watch.overflow += overflow;
         }
         self.compare(now);
         let needed = u64::from(bytes) * UNITS_PER_BYTE;
@@ -190,9 +195,15 @@ impl DynamicBucket {
         (self.size / UNITS_PER_BYTE, self.level / UNITS_PER_BYTE)
     }
 
+    /// Tokens that came while there was no room for them although there was demand.
+    pub fn tokens_lost(&self) -> TokensLost {
+        self.loss.counters()
+    }
+
     /// Starts what is shown again; bucket and algorithm go on.
     pub(crate) fn clear(&mut self, now: Time) {
         self.shown = Shown { number: self.shown.number, ..Shown::new(now) };
+        self.loss.clear();
     }
 
     /// What is shown, with the level as of `now`.

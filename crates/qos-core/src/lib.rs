@@ -43,6 +43,7 @@ mod serialiser;
 mod shaper;
 pub mod switch;
 pub mod time;
+mod token_loss;
 mod tournament;
 mod tx_ring;
 mod way_out;

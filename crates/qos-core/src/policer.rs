@@ -4,9 +4,11 @@
 //! are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
 
 use crate::config::{PoliceAction, PoliceForm};
-use crate::counters::DynamicCounters;
+use crate::counters::{DynamicCounters, TokensLost};
+use crate::defaults::POLICE_IDLE_MS;
 use crate::dynamic_bucket::{DynamicBucket, DynamicPlan};
-use crate::time::{Time, NANOS_PER_SECOND};
+use crate::time::{Duration, Time, NANOS_PER_SECOND};
+use crate::token_loss::TokenLoss;
 
 /// 10⁻⁹ bits in a byte: 512 000 000 bytes, the largest burst, fit in 64 bits.
 pub(crate) const UNITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
@@ -85,10 +87,18 @@ impl Meter {
 
     /// The same policer with its own counts at zero.
     pub fn cleared(mut self, now: Time) -> Meter {
-        if let Meter::Dynamic(bucket) = &mut self {
-            bucket.clear(now);
+        match &mut self {
+            Meter::Static(buckets) => buckets.loss.clear(),
+            Meter::Dynamic(bucket) => bucket.clear(now),
         }
         self
+    }
+
+    pub fn tokens_lost(&self) -> TokensLost {
+        match self {
+            Meter::Static(buckets) => buckets.tokens_lost(),
+            Meter::Dynamic(bucket) => bucket.tokens_lost(),
+        }
     }
 
     pub fn dynamic(&self, now: Time) -> Option<DynamicCounters> {
@@ -109,6 +119,7 @@ pub struct TokenBuckets {
     committed: u64,
     excess: u64,
     last: Time,
+    loss: TokenLoss,
 }
 
 impl TokenBuckets {
@@ -134,15 +145,26 @@ impl TokenBuckets {
     fn new(algorithm: Algorithm, cir_bps: u64, bc_bytes: u64, be_bytes: u64, start: Time) -> TokenBuckets {
         let bc = bc_bytes.saturating_mul(UNITS_PER_BYTE);
         let be = be_bytes.saturating_mul(UNITS_PER_BYTE);
-        TokenBuckets { algorithm, cir_bps, bc, be, committed: bc, excess: be, last: start }
+        let loss = TokenLoss::new(Duration::from_millis(POLICE_IDLE_MS));
+        TokenBuckets { algorithm, cir_bps, bc, be, committed: bc, excess: be, last: start, loss }
     }
 
     /// Colours a packet of `bytes` that arrives at `now`, and takes its tokens. An arrival before the last one adds no tokens.
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
-        let elapsed = u128::from(now.since(self.last).0);
-        self.last = self.last.max(now);
+        let now = now.max(self.last);
+        let since = now.since(self.last);
+        let elapsed = u128::from(since.0);
+        self.last = now;
         let filled = u128::from(self.committed) + u128::from(self.cir_bps) * elapsed;
         self.committed = at_most(filled, self.bc);
+        let mut overflow = filled.saturating_sub(u128::from(self.bc));
+        if self.algorithm == Algorithm::SingleRate {
+            // What the excess bucket takes is not lost.
+            let filled = u128::from(self.excess) + overflow;
+            self.excess = at_most(filled, self.be);
+            overflow = filled.saturating_sub(u128::from(self.be));
+        }
+        self.loss.arrival(now, since, overflow, self.cir_bps);
         let needed = u64::from(bytes) * UNITS_PER_BYTE;
         match self.algorithm {
             Algorithm::SingleBucket => {
@@ -154,8 +176,6 @@ impl TokenBuckets {
                 }
             }
             Algorithm::SingleRate => {
-                let overflow = filled.saturating_sub(u128::from(self.bc));
-                self.excess = at_most(u128::from(self.excess) + overflow, self.be);
                 if needed <= self.committed {
                     self.committed -= needed;
                     Colour::Conform
@@ -180,6 +200,11 @@ impl TokenBuckets {
                 }
             }
         }
+    }
+
+    /// Tokens that came while there was no room for them although there was demand.
+    pub fn tokens_lost(&self) -> TokensLost {
+        self.loss.counters()
     }
 
     /// Whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.

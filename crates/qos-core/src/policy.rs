@@ -325,7 +325,8 @@ impl Policy {
             police: plan.police.as_ref().map(|police| {
                 let [conformed, exceeded, violated] = &mut state.colours;
                 let two_buckets = police.algorithm != Algorithm::SingleBucket;
-                let dynamic = state.meter.as_ref().and_then(|meter| meter.dynamic(now));
+                let meter = state.meter.as_ref();
+                let dynamic = meter.and_then(|meter| meter.dynamic(now));
                 PoliceCounters {
                     form: police.form,
                     cir_bps: police.cir_bps,
@@ -340,6 +341,7 @@ impl Policy {
                     conformed: conformed.colour(now, load_interval_s),
                     exceeded: exceeded.colour(now, load_interval_s),
                     violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
+                    tokens_lost: meter.map(Meter::tokens_lost).unwrap_or_default(),
                     dynamic,
                 }
             }),

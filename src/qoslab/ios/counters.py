@@ -110,6 +110,13 @@ class BucketChange(TypedDict):
     bucket_bytes: int
 
 
+class TokensLost(TypedDict):
+    """Tokens of the committed rate for which there was no room although packets came; the longest such time in ns."""
+
+    bytes: int
+    longest_ns: int
+
+
 class DynamicBucketCounters(TypedDict):
     """A policer's bucket that finds its own size; its last changes."""
 
@@ -141,6 +148,7 @@ class Police(TypedDict):
     conformed: RatedVolume
     exceeded: RatedVolume
     violated: RatedVolume | None
+    tokens_lost: TokensLost
     dynamic: DynamicBucketCounters | None
 
 
