@@ -100,6 +100,12 @@ def test_ramp_before_a_steady_series_is_trimmed() -> None:
     assert 4 <= found.samples <= 10
 
 
+def test_burst_before_a_steady_series_is_trimmed() -> None:
+    # Mb/s, second by second: what a bucket of 1.5 s lets pass first, and then the policer's rate.
+    series = [2.27, 1.02, 0.88, 1.07, 0.94, 0.92, 1.03, 0.93, 1.01, 0.96, 0.95, 0.97, 0.96, 1.0, 0.96, 0.96, 0.92, 1.01]
+    assert warm_up(series).samples == 1
+
+
 def test_steady_series_loses_nothing() -> None:
     found = warm_up(np.random.default_rng(9).normal(10, 0.1, size=60))
     assert found.samples == 0

@@ -27,6 +27,9 @@ STATIONARY_P = 0.1
 """A series is taken for steady when the KPSS test does not reject a constant level at this probability: the strictest
 that its table knows, as a ramp that is left in does more harm than a few good samples that are given up."""
 
+OUTLIER_DEVIATIONS = 3.0
+"""Hampel's identifier: how many standard deviations, reckoned from the median absolute deviation, an outlier is off."""
+
 POWER = 0.8
 """With which a difference should be found by the advised number of repetitions; Cohen's convention."""
 
@@ -142,11 +145,12 @@ def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, 
 
 
 def warm_up(series: Values) -> WarmUp:
-    """The shortest start of a series without which the rest is steady by the KPSS test for a constant level.
+    """The shortest start of a series without which the rest is steady by the KPSS test and begins with no outlier.
 
     D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
-    of Econometrics 54, 1992. At most half of the series is given up. A series of fewer than `LEAST_STEADY` samples is
-    left as it is.
+    of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it content,
+    and is found by Hampel's identifier. At most half of the series is given up. A series of fewer than `LEAST_STEADY`
+    samples is left as it is.
     """
     data = _finite(series)
     if len(data) < LEAST_STEADY:
@@ -154,9 +158,14 @@ def warm_up(series: Values) -> WarmUp:
     for start in range(len(data) // 2 + 1):
         rest = data[start:]
         p_value = _stationarity(rest)
-        if p_value >= STATIONARY_P:
+        if p_value >= STATIONARY_P and not _is_outlier(rest[0], rest[1:]):
             return WarmUp(start, steady=True, p_value=p_value)
     return WarmUp(0, steady=False, p_value=_stationarity(data))
+
+
+def _is_outlier(value: float, others: np.ndarray) -> bool:
+    deviation = float(stats.median_abs_deviation(others, scale="normal"))
+    return abs(value - float(np.median(others))) > OUTLIER_DEVIATIONS * deviation
 
 
 def repetitions_for(
