@@ -107,7 +107,7 @@ def command(
         return ExitStatus.WITHIN
     published = _published(file, sweep)
 
-    from qoslab.run.progress import RunProgress
+    from qoslab.run.progress import RUN, RunProgress
     from qoslab.run.runner import Request, carry_out
 
     request = Request(
@@ -129,7 +129,7 @@ def command(
         RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(request.jobs or 2)) as progress,
         carry_out(request, progress) as made,
     ):
-        progress("run", "analysis and report")
+        progress(RUN, "analysis and report")
         from qoslab.analysis import analyse
         from qoslab.report import render
 

@@ -12,8 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-PLAIN_CELLS = 4
-"""Runs with more cells say after each, where standard error is no terminal, how many are left."""
+FEW_CELLS = 12
+"""Runs with more cells say after each how many are left, and not each step of each."""
+
+RUN = "run"
+"""What the steps belong to that are of no single cell or lab."""
 
 
 def _minutes(seconds: float) -> str:
@@ -90,11 +93,15 @@ class RunProgress:
             self._steps[cell] = step
             length = f" ({seconds:.0f} s)" if seconds is not None and seconds >= 1 else ""
             if self._live is not None:
-                running = ", ".join(f"{name}: {what}" for name, what in self._steps.items())
                 counted = f"{self._before + len(self._done)}/{self._total} cells"
-                self._live.update(self._task, description=f"{self._title} [{counted}] {running}{length}")
-            else:
-                self._console.print(f"{cell}: {step}{length}", highlight=False)
+                self._live.update(self._task, description=f"{self._title} [{counted}] {self._running(length)}")
+            elif self._total <= FEW_CELLS or cell == RUN:
+                self.note(f"{cell}: {step}{length}")
+
+    def _running(self, length: str) -> str:
+        if self._total <= FEW_CELLS or RUN in self._steps:
+            return ", ".join(f"{name}: {what}" for name, what in self._steps.items()) + length
+        return f"{len(self._steps)} side by side"
 
     def expect(self, cells: int, done: int) -> None:
         """How many cells there are, and how many of them need not be run."""
@@ -115,10 +122,8 @@ class RunProgress:
             rest = elapsed / measured * left
             if self._live is not None:
                 self._live.update(self._task, total=(self._live.tasks[0].elapsed or 0.0) + max(rest, 1.0))
-            elif self._total > PLAIN_CELLS:
-                self._console.print(
-                    f"{self._before + measured} of {self._total} cells, about {_minutes(rest)} left", highlight=False
-                )
+            elif self._total > 1:
+                self.note(f"{self._before + measured} of {self._total} cells, about {_minutes(rest)} left: {cell}")
 
     def note(self, text: str) -> None:
         """Print a line above the progress."""
