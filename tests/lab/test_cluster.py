@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from commands import Command, run
-from test_sweep import GRID, ROOT, manifest
+from test_sweep import GRID, manifest
 
+from experiment_files import experiment_file
 from qoslab import __version__
 
 pytestmark = pytest.mark.lab
@@ -62,12 +63,7 @@ def cluster(clean: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def grid(clean: Path) -> Path:
-    (clean / "templates").mkdir()
-    for source in (ROOT / "experiments/templates").iterdir():
-        (clean / "templates" / source.name).write_text(source.read_text())
-    file = clean / "grid.yml"
-    file.write_text(GRID)
-    return file
+    return experiment_file(clean, "grid.yml", GRID)
 
 
 @pytest.mark.slow

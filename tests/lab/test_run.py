@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from commands import Command, processes, run
 
+from experiment_files import experiment_file
 from qoslab.lab import Lab
 
 pytestmark = pytest.mark.lab
@@ -30,13 +31,9 @@ ATTEMPTS = 3
 def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str] | None = None) -> Path:
     """The experiment with a changed file, beside templates of its own."""
     text = EXPERIMENT.read_text().replace("../reports/", f"{ROOT}/reports/")
-    (folder / "templates").mkdir(exist_ok=True)
-    for source in (ROOT / "experiments/templates").iterdir():
-        (folder / "templates" / source.name).write_text(source.read_text())
+    file = experiment_file(folder, EXPERIMENT.name, change(text))
     for name, content in (templates or {}).items():
         (folder / "templates" / name).write_text(content)
-    file = folder / EXPERIMENT.name
-    file.write_text(change(text))
     return file
 
 

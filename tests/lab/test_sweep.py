@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from commands import Command, run
 
+from experiment_files import experiment_file
 from qoslab.results import RunFolder, tables
 
 pytestmark = pytest.mark.lab
-
-ROOT = Path(__file__).resolve().parents[2]
 
 GRID = """\
 name: grid
@@ -53,12 +52,7 @@ JOBS = ("--jobs", "2", "--attempts", "1")
 
 @pytest.fixture
 def grid(clean: Path) -> Path:
-    (clean / "templates").mkdir()
-    for source in (ROOT / "experiments/templates").iterdir():
-        (clean / "templates" / source.name).write_text(source.read_text())
-    file = clean / "grid.yml"
-    file.write_text(GRID)
-    return file
+    return experiment_file(clean, "grid.yml", GRID)
 
 
 def manifest(folder: Path) -> dict[str, Any]:

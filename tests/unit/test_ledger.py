@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_sweep import CALM, GRID, TOP
+from test_sweep import CALM, GRID
 
+from experiment_files import experiment_file
 from qoslab.analysis import compare
 from qoslab.analysis.compare import Planned, measured_figure
 from qoslab.errors import UserError
@@ -25,12 +26,7 @@ TOOLS = {"iperf3": "iperf 3.12", "iperf": "iperf 2.1"}
 
 @pytest.fixture
 def grid(tmp_path: Path) -> Path:
-    (tmp_path / "templates").mkdir()
-    for source in (TOP / "experiments/templates").iterdir():
-        (tmp_path / "templates" / source.name).write_text(source.read_text())
-    file = tmp_path / "grid.yml"
-    file.write_text(GRID + CALM)
-    return file
+    return experiment_file(tmp_path, "grid.yml", GRID + CALM)
 
 
 def planned(file: Path, sets: dict[str, str] | None = None) -> Plan:

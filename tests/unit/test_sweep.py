@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiment_files import experiment_file
 from qoslab.errors import ExperimentError
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Parameters, as_texts, as_values, slug
 from qoslab.plan import Options, make_plan
 from qoslab.schema import CellIdentity, Sweep, load_sweep
 from qoslab.units import Duration, Rate, Size
-
-TOP = Path(__file__).parents[2]
 
 GRID = """\
 name: grid
@@ -63,12 +62,7 @@ CALM = """
 
 @pytest.fixture
 def grid(tmp_path: Path) -> Path:
-    (tmp_path / "templates").mkdir()
-    for source in (TOP / "experiments/templates").iterdir():
-        (tmp_path / "templates" / source.name).write_text(source.read_text())
-    file = tmp_path / "grid.yml"
-    file.write_text(GRID)
-    return file
+    return experiment_file(tmp_path, "grid.yml", GRID)
 
 
 VALUES = {name: read_value(text) for name, text in {"pir": "1 Mb/s", "link": "10 Mb/s", "rtt": "50 ms"}.items()}

@@ -9,8 +9,8 @@ import click
 
 from qoslab.cli.options import RUNS, json_option
 from qoslab.errors import UserError
-from qoslab.model.metrics import Reference, Unit, as_float, format_value
-from qoslab.units import Duration, Percent, QuantityError, Rate, Size
+from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit, as_float, format_value
+from qoslab.units import Percent, QuantityError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,11 +98,8 @@ def _difference(text: str, unit: Unit) -> tuple[bool, float]:
     """Whether it is a share of the figure, and how much."""
     if text.rstrip().endswith("%") and unit != "fraction":
         return True, _positive(Percent.parse(text).fraction, text)
-    kinds: dict[Unit, type[Rate | Size | Duration | Percent]] = {
-        "b/s": Rate, "B": Size, "ms": Duration, "fraction": Percent,
-    }  # fmt: skip
     try:
-        value = as_float(kinds[unit].parse(text), unit) if unit in kinds else float(text)
+        value = as_float(QUANTITY_OF_UNIT[unit].parse(text), unit) if unit in QUANTITY_OF_UNIT else float(text)
     except (QuantityError, ValueError) as error:
         raise UserError(
             f'--difference: found "{text}", expected a figure in {unit}, or a share such as "2 %"', hint=str(error)

@@ -245,6 +245,12 @@ class Device:
     switch: SwitchQos | None = None
     """On a switch only."""
 
+    @property
+    def mls_qos(self) -> SwitchQos:
+        """The switch's part, for commands that exist on switches only."""
+        assert self.switch is not None
+        return self.switch
+
     def __post_init__(self) -> None:
         is_switch = self.hardware.family == "switch"
         if is_switch and self.switch is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 INTERFACE_TYPES = (
     "FastEthernet",
@@ -80,3 +81,8 @@ PRECEDENCE_NAMES: dict[int, str] = {number: name for name, number in PRECEDENCE_
 def dscp_text(value: int) -> str:
     """Return the name that IOS prints for a code point, or its number where it has none."""
     return DSCP_NAMES.get(value, str(value))
+
+
+def spaced(values: Iterable[object]) -> str:
+    """Values as a command or print lists them: with a blank between them."""
+    return " ".join(map(str, values))

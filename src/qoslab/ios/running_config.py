@@ -5,7 +5,7 @@ One blank for each level, full interface names, `!` only between blocks; the ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import groupby
 
@@ -23,7 +23,7 @@ from qoslab.ios.device import (
     StaticRoute,
 )
 from qoslab.ios.ip_sla import DEFAULT_LIFE_S, MONTHS, Operation, Schedule
-from qoslab.ios.names import PRECEDENCE_NAMES, dscp_text
+from qoslab.ios.names import PRECEDENCE_NAMES, dscp_text, spaced
 from qoslab.ios.policy import (
     COLOURS,
     Amount,
@@ -155,9 +155,9 @@ def match_line(criterion: Criterion) -> str:
         case "access_group":
             text = f"access-group {_group(criterion.name or '')}"
         case "dscp":
-            text = f"{ip}dscp {_spaced(map(dscp_text, criterion.values))}"
+            text = f"{ip}dscp {spaced(map(dscp_text, criterion.values))}"
         case "precedence" | "cos" | "qos_group":
-            text = f"{ip}{criterion.type.replace('_', '-')} {_spaced(criterion.values)}"
+            text = f"{ip}{criterion.type.replace('_', '-')} {spaced(criterion.values)}"
         case "packet_length":
             text = f"packet length{_limits(criterion)}"
         case "protocol" | "input_interface" | "class_map":
@@ -174,10 +174,6 @@ def _group(name: str) -> str:
 def _limits(criterion: Criterion) -> str:
     low = "" if criterion.minimum is None else f" min {criterion.minimum}"
     return low if criterion.maximum is None else f"{low} max {criterion.maximum}"
-
-
-def _spaced(values: Iterable[object]) -> str:
-    return " ".join(str(value) for value in values)
 
 
 def policy_map_block(device: Device, policy: PolicyMap) -> list[str]:
@@ -399,7 +395,7 @@ def _interface_fair_queue(fair_queue: InterfaceFairQueue) -> str:
 def route_line(route: StaticRoute) -> str:
     """Return the `ip route` line of a static route."""
     parts = [route.prefix.network_address, route.prefix.netmask, route.interface, route.next_hop, route.distance]
-    return "ip route " + _spaced(part for part in parts if part is not None)
+    return "ip route " + spaced(part for part in parts if part is not None)
 
 
 # Access lists: named ones before numbered ones.
@@ -492,7 +488,7 @@ def operation_lines(operation: Operation) -> Iterator[str]:
     )
     for name, value in options:
         words += [word for word in (name, value) if word != ""] if value is not None else []
-    yield _spaced(words)
+    yield spaced(words)
     settings: tuple[tuple[str, object], ...] = (
         ("request-data-size", operation.request_data_size),
         ("timeout", operation.timeout_ms),
@@ -568,5 +564,5 @@ def line_settings(line: Line) -> tuple[str, ...]:
     elif line.kind == "vty":
         texts.append("no login")
     if line.transport_input is not None:
-        texts.append(f"transport input {_spaced(line.transport_input)}")
+        texts.append(f"transport input {spaced(line.transport_input)}")
     return tuple(texts)

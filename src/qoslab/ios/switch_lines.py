@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from qoslab.ios.names import spaced
 from qoslab.ios.policy import PolicyClass
 from qoslab.ios.switch import (
     DEFAULT_PORT,
@@ -49,9 +50,9 @@ def _map_lines(qos: SwitchQos) -> Iterator[str]:
         yield from _grouped(f"dscp-mutation {name}", values, IDENTITY)
     yield from _grouped("dscp-cos", qos.dscp_cos, DEFAULT_QOS.dscp_cos)
     if qos.cos_dscp != DEFAULT_QOS.cos_dscp:
-        yield f"mls qos map cos-dscp {_spaced(qos.cos_dscp)}"
+        yield f"mls qos map cos-dscp {spaced(qos.cos_dscp)}"
     if qos.ip_prec_dscp != DEFAULT_QOS.ip_prec_dscp:
-        yield f"mls qos map ip-prec-dscp {_spaced(qos.ip_prec_dscp)}"
+        yield f"mls qos map ip-prec-dscp {spaced(qos.ip_prec_dscp)}"
 
 
 def _grouped(name: str, values: Sequence[int], default: Sequence[int]) -> Iterator[str]:
@@ -59,7 +60,7 @@ def _grouped(name: str, values: Sequence[int], default: Sequence[int]) -> Iterat
     changed = [dscp for dscp, value in enumerate(values) if value != default[dscp]]
     for target in sorted({values[dscp] for dscp in changed}):
         for some in _eights([dscp for dscp in changed if values[dscp] == target]):
-            yield f"mls qos map {name} {_spaced(some)} to {target}"
+            yield f"mls qos map {name} {spaced(some)} to {target}"
 
 
 def _eights(values: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -67,26 +68,22 @@ def _eights(values: Sequence[int]) -> Iterator[Sequence[int]]:
         yield values[start : start + VALUES_A_LINE]
 
 
-def _spaced(values: Sequence[int]) -> str:
-    return " ".join(map(str, values))
-
-
 def _place_lines(direction: str, what: str, places: Sequence[Place], default: Sequence[Place]) -> Iterator[str]:
     changed = [code for code, place in enumerate(places) if place != default[code]]
     for queue, threshold in sorted({places[code] for code in changed}):
         for some in _eights([code for code in changed if places[code] == (queue, threshold)]):
-            yield f"mls qos srr-queue {direction} {what} queue {queue} threshold {threshold} {_spaced(some)}"
+            yield f"mls qos srr-queue {direction} {what} queue {queue} threshold {threshold} {spaced(some)}"
 
 
 def _input_lines(qos: SwitchQos) -> Iterator[str]:
     head, own, default = "mls qos srr-queue input", qos.input, DEFAULT_QOS.input
     if own.bandwidth != default.bandwidth:
-        yield f"{head} bandwidth {_spaced(own.bandwidth)}"
+        yield f"{head} bandwidth {spaced(own.bandwidth)}"
     for queue, (thresholds, usual) in enumerate(zip(own.thresholds, default.thresholds, strict=True), 1):
         if thresholds != usual:
-            yield f"{head} threshold {queue} {_spaced(thresholds)}"
+            yield f"{head} threshold {queue} {spaced(thresholds)}"
     if own.buffers != default.buffers:
-        yield f"{head} buffers {_spaced(own.buffers)}"
+        yield f"{head} buffers {spaced(own.buffers)}"
     if (own.priority_queue, own.priority_bandwidth) != (default.priority_queue, default.priority_bandwidth):
         yield f"{head} priority-queue {own.priority_queue} bandwidth {own.priority_bandwidth}"
     yield from _place_lines("input", "cos-map", qos.cos_input, DEFAULT_QOS.cos_input)
@@ -98,9 +95,9 @@ def _queue_set_lines(number: int, queue_set: QueueSet) -> Iterator[str]:
     for queue, (own, usual) in enumerate(zip(queue_set.thresholds, default.thresholds, strict=True), 1):
         if own != usual:
             values = (own.first, own.second, own.reserved, own.maximum)
-            yield f"mls qos queue-set output {number} threshold {queue} {_spaced(values)}"
+            yield f"mls qos queue-set output {number} threshold {queue} {spaced(values)}"
     if queue_set.buffers != default.buffers:
-        yield f"mls qos queue-set output {number} buffers {_spaced(queue_set.buffers)}"
+        yield f"mls qos queue-set output {number} buffers {spaced(queue_set.buffers)}"
 
 
 def vlan_blocks(qos: SwitchQos) -> Iterator[list[str]]:
@@ -126,7 +123,7 @@ def switching_lines(port: SwitchPort) -> Iterator[str]:
 def queueing_lines(port: SwitchPort) -> Iterator[str]:
     """Yield an interface's lines about its egress queues and its trust."""
     if port.share != DEFAULT_PORT.share:
-        yield f"srr-queue bandwidth share {_spaced(port.share)}"
+        yield f"srr-queue bandwidth share {spaced(port.share)}"
     if port.shape != DEFAULT_PORT.shape:
         # [R] Real images print these with doubled blanks.
         yield "srr-queue bandwidth shape" + "".join(f"  {weight}" for weight in port.shape)

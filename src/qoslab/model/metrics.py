@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.units import Duration, Percent, QuantityError, Rate, Size
 
 Unit = Literal["b/s", "B", "bit", "ms", "packets", "count", "fraction", "ratio", "index", "flag"]
 Bound = Rate | Size | Duration | Percent | int | float
 """A figure as an experiment file writes it."""
 
-QUANTITY_OF_UNIT: dict[Unit, type[Quantity]] = {"b/s": Rate, "B": Size, "ms": Duration, "fraction": Percent}
+QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
+    "b/s": Rate, "B": Size, "ms": Duration, "fraction": Percent,
+}  # fmt: skip
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 

@@ -13,9 +13,9 @@ from typing import Any, Literal
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment, Order
 from qoslab.model.expressions import Value, read_value, show_value
-from qoslab.model.matrix import BUILT_IN, Parameters, as_scalar, as_texts, same
+from qoslab.model.matrix import BUILT_IN, as_scalar, as_texts, same
 from qoslab.platforms import platform_of
-from qoslab.schema import CellIdentity, Sweep
+from qoslab.schema import CellIdentity, Identified, Sweep
 from qoslab.schema.near import did_you_mean
 from qoslab.units import Duration, QuantityError, Rate, Size
 
@@ -88,31 +88,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Identified):
     """One arm with one combination of parameters, once."""
 
     identity: CellIdentity
     sweep: Sweep = field(repr=False, compare=False)
-
-    @property
-    def arm(self) -> str:
-        """The arm's name."""
-        return self.identity.arm
-
-    @property
-    def repetition(self) -> int:
-        """From 1."""
-        return self.identity.repetition
-
-    @property
-    def parameters(self) -> Parameters:
-        """Its parameters with their values."""
-        return self.identity.values
-
-    @property
-    def name(self) -> str:
-        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`."""
-        return self.identity.folder
 
     @property
     def experiment(self) -> Experiment:

@@ -14,7 +14,7 @@ from qoslab.analysis.sweeps import Point
 from qoslab.model.experiment import Experiment, SweepGraph
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
-from qoslab.model.metrics import Reference, Unit
+from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit
 from qoslab.report import text
 from qoslab.report.arms import Graph, graph_of
 from qoslab.results import Manifest, RunFolder
@@ -160,9 +160,10 @@ def _position(value: Scalar) -> float | str:
 
 
 def _unit_of(every: Sequence[Point], name: str) -> str:
-    kinds = {type(read_value(point.parameters[name])).__name__ for point in every if name in point.parameters}
-    units = {"Rate": ", b/s", "Size": ", B", "Duration": ", ms"}
-    return units.get(kinds.pop(), "") if len(kinds) == 1 else ""
+    """The unit in which the axis has a parameter's values, after a comma; shares and plain numbers have none."""
+    kinds = {type(read_value(point.parameters[name])) for point in every if name in point.parameters}
+    units = (unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind} and unit != "fraction")
+    return "".join(f", {unit}" for unit in units)
 
 
 def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: str, *, lowest: bool) -> HeatMap:

@@ -19,9 +19,9 @@ from pydantic import BaseModel, ValidationError
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.expressions import Value
-from qoslab.model.matrix import Parameters, as_number
+from qoslab.model.matrix import as_number
 from qoslab.results.records import FORMAT, CellRecord, CellSummary, Manifest
-from qoslab.schema import CellIdentity
+from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
 
 LATEST = "latest"
@@ -124,7 +124,7 @@ def file_word(command: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
 
 
-class Cell:
+class Cell(Identified):
     """The folder of a cell: `cells/ARM/REPETITION` or `cells/ARM/PARAMETERS/REPETITION`.
 
     Each further attempt has a folder of its own: `REPETITION.2`, `REPETITION.3`, …
@@ -134,26 +134,6 @@ class Cell:
         self.path = path
         self.identity = identity
         self.attempt = attempt
-
-    @property
-    def arm(self) -> str:
-        """The arm's name."""
-        return self.identity.arm
-
-    @property
-    def repetition(self) -> int:
-        """From 1."""
-        return self.identity.repetition
-
-    @property
-    def parameters(self) -> Parameters:
-        """Its parameters with their values."""
-        return self.identity.values
-
-    @property
-    def name(self) -> str:
-        """ARM/REPETITION or ARM/PARAMETERS/REPETITION; the same for all attempts."""
-        return self.identity.folder
 
     @property
     def experiment_file(self) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from qoslab.errors import UserError
+from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Attempt, Cell, CellRecord, CellSummary, RunFolder
@@ -34,6 +35,15 @@ class Entry:
     earlier: list[Attempt] = field(default_factory=list)
 
 
+_Combination = tuple[str, tuple[tuple[str, Value], ...]]
+
+
+def _combination(entry: Entry) -> _Combination:
+    """What the repetitions of a cell have in common: arm and parameters."""
+    identity = entry.planned.identity
+    return identity.arm, identity.parameters
+
+
 class Ledger:
     """The cells of a run, by name. Not safe for threads by itself."""
 
@@ -41,6 +51,9 @@ class Ledger:
         self._folder = folder
         self._tools = tools
         self.entries = {cell.name: Entry(cell) for cell in cells}
+        self._alike: dict[_Combination, list[Entry]] = {}
+        for entry in self.entries.values():
+            self._alike.setdefault(_combination(entry), []).append(entry)
 
     def find_results(self) -> int:
         """Look for results of earlier calls; returns how many cells need not be run again.
@@ -89,13 +102,8 @@ class Ledger:
 
     def repetitions(self, name: str) -> list[Cell]:
         """The valid results of the same arm with the same parameters."""
-        like = self.entries[name].planned
-        same = (
-            entry
-            for entry in self.entries.values()
-            if entry.valid and (entry.planned.arm, entry.planned.parameters) == (like.arm, like.parameters)
-        )
-        return [Cell(self._folder.path / entry.folder, entry.planned.identity) for entry in same]
+        same = self._alike[_combination(self.entries[name])]
+        return [Cell(self._folder.path / entry.folder, entry.planned.identity) for entry in same if entry.valid]
 
     def spare(self, name: str, why: str) -> None:
         """A cell is not needed."""

@@ -12,7 +12,7 @@ from qoslab.schema.json_schema import experiment_schema, schema_text
 from qoslab.schema.near import did_you_mean
 from qoslab.schema.overrides import apply_overrides, parse_set
 from qoslab.schema.published import load_published
-from qoslab.schema.sweep import CellIdentity, Sweep, configuration_text, make_sweep
+from qoslab.schema.sweep import CellIdentity, Identified, Sweep, configuration_text, make_sweep
 from qoslab.schema.templates import render_configuration
 
 
@@ -38,6 +38,7 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None) -> Sweep
 
 __all__ = [
     "CellIdentity",
+    "Identified",
     "Sweep",
     "configuration_text",
     "experiment_schema",

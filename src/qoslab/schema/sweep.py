@@ -82,6 +82,32 @@ class CellIdentity:
         return built_in[name] if name in built_in else self.values.get(name)
 
 
+class Identified:
+    """What has the identity of a cell, and what it is called by that."""
+
+    identity: CellIdentity
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.identity.arm
+
+    @property
+    def repetition(self) -> int:
+        """From 1."""
+        return self.identity.repetition
+
+    @property
+    def parameters(self) -> Parameters:
+        """Its parameters with their values."""
+        return self.identity.values
+
+    @property
+    def name(self) -> str:
+        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`; the same for all attempts."""
+        return self.identity.folder
+
+
 class Sweep:
     """A checked experiment file.
 

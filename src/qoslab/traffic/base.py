@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -183,6 +184,13 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
             f'{tool} server, traffic "{flow.name}": found figures of {found} streams, expected {flow.streams}',
             hint="the raw output in the run folder's traffic/ shows which connections came up",
         )
+
+
+def number_of(value: object) -> float:
+    """A number of a tool's JSON; `ValueError` for anything else, also for what is not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"found {value!r}, expected a number")
+    return float(value)
 
 
 _LISTEN_STATE = {"tcp": "0A", "udp": "07", "raw": "07"}  # TCP_LISTEN; an unconnected UDP or raw socket

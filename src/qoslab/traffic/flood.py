@@ -8,7 +8,6 @@ was lost at the end.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +24,7 @@ from qoslab.traffic.base import (
     StreamResult,
     TrafficError,
     check_streams,
+    number_of,
 )
 from qoslab.units import Duration
 
@@ -157,12 +157,6 @@ def _count(value: object) -> int:
     return value
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"found {value!r}, expected a number")
-    return float(value)
-
-
 def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], received: Json) -> FlowResult:
     overflowed = _count(received["overflowed"])
     if overflowed:
@@ -178,7 +172,7 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
     for stream in sent["streams"]:
         port = _count(stream["source_port"])
         source = got.get(port, {"packets": 0, "payload_bytes": 0, "jitter_ms": None, "last_s": 0.0})
-        seconds = max(duration.seconds, _number(source["last_s"]))
+        seconds = max(duration.seconds, number_of(source["last_s"]))
         payload, packets = _count(source["payload_bytes"]), _count(source["packets"])
         jitter = source["jitter_ms"]
         streams.append(
@@ -189,15 +183,15 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
                 bytes=payload,
                 goodput_bps=payload * 8 / seconds,
                 sender_bytes=_count(stream["payload_bytes"]),
-                sender_bps=_count(stream["payload_bytes"]) * 8 / _number(sent["seconds"]),
+                sender_bps=_count(stream["payload_bytes"]) * 8 / number_of(sent["seconds"]),
                 datagrams=_count(stream["packets"]),
                 lost=_count(_count(stream["packets"]) - packets),
-                jitter_ms=None if jitter is None else _number(jitter),
+                jitter_ms=None if jitter is None else number_of(jitter),
             )
         )
     intervals = []
     for interval in (line["interval"] for line in lines if "interval" in line):
-        start, end = _number(interval["start_s"]), _number(interval["end_s"])
+        start, end = number_of(interval["start_s"]), number_of(interval["end_s"])
         by_port = {_count(source["source_port"]): _count(source["payload_bytes"]) for source in interval["sources"]}
         if end > start:
             intervals += [

@@ -12,7 +12,6 @@ What has to be minded, seen with 3.12:
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from qoslab.traffic.base import (
     check_iperf,
     check_streams,
     datagram_rate,
+    number_of,
 )
 from qoslab.units import Duration
 
@@ -173,12 +173,6 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     return document, warnings
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"found {value!r}, expected a number")
-    return float(value)
-
-
 def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warnings: list[str]) -> FlowResult:
     test = server["start"]["test_start"]
     protocol: Literal["tcp", "udp"] = "udp" if test["protocol"] == "UDP" else "tcp"
@@ -193,15 +187,15 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     received: dict[int, int] = defaultdict(int)
     for interval in server["intervals"]:
         for entry in interval["streams"]:
-            count, seconds = int(_number(entry["bytes"])), _number(entry["seconds"])
+            count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
             received[entry["socket"]] += count
             # The last interval may be empty and take no time.
             if seconds > 0:
                 intervals.append(
                     IntervalResult(
                         stream=numbers[entry["socket"]],
-                        start_s=_number(entry["start"]),
-                        end_s=_number(entry["end"]),
+                        start_s=number_of(entry["start"]),
+                        end_s=number_of(entry["end"]),
                         bytes=count,
                         bps=count * 8 / seconds,
                     )
@@ -212,8 +206,8 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]
         socket = entry["socket"]
-        seconds = _number(entry["seconds"])
-        count = received[socket] if protocol == "udp" else int(_number(entry["bytes"]))
+        seconds = number_of(entry["seconds"])
+        count = received[socket] if protocol == "udp" else int(number_of(entry["bytes"]))
         if seconds <= 0:
             raise ValueError(f"stream {numbers[socket]} took {seconds} s")
         sender = sent.get(ports[socket], {})
@@ -224,12 +218,12 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
                 seconds=seconds,
                 bytes=count,
                 goodput_bps=count * 8 / seconds,
-                sender_bytes=int(_number(sender["bytes"])) if "bytes" in sender else None,
-                sender_bps=_number(sender["bits_per_second"]) if "bits_per_second" in sender else None,
-                retransmits=int(_number(sender["retransmits"])) if "retransmits" in sender else None,
-                datagrams=int(_number(entry["packets"])) if protocol == "udp" else None,
-                lost=int(_number(entry["lost_packets"])) if protocol == "udp" else None,
-                jitter_ms=_number(entry["jitter_ms"]) if protocol == "udp" else None,
+                sender_bytes=int(number_of(sender["bytes"])) if "bytes" in sender else None,
+                sender_bps=number_of(sender["bits_per_second"]) if "bits_per_second" in sender else None,
+                retransmits=int(number_of(sender["retransmits"])) if "retransmits" in sender else None,
+                datagrams=int(number_of(entry["packets"])) if protocol == "udp" else None,
+                lost=int(number_of(entry["lost_packets"])) if protocol == "udp" else None,
+                jitter_ms=number_of(entry["jitter_ms"]) if protocol == "udp" else None,
             )
         )
     check_streams("iperf3", flow, len(streams))

@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from qoslab.ios.config.session import CONFIG, ConfigSession
-from qoslab.ios.config.switch_qos import qos_of
 from qoslab.ios.grammar import Args
 from qoslab.ios.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.switch import (
@@ -114,7 +113,7 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
     if session.restoring:
         # A running configuration has what the macro wrote.
         return
-    session.device.switch = _filled(qos_of(session), DEFAULT_QOS, _QOS)
+    session.device.switch = _filled(session.device.mls_qos, DEFAULT_QOS, _QOS)
     port = _filled(port, DEFAULT_PORT, _PORT)
     if kind == "trust":
         # A routed port has no CoS to trust.
@@ -122,7 +121,7 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
         port = port if port.trust is not None else replace(port, trust=trust)
         interface.service_policy_input = None
     else:
-        qos = qos_of(session)
+        qos = session.device.mls_qos
         marked_down = tuple(0 if dscp in _POLICED else dscp for dscp in range(64))
         if qos.policed_dscp == IDENTITY:
             session.device.switch = replace(qos, policed_dscp=marked_down)

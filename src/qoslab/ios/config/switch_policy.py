@@ -7,7 +7,7 @@ from dataclasses import replace
 from qoslab.ios.config.class_map import add_match
 from qoslab.ios.config.policy_map import change_class, change_marks
 from qoslab.ios.config.session import CONFIG, ConfigSession
-from qoslab.ios.config.switch_qos import POLICE_BURST, POLICE_RATE, qos_of
+from qoslab.ios.config.switch_qos import POLICE_BURST, POLICE_RATE
 from qoslab.ios.grammar import Args, RejectedError
 from qoslab.ios.policy import Amount, Police, PoliceAction
 from qoslab.ios.switch import TrustState
@@ -130,7 +130,7 @@ def _police_aggregate(session: ConfigSession, args: Args) -> None:
         change_class(session, replace(session.policy_class, police=None, aggregate=None))
         return
     name = args.value("name", str)
-    if name not in dict(qos_of(session).aggregate_policers):
+    if name not in dict(session.device.mls_qos.aggregate_policers):
         raise RejectedError(AGGREGATE_UNKNOWN.format(name=name))
     for policy in session.device.policy_maps.values():
         if policy.name != session.policy_map.name and any(each.aggregate == name for each in policy.classes):

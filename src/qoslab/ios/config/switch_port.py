@@ -10,7 +10,7 @@ from typing import Any
 
 from qoslab.ios.config.interface import attach_policy
 from qoslab.ios.config.session import CONFIG, ConfigSession
-from qoslab.ios.config.switch_qos import MLS, qos_of
+from qoslab.ios.config.switch_qos import MLS
 from qoslab.ios.device import Speed
 from qoslab.ios.grammar import Args
 from qoslab.ios.switch import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
@@ -75,7 +75,7 @@ def _switchport_mode(session: ConfigSession, args: Args) -> None:
 )
 def _access_vlan(session: ConfigSession, args: Args) -> None:
     number = DEFAULT_PORT.access_vlan if args.unset else args.value("number", int)
-    qos = qos_of(session)
+    qos = session.device.mls_qos
     if number != DEFAULT_PORT.access_vlan and number not in dict(qos.vlans):
         session.notices.append(CREATING_VLAN.format(number=number))
         session.device.switch = qos.with_vlan(number, None)

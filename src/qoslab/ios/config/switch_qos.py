@@ -25,7 +25,6 @@ from qoslab.ios.switch import (
     InputQueues,
     Place,
     QueueSet,
-    SwitchQos,
     Thresholds,
 )
 
@@ -61,14 +60,8 @@ _PLACES = {
 }
 
 
-def qos_of(session: ConfigSession) -> SwitchQos:
-    """Return the switch's part of the configuration."""
-    assert session.device.switch is not None  # the commands exist on switches only
-    return session.device.switch
-
-
 def _change(session: ConfigSession, **changes: Any) -> None:
-    session.device.switch = replace(qos_of(session), **changes)
+    session.device.switch = replace(session.device.mls_qos, **changes)
 
 
 @CONFIG.add("config", "mls qos", no=True, requires={"switch"}, help=MLS)
@@ -147,7 +140,7 @@ def _dscp_cos(session: ConfigSession, args: Args) -> None:
     if args.unset and "to" not in args:
         _change(session, dscp_cos=DEFAULT_DSCP_COS)
         return
-    _change(session, dscp_cos=_mapped(args, "cos", qos_of(session).dscp_cos, DEFAULT_DSCP_COS))
+    _change(session, dscp_cos=_mapped(args, "cos", session.device.mls_qos.dscp_cos, DEFAULT_DSCP_COS))
 
 
 def _mapped(args: Args, target: str, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
@@ -175,7 +168,7 @@ def _policed_dscp(session: ConfigSession, args: Args) -> None:
     if args.unset and "to" not in args:
         _change(session, policed_dscp=IDENTITY)
         return
-    _change(session, policed_dscp=_mapped(args, "marked", qos_of(session).policed_dscp, IDENTITY))
+    _change(session, policed_dscp=_mapped(args, "marked", session.device.mls_qos.policed_dscp, IDENTITY))
 
 
 @CONFIG.add(
@@ -193,7 +186,7 @@ def _policed_dscp(session: ConfigSession, args: Args) -> None:
     },
 )
 def _dscp_mutation(session: ConfigSession, args: Args) -> None:
-    name, qos = args.value("name", str), qos_of(session)
+    name, qos = args.value("name", str), session.device.mls_qos
     values = IDENTITY
     if not args.unset or "to" in args:
         values = _mapped(args, "mutated", qos.mutation(name), IDENTITY)
@@ -222,7 +215,7 @@ def _place_map(session: ConfigSession, args: Args) -> None:
     if args.unset:
         _change(session, **{attribute: default})
         return
-    places = list(getattr(qos_of(session), attribute))
+    places = list(getattr(session.device.mls_qos, attribute))
     queue, level = args.optional("number", int), args.optional("level", int)
     for code in _listed(args, "code"):
         # [R] Without `queue` the queue stays; without `threshold` it is the first.
@@ -245,7 +238,7 @@ for _direction, _queue_count in (("output", 4), ("input", 2)):
 
 
 def _change_input(session: ConfigSession, **changes: Any) -> None:
-    _change(session, input=replace(qos_of(session).input, **changes))
+    _change(session, input=replace(session.device.mls_qos.input, **changes))
 
 
 @CONFIG.add(
@@ -304,7 +297,7 @@ def _input_bandwidth(session: ConfigSession, args: Args) -> None:
     },
 )
 def _input_threshold(session: ConfigSession, args: Args) -> None:
-    thresholds = list(qos_of(session).input.thresholds)
+    thresholds = list(session.device.mls_qos.input.thresholds)
     queue = args.value("number", int) - 1
     thresholds[queue] = (
         InputQueues().thresholds[queue] if args.unset else (args.value("first", int), args.value("second", int))
@@ -342,7 +335,7 @@ _QUEUE_SET = {
 
 
 def _change_queue_set(session: ConfigSession, args: Args, **changes: Any) -> None:
-    sets = list(qos_of(session).queue_sets)
+    sets = list(session.device.mls_qos.queue_sets)
     index = args.value("set", int) - 1
     sets[index] = replace(sets[index], **changes)
     _change(session, queue_sets=tuple(sets))
@@ -392,7 +385,7 @@ _THRESHOLDS = "<first:1-3200> <second:1-3200> <reserved:1-100> <maximum:1-3200>"
     },
 )
 def _queue_set_threshold(session: ConfigSession, args: Args) -> None:
-    present = list(qos_of(session).queue_sets[args.value("set", int) - 1].thresholds)
+    present = list(session.device.mls_qos.queue_sets[args.value("set", int) - 1].thresholds)
     number = args.optional("number", int)
     for queue in range(len(present)) if number is None else (number - 1,):
         present[queue] = QueueSet().thresholds[queue] if args.unset else _thresholds(args)
@@ -425,7 +418,7 @@ def _thresholds(args: Args) -> Thresholds:
     },
 )
 def _aggregate_policer(session: ConfigSession, args: Args) -> None:
-    name, qos = args.value("name", str), qos_of(session)
+    name, qos = args.value("name", str), session.device.mls_qos
     if args.unset:
         users = [p.name for p in session.device.policy_maps.values() if any(c.aggregate == name for c in p.classes)]
         if users:
@@ -448,7 +441,7 @@ def _aggregate_policer(session: ConfigSession, args: Args) -> None:
     help={"vlan": "VLAN commands", "number": "ISL VLAN IDs 1-4094"},
 )
 def _vlan(session: ConfigSession, args: Args) -> None:
-    number, qos = args.value("number", int), qos_of(session)
+    number, qos = args.value("number", int), session.device.mls_qos
     if args.unset:
         if number == FIRST_VLAN:
             raise RejectedError(DEFAULT_VLAN.format(number=number))
@@ -474,7 +467,7 @@ def _vlan_name(session: ConfigSession, args: Args) -> None:
     if number == FIRST_VLAN:
         raise RejectedError(DEFAULT_VLAN.format(number=number))
     name = None if args.unset else args.value("text", str)
-    session.device.switch = qos_of(session).with_vlan(number, name)
+    session.device.switch = session.device.mls_qos.with_vlan(number, name)
 
 
 @CONFIG.add(

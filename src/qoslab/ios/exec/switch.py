@@ -7,20 +7,14 @@ from qoslab.ios.exec.session import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.grammar import Args
 from qoslab.ios.show import mls_qos, switch_counters, switch_policy
 from qoslab.ios.show.interfaces import unwired
-from qoslab.ios.switch import SwitchQos
 
 _QOS = {"mls": "Show MultiLayer Switching information", "qos": "QoS information"}
 _OF_INTERFACE = {**_QOS, "interface": "interface keyword"}
 
 
-def _qos(session: ExecSession) -> SwitchQos:
-    assert session.device.switch is not None  # the commands exist on switches only
-    return session.device.switch
-
-
 @EXEC.add(ANY_MODE, "show mls qos", requires={"switch"}, help=_QOS)
 async def _show_mls_qos(session: ExecSession, args: Args) -> str:
-    return mls_qos.show_mls_qos(_qos(session))
+    return mls_qos.show_mls_qos(session.device.mls_qos)
 
 
 @EXEC.add(
@@ -57,7 +51,7 @@ async def _show_mls_qos_interface(session: ExecSession, args: Args) -> str:
     help={**_QOS, "queue-set": "QoS egress queue set", "set": "enter queue-set id"},
 )
 async def _show_queue_set(session: ExecSession, args: Args) -> str:
-    return mls_qos.show_queue_set(_qos(session), args.optional("set", int))
+    return mls_qos.show_queue_set(session.device.mls_qos, args.optional("set", int))
 
 
 @EXEC.add(
@@ -67,7 +61,7 @@ async def _show_queue_set(session: ExecSession, args: Args) -> str:
     help={**_QOS, "input-queue": "QoS ingress queue settings"},
 )
 async def _show_input_queue(session: ExecSession, args: Args) -> str:
-    return mls_qos.show_input_queue(_qos(session).input)
+    return mls_qos.show_input_queue(session.device.mls_qos.input)
 
 
 @EXEC.add(
@@ -93,7 +87,7 @@ async def _show_input_queue(session: ExecSession, args: Args) -> str:
 async def _show_maps(session: ExecSession, args: Args) -> str:
     words = args.keywords
     name = words[-1] if words[-1] != "maps" else None
-    return mls_qos.show_maps(_qos(session), name, args.optional("map", str))
+    return mls_qos.show_maps(session.device.mls_qos, name, args.optional("map", str))
 
 
 @EXEC.add(
@@ -103,7 +97,7 @@ async def _show_maps(session: ExecSession, args: Args) -> str:
     help={**_QOS, "aggregate-policer": "Show aggregate policer information", "policer": "aggregate policer name"},
 )
 async def _show_aggregate_policer(session: ExecSession, args: Args) -> str:
-    return mls_qos.show_aggregate_policers(session.device, _qos(session), args.optional("policer", str))
+    return mls_qos.show_aggregate_policers(session.device, session.device.mls_qos, args.optional("policer", str))
 
 
 @EXEC.add(

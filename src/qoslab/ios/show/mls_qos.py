@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from qoslab.ios.device import Device, Interface
+from qoslab.ios.names import spaced
 from qoslab.ios.switch import (
     DEFAULT_MUTATION,
     FULL_LIMIT,
@@ -86,16 +87,12 @@ def show_queueing(device: Device, name: str | None = None) -> str:
 
     def lines(interface: Interface, port: SwitchPort) -> Iterator[str]:
         yield f"Egress Priority Queue : {'enabled' if port.priority_queue else 'disabled'}"
-        yield f"Shaped queue weights (absolute) :  {_spaced(port.shape)}"
-        yield f"Shared queue weights  :  {_spaced(port.share)}"
+        yield f"Shaped queue weights (absolute) :  {spaced(port.shape)}"
+        yield f"Shared queue weights  :  {spaced(port.share)}"
         yield f"The port bandwidth limit : {port.limit}  (Operational Bandwidth:{operational_text(port.limit)})"
         yield f"The port is mapped to qset : {port.queue_set}"
 
     return _of_ports(device, name, lines)
-
-
-def _spaced(values: Iterable[object]) -> str:
-    return " ".join(map(str, values))
 
 
 def show_buffers(device: Device, name: str | None = None) -> str:
@@ -105,7 +102,7 @@ def show_buffers(device: Device, name: str | None = None) -> str:
         yield f"The port is mapped to qset : {port.queue_set}"
         if device.switch is not None:
             buffers = device.switch.queue_sets[port.queue_set - 1].buffers
-            yield f"The allocations between the queues are : {_spaced(buffers)}"
+            yield f"The allocations between the queues are : {spaced(buffers)}"
 
     return _of_ports(device, name, lines)
 
@@ -230,5 +227,5 @@ def show_aggregate_policers(device: Device, qos: SwitchQos, name: str | None = N
             f"aggregate-policer {each} {policer.rate_bps} {policer.burst_bytes} exceed-action {policer.exceed}"
         )
         users = [p.name for p in device.policy_maps.values() if any(c.aggregate == each for c in p.classes)]
-        lines.append(f"Used by policy map {_spaced(users)}" if users else "Not used by any policy map")
+        lines.append(f"Used by policy map {spaced(users)}" if users else "Not used by any policy map")
     return _text(lines)
