@@ -148,9 +148,9 @@ def warm_up(series: Values) -> WarmUp:
     """The shortest start of a series without which the rest is steady by the KPSS test and begins with no outlier.
 
     D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
-    of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it content,
-    and is found by Hampel's identifier. At most half of the series is given up. A series of fewer than `LEAST_STEADY`
-    samples is left as it is.
+    of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it
+    content, and is found by Hampel's identifier. At most half of the series is given up. A series of fewer than
+    `LEAST_STEADY` samples is left as it is.
     """
     data = _finite(series)
     if len(data) < LEAST_STEADY:
