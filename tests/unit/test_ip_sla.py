@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.parse import parse
@@ -216,3 +219,65 @@ def test_an_operation_without_schedule_has_done_nothing() -> None:
     text = show_statistics(_sla(), {}, "later", number=None, details=True)
     assert "Latest operation return code: Unknown" in text
     assert "Operational state of entry: Pending" in text
+
+
+def _running(lines: str) -> str:
+    device = Device(HARDWARE)
+    apply(device, lines, source="test")
+    return render(device)
+
+
+OPERATION = "ip sla 7\n icmp-echo 10.0.0.1\n timeout 500\n frequency 5\n"
+SCHEDULED = OPERATION + "ip sla schedule 7 life forever start-time now\n"
+
+
+def test_a_schedule_alone_is_taken_back_without_touching_its_operation() -> None:
+    assert undo_lines(_running(OPERATION), _running(SCHEDULED), HARDWARE) == ["no ip sla schedule 7"]
+    assert undo_lines(_running(SCHEDULED), _running(OPERATION), HARDWARE) == [
+        "ip sla schedule 7 life forever start-time now"
+    ]
+    other = SCHEDULED.replace("life forever", "life 60")
+    assert undo_lines(_running(SCHEDULED), _running(other), HARDWARE) == [
+        "no ip sla schedule 7",
+        "ip sla schedule 7 life forever start-time now",
+    ]
+
+
+def test_a_scheduled_operation_is_removed_to_be_changed() -> None:
+    changed = SCHEDULED.replace("frequency 5", "frequency 9")
+    lines = undo_lines(_running(SCHEDULED), _running(changed), HARDWARE)
+    # It cannot be modified while it is scheduled, and its schedule goes with it.
+    assert lines[0] == "no ip sla 7" and lines[-1] == "ip sla schedule 7 life forever start-time now"
+
+
+KINDS = ("icmp-echo 10.0.0.1", "icmp-jitter 10.0.0.1 num-packets 5", "udp-jitter 10.0.0.1 5000")
+OPERATIONS = st.builds(
+    lambda kind, frequency, schedule: (kind, frequency, schedule),
+    st.sampled_from(KINDS),
+    st.sampled_from([None, 5, 9]),
+    st.sampled_from([None, "start-time now", "life 60 start-time now", "life forever start-time pending"]),
+)
+STATES = st.tuples(st.dictionaries(st.integers(1, 3), OPERATIONS), st.booleans(), st.sets(st.integers(7, 8)))
+
+
+def _state(state: tuple[dict[int, tuple[str, int | None, str | None]], bool, set[int]]) -> str:
+    operations, responder, ports = state
+    lines = ["ip sla responder"] if responder else []
+    lines += [f"ip sla responder udp-echo port {port}" for port in ports]
+    for number, (kind, frequency, schedule) in operations.items():
+        lines += [f"ip sla {number}", f" {kind}", " timeout 500"]
+        lines += [] if frequency is None else [f" frequency {frequency}"]
+        lines += [] if schedule is None else [f"ip sla schedule {number} {schedule}"]
+    return _running("\n".join(lines))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(STATES, STATES)
+def test_any_state_is_restored(before: Any, after: Any) -> None:
+    device = parse_config(_state(after), HARDWARE, source="after")
+    undo = undo_lines(_state(before), _state(after), HARDWARE)
+    apply(device, "\n".join(undo), source="undo")
+    assert render(device) == _state(before)
+    # What is gone with its operation is not removed a second time.
+    removed = {line.split()[-1] for line in undo if re.fullmatch(r"no ip sla \d+", line)}
+    assert not removed & {line.split()[-1] for line in undo if line.startswith("no ip sla schedule")}

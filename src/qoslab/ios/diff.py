@@ -86,9 +86,11 @@ _LISTED = (
 
 _NUMBERED = re.compile(
     r"mls qos queue-set output \d (buffers|threshold \d)|mls qos srr-queue input threshold \d"
-    r"|mls qos cos(?= \d)|mls qos trust(?! device)"
+    r"|mls qos cos(?= \d)|mls qos trust(?! device)|ip sla schedule \d+"
 )
 """Further settings with one value, where the leading words alone don't tell."""
+
+_OPERATION = re.compile(r"ip sla \d+")
 
 _NAMED = ("access-list", "mls qos map dscp-mutation", "mls qos aggregate-policer")
 """What there may be several of, by the word that follows."""
@@ -273,6 +275,7 @@ def _key(line: str) -> str:
 def _difference(wanted: Device, current: Device) -> Iterator[str]:
     """Yield the lines from one device to the other, except for banners."""
     target, present = _tree(wanted), _tree(current)
+    _forget_schedules(target, present)
     gone = [key for key in present.children if key not in target.children and not key.startswith("line ")]
     for key in gone:
         if not key.startswith(_REFERRED_TO):
@@ -286,6 +289,14 @@ def _difference(wanted: Device, current: Device) -> Iterator[str]:
         for key in reversed([each for each in gone if each.startswith(kind)]):
             yield _negated(key, present.children[key].line)
     yield from _terminal_lines(target, present)
+
+
+def _forget_schedules(target: _Block, present: _Block) -> None:
+    """An operation that is removed, be it to be entered anew, takes its schedule along."""
+    for key in [key for key in present.children if _OPERATION.fullmatch(key)]:
+        wanted = target.children.get(key)
+        if wanted is None or list(wanted.lines()) != list(present.children[key].lines()):
+            present.children.pop(f"ip sla schedule {key.split()[-1]}", None)
 
 
 def _changed(key: str, target: _Block, present: _Block | None, depth: int) -> Iterator[str]:
@@ -352,7 +363,7 @@ def _negated(key: str, line: str) -> str:
         return f"default {line.removeprefix('no ')}"
     if key in _DEFAULTED:
         return f"default {key}"
-    bare = key in _SETTINGS or key.startswith(("username ", "mls qos ", *_LISTED))
+    bare = key in _SETTINGS or key.startswith(("username ", "mls qos ", "ip sla schedule ", *_LISTED))
     return f"no {key if bare else line}"
 
 
