@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import time
 from typing import Any
 
 import pytest
 from labs import topology
 
+from qoslab.ios.environment import DataPlaneRefusedError
 from qoslab.lab import Lab
 
 pytestmark = pytest.mark.lab
@@ -76,5 +78,38 @@ def test_without_a_responder_there_is_no_connection(name: str) -> None:
 
     with Lab.up(TWO_ROUTERS, name=name) as lab:
         found = asyncio.run(measure(lab))
-    codes = [found[number]["latest"]["return_code"] for number in ("1", "2", "3")]
-    assert codes == ["no_connection", "timeout", "timeout"]
+        codes = [found[number]["latest"]["return_code"] for number in ("1", "2", "3")]
+        assert codes == ["no_connection", "timeout", "timeout"]
+        asyncio.run(_taken_port(lab))
+
+
+async def _taken_port(lab: Lab) -> None:
+    """A responder whose port something else has: the configuration stays as it was, and so do its operations."""
+    wanted = {"format": 1, "router": "R1", "generation": "hqf", "ip_sla": {"responder": True, "responder_ports": [7]}}
+    with lab.popen("R1", ["python3", "-c", OCCUPY], stdout=subprocess.PIPE, text=True) as taken:
+        assert taken.stdout is not None
+        taken.stdout.readline()
+        async with lab.control("R1") as client:
+            before = (await client.config(), (await client.ip_sla())["operations"].keys())
+            with pytest.raises(
+                DataPlaneRefusedError, match=r"ip_sla\.responder: cannot listen on UDP port 1967.* end what"
+            ):
+                await client.configure(wanted)
+            assert (await client.config(), (await client.ip_sla())["operations"].keys()) == before
+            # Nor is a port open that could be opened.
+            assert ":0007 " not in lab.run("R1", ["cat", "/proc/net/udp"]).stdout
+            taken.kill()
+            taken.wait()
+            await client.configure(wanted)
+            assert ":0007 " in lab.run("R1", ["cat", "/proc/net/udp"]).stdout
+            await client.configure(before[0])
+            assert ":0007 " not in lab.run("R1", ["cat", "/proc/net/udp"]).stdout
+
+
+OCCUPY = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 1967))
+print("ready", flush=True)
+time.sleep(60)
+"""

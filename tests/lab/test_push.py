@@ -19,16 +19,20 @@ import pytest
 from labs import topology
 
 from qoslab.cli import main
-from qoslab.errors import DeviceError
+from qoslab.errors import DeviceError, RunInvalid
 from qoslab.ios.compile import compile_device
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
 from qoslab.lab import Lab
+from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
+from qoslab.results import Cell
 from qoslab.run.ansible import AnsibleSession, RouterError
 from qoslab.run.collector import Collector
 from qoslab.run.inventory import IosAccess, lab_routers, write_inventory
+from qoslab.run.probes import Probes, Setting, probe_lines
 from qoslab.run.verify import policy_differences
+from qoslab.schema import CellIdentity
 
 pytestmark = pytest.mark.lab
 
@@ -259,6 +263,62 @@ def test_a_refused_command_is_kept_with_its_reason(collector: Collector) -> None
     observed = collector.observe("R1", "show tides")
     assert "% Invalid input" in observed.raw
     assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}
+
+
+def probing(keys: str) -> Experiment:
+    """An experiment with a probe from R1 and these keys."""
+    probe = {"name": "echo", "from": "R1", "to": "client", "frequency": "1 s", "timeout": "500 ms", **json.loads(keys)}
+    flow = {"name": "flow", "tool": "iperf3", "from": "client", "to": "server"}
+    return Experiment.model_validate_json(
+        json.dumps({"name": "x", "title": "x", "topology": TOPOLOGY.model_dump(mode="json", by_alias=True),
+                    "duration": "2 s", "probes": [probe], "traffic": [flow], "arms": [{"name": "a"}]})
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["icmp-jitter", "icmp-echo"])
+def test_a_probe_of_a_router_that_has_only_its_command_line(
+    kind: str, routers: Lab, collector: Collector, tmp_path: Path
+) -> None:
+    experiment = probing(f'{{"type": "{kind}"}}')
+    cell = Cell(tmp_path, CellIdentity("a", (), 1))
+    (tmp_path / "probes").mkdir()
+    setting = Setting(routers, experiment, cell, observe=lambda *words: collector.observe(*words).raw,
+                      enter=collector.configure, data_planes=())  # fmt: skip
+    probes = Probes(setting)
+    try:
+        probes.prepare()
+        collector.configure("R1", probe_lines(experiment)["R1"].splitlines())
+        before = collector.observe("R1", "show running-config").raw
+        probes.start()
+        probes.finish()
+        assert "ip sla schedule 1" in collector.observe("R1", "show running-config").raw
+        probes.close()
+        assert significant(collector.observe("R1", "show running-config").raw) == significant(before)
+        # Its data plane is not asked.
+        assert sorted(file.name for file in (tmp_path / "probes").iterdir()) == ["echo.json", "echo.txt"]
+        figures = json.loads((tmp_path / "probes/echo.json").read_text())
+        assert figures["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
+        assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
+    finally:
+        probes.close()
+        collector.configure("R1", ["no ip sla 1"])
+
+
+def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
+    routers: Lab, collector: Collector, tmp_path: Path
+) -> None:
+    cell = Cell(tmp_path, CellIdentity("a", (), 1))
+    setting = Setting(routers, probing('{"type": "icmp-echo"}'), cell,
+                      observe=lambda *words: collector.observe(*words).raw, enter=collector.configure,
+                      data_planes=())  # fmt: skip
+    probes = Probes(setting)
+    probes.start()
+    with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
+        probes.finish()
+    probes.close()
+    cell.write(cell.configuration("R1.before.ios"), "ip sla 1\n icmp-echo 10.9.9.9\n")
+    with pytest.raises(RunInvalid, match="had an operation 1 before the run; give the probe another number"):
+        probes.prepare()
 
 
 def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:

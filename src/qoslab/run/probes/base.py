@@ -53,6 +53,9 @@ class Prober(ABC):
         """How often `look` is to be called between start and reading; None: never."""
         return None
 
+    def prepare(self) -> None:  # noqa: B027 (most need nothing)
+        """Before the traffic: `RunInvalid` where it is known already that the operation cannot run."""
+
     @abstractmethod
     def start(self) -> None:
         """Let the operation run, from now on. `RunInvalid` or `DeviceError` where that is refused."""

@@ -34,6 +34,15 @@ class IosProber(Prober):
     def _show(self, command: str) -> str:
         return self.setting.observe(self.probe.source, f"show ip sla statistics {command}")
 
+    def prepare(self) -> None:
+        """See `Prober`. An operation of the router's own would be measured in place of the probe."""
+        before = self.setting.cell.configuration(f"{self.probe.source}.before.ios")
+        if before.exists() and f"ip sla {self.number}" in before.read_text().splitlines():
+            raise RunInvalid(
+                f'probe "{self.probe.name}": {self.probe.source} had an operation {self.number} before the run; '
+                "give the probe another number"
+            )
+
     def start(self) -> None:
         """See `Prober`."""
         line = f"ip sla schedule {self.number} start-time now life forever"

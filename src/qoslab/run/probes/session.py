@@ -47,8 +47,10 @@ class Probes:
         """Why a probe has no figures."""
 
     def prepare(self) -> None:
-        """Start the responders of hosts. `RunInvalid` where one does not listen."""
+        """Start the responders of hosts. `RunInvalid` where one does not listen, or an operation cannot run."""
         experiment = self._setting.experiment
+        for prober in self._probers:
+            prober.prepare()
         hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(experiment.hosts)
         for host in sorted(hosts):
             self._responders.append(HostResponder(self._setting, host))
