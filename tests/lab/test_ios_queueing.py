@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from labs import ping
@@ -16,8 +18,13 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.device import Generation
 from qoslab.ios.parse import parse_config
 from qoslab.lab import Lab
-from qoslab.model.experiment import Topology
+from qoslab.model.experiment import Flow, Topology
 from qoslab.platforms import MODELS
+from qoslab.results import Cell
+from qoslab.run.flows import RunningFlow, run_flows
+from qoslab.run.sampling import read_engine_configuration, start_afresh
+from qoslab.schema import CellIdentity
+from qoslab.units import Duration
 
 pytestmark = pytest.mark.lab
 
@@ -48,11 +55,11 @@ MORE = {"classic": "queue-limit 20", "hqf": "random-detect"}
 
 
 def topology(generation: Generation) -> Topology:
-    routes = [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]
+    there, back = ([{"prefix": f"10.{lan}.0.0/24", "via": f"10.2.0.{far}"}] for lan, far in ((3, 2), (1, 1)))
     nodes = {
         "client": {"platform": "host"},
-        "R1": {"platform": "ios", "model": "2811", "generation": generation},
-        "R2": {"platform": "linux", "model": "2811", "generation": generation, "routes": routes},
+        "R1": {"platform": "ios", "model": "2811", "generation": generation, "routes": there},
+        "R2": {"platform": "linux", "model": "2811", "generation": generation, "routes": back},
         "server": {"platform": "host"},
     }
     ends = (
@@ -88,6 +95,8 @@ def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, gen
     typed = session(lab, "configure terminal", *text.splitlines(), "end")
     assert "%" not in typed, typed
     assert ping(lab, "client", "10.2.0.2") == 63
+    # A line has two ends: nobody is asked where the other is.
+    assert lab.run("R1", ["ip", "neigh", "show", "dev", "Se0-1-0"], check=True).stdout == ""
 
     async def in_force() -> dict[str, object]:
         async with lab.control("R1") as client:
@@ -132,6 +141,32 @@ def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, gen
         # 75 % of 2000 kb/s, less 64 and 400.
         assert queueing[LINE]["available_bandwidth_kbps"] == 1036
         assert queueing[LINE]["conversations"]["max_total"] == 256
+
+
+def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab, tmp_path: Path) -> None:
+    session(lab, "configure terminal", f"interface {LINE}", "clock rate 32000", "end")
+    ends = {"from": "client", "to": "server", "protocol": "udp", "rate": "400 kb/s", "size": "500 B"}
+    load = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends}))
+    cell = Cell(tmp_path, CellIdentity("flooded", (), 1))
+    half = Duration(500_000_000)
+    flow = RunningFlow(lab, load, lab.topology, half, "cubic", port=5201, seed=1, cell=cell)
+    # The queue holds at least 16 packets, which take 2 s.
+    flow.commands = replace(flow.commands, deadline_s=1.0)
+    result = run_flows([flow], lambda: None, lambda: None)["load"]
+    assert result.warnings[-1] == "still arriving 0.5 s after its end: the rest counts as lost"
+    (stream,) = result.streams
+    assert stream.datagrams == 50 and stream.lost is not None and 30 < stream.lost < 50
+
+    async def waiting() -> int:
+        async with lab.control("R1") as client:
+            return (await client.counters(LINE))["interfaces"][LINE]["queue"]["depth"]
+
+    assert asyncio.run(waiting()) > 3
+    before = read_engine_configuration(lab, "R1")
+    start_afresh(lab, ["R1", "R2"])
+    assert asyncio.run(waiting()) == 0
+    assert read_engine_configuration(lab, "R1") == before
+    session(lab, "configure terminal", f"interface {LINE}", "clock rate 2000000", "end")
 
 
 def test_more_than_there_is_is_refused_and_changes_nothing(lab: Lab, generation: Generation) -> None:

@@ -572,6 +572,8 @@ def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str
     messages = []
     own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
     for interface in own:
+        if not interface.arp:
+            messages.append(netlink.no_arp(interface))
         if interface.shaper is not None:
             messages.append(netlink.token_bucket(interface, interface.shaper))
         if interface.address is not None:

@@ -30,7 +30,7 @@ from pyroute2.netlink.rtnl import (
     rt_type,
 )
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
-from pyroute2.netlink.rtnl.ifinfmsg import IFF_UP, ifinfmsg
+from pyroute2.netlink.rtnl.ifinfmsg import IFF_NOARP, IFF_UP, ifinfmsg
 from pyroute2.netlink.rtnl.ndmsg import NUD_REACHABLE, ndmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
@@ -98,6 +98,14 @@ def link_up(interface: Interface) -> _Encoded:
     message["index"] = interface.index
     message["flags"] = message["change"] = IFF_UP
     return _encode(message, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, f"{interface.name} up")
+
+
+def no_arp(interface: Interface) -> _Encoded:
+    """Let the kernel neither ask nor answer for hardware addresses on an interface."""
+    message = ifinfmsg()
+    message["index"] = interface.index
+    message["flags"] = message["change"] = IFF_NOARP
+    return _encode(message, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, f"{interface.name} without ARP")
 
 
 def address(interface: Interface) -> _Encoded:

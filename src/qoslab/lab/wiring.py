@@ -97,6 +97,8 @@ class Interface:
     up: bool = True
     address: IPv4Interface | None = None
     shaper: TokenBucket | None = None
+    arp: bool = True
+    """Whether hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,9 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
     used: set[tuple[str, str]] = set()
     for link in topology.links:
         _check(topology, link, used)
-        ends = [_end(topology, link, end, numbers) for end in link.ends]
+        # The kernel addresses frames with the interface's own address where it does not ask for the other's.
+        line = None if link.framing == "ethernet" else numbers.mac()
+        ends = [_end(topology, link, end, numbers, line) for end in link.ends]
         pairs.append((ends[0].wire, ends[1].wire))
         for side in (0, 1):
             near, far, end, far_end = ends[side], ends[1 - side], link.ends[side], link.ends[1 - side]
@@ -195,7 +199,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "paced_by_peer": far.port is not None,
                 }
             here = near.layer3
-            if here.up and here.address is not None and far_end.address is not None:
+            if here.up and here.arp and here.address is not None and far_end.address is not None:
                 neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, far.layer3.mac))
     return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports)
 
@@ -234,7 +238,8 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
         )
 
 
-def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers) -> _End:
+def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None) -> _End:
+    """`line` is the hardware address that both ends of a serial line have."""
     node = topology.nodes[end.node]
     if not platform_of(node).is_router:
         index = numbers.index(end.node)
@@ -245,8 +250,9 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers) -> _En
     # The interfaces of an IOS router are brought up by its startup configuration.
     configured = node.platform == "linux"
     kernel = Interface(
-        end.node, name, numbers.index(end.node), numbers.mac(), configured, end.address if configured else None
-    )
+        end.node, name, numbers.index(end.node), line or numbers.mac(), configured, end.address if configured else None,
+        arp=line is None,
+    )  # fmt: skip
     return _End(
         Interface(plane, name, numbers.index(plane), numbers.mac()),
         (kernel, Interface(plane, inside, numbers.index(plane), numbers.mac())),

@@ -25,7 +25,7 @@ from qoslab.run.cpu import CpuMeter
 from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
 from qoslab.run.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.progress import Tell
-from qoslab.run.sampling import CounterSampler, clear_counters, read_engine_configuration, read_health
+from qoslab.run.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.traffic import TrafficError
 
 
@@ -119,7 +119,7 @@ class CellRun:
                 self._lab.apply_tcp_profile(host, profile)
             for router in routers:
                 self._keep_engine_configuration(router)
-            clear_counters(self._lab, routers)
+            start_afresh(self._lab, routers)
         captures: list[RunningCapture] = []
         sampler = CounterSampler(self._lab, routers, self.cell)
         flows: list[RunningFlow] = []

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -77,6 +77,7 @@ class RunningFlow:
         self._server: _Side | None = None
         self._client: _Side | None = None
         self._deadline = 0.0
+        self._cut = False
 
     def _start(self, node: str, argv: Sequence[str], side: str) -> _Side:
         stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
@@ -151,6 +152,11 @@ class RunningFlow:
             if self.flow.may_fail:
                 self.stop()
                 return True
+            if client_ended and self.commands.cut_off and not self._cut:
+                self._cut = True
+                self._deadline += STOP_WAIT_S
+                self._server.process.send_signal(signal.SIGINT)
+                return False
             side = "server" if client_ended else "client"
             raise TrafficError(
                 f'{self.flow.tool} {side}, traffic "{self.flow.name}": not done {self.commands.deadline_s:.0f} s after '
@@ -164,7 +170,11 @@ class RunningFlow:
         for side in (self._client, self._server):
             if side.stderr.exists() and side.stderr.stat().st_size == 0:
                 side.stderr.unlink()
-        return self._tool.parse(self.flow, self.duration, self._client.output(), self._server.output())
+        result = self._tool.parse(self.flow, self.duration, self._client.output(), self._server.output())
+        if not self._cut:
+            return result
+        late = f"still arriving {self.commands.deadline_s - self.duration.seconds:g} s after its end"
+        return replace(result, warnings=(*result.warnings, f"{late}: the rest counts as lost"))
 
     def stop(self) -> None:
         """End whatever still runs."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from qoslab.lab import Lab
-from qoslab.lab.control import ControlError
+from qoslab.lab.control import ControlClient, ControlError
 from qoslab.results import Cell, Health
 
 PERIOD_S = 1.0
@@ -22,15 +22,33 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
     }
 
 
-def clear_counters(lab: Lab, routers: Sequence[str]) -> None:
-    """Let each data plane count anew, its lateness and losses too."""
+def start_afresh(lab: Lab, routers: Sequence[str]) -> None:
+    """Empty each data plane's queues and let it count anew, its lateness and losses too.
+
+    A flood leaves a slow line's queue full, and a queue outlives the policy that filled it: the next cell would begin
+    with packets of the one before.
+    """
 
     async def ask() -> None:
         for router in routers:
             async with lab.control(router) as client:
+                await _empty_queues(client)
                 await client.clear()
 
     asyncio.run(ask())
+
+
+async def _empty_queues(client: ControlClient) -> None:
+    """Shut down the interfaces where something waits, which drops it, and bring them up again."""
+    found = (await client.counters())["interfaces"]
+    full = [name for name, each in found.items() if each["queue"]["depth"] or each["tx_ring"]["depth"]]
+    config = await client.config()
+    if not full or config is None:
+        return
+    present = config["interfaces"]
+    shut = {name: {**present.get(name, {}), "enabled": False} for name in full}
+    await client.configure({**config, "interfaces": {**present, **shut}})
+    await client.configure(config)
 
 
 def read_engine_configuration(lab: Lab, router: str) -> dict[str, object]:

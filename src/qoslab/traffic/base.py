@@ -66,6 +66,8 @@ class Commands:
     """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
     deadline_s: float
     """Seconds after the client's start when both sides must be done; later is an error, or cut off if it may fail."""
+    cut_off: bool = False
+    """A server that still receives at the deadline is no error: it gets SIGINT, and what comes later counts as lost."""
 
 
 @dataclass(frozen=True)
