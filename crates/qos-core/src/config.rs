@@ -217,6 +217,10 @@ pub struct RouterConfig {
     /// The switch: null for a router.
     #[serde(default)]
     pub switch: Option<SwitchConfig>,
+    /// Nanoseconds that process level takes for a packet of the router's own or for the router itself; null: none, and the kernel's
+    /// answers count as they come. The engine only carries it to the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_ns: Option<u64>,
     /// The router's own probes; the engine only carries them to the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip_sla: Option<ip_sla::Config>,

@@ -17,7 +17,7 @@ use qos_core::{
 
 use crate::bridge::{retag, Bridge, Tag};
 use crate::clock::Clock;
-use crate::frame::{TransitKeys, LONGEST};
+use crate::frame::{stamp_reply, TransitKeys, LONGEST};
 use crate::health::{Health, Lateness};
 use crate::ledger::{Ledger, Transit};
 use crate::netdev;
@@ -440,6 +440,7 @@ impl Dataplane {
                 let taken = port.inside.ring.take(|stamp, bytes| {
                     let mut descriptor = parse(bytes, port.framing);
                     let transit = self.keys.key(bytes).and_then(|key| self.ledger.take(now.0, key));
+                    let frame = self.pool.put(bytes);
                     let event = match transit {
                         Some(transit) => {
                             descriptor.qos_group = transit.qos_group;
@@ -448,12 +449,14 @@ impl Dataplane {
                             transit.event
                         }
                         None => {
-                            let event = self.clock.event(stamp, now);
-                            self.sla.leaving(bytes, event);
-                            event
+                            let own = self.sla.leaving(bytes, self.clock.event(stamp, now));
+                            if let Some(stamp) = own.stamp {
+                                stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
+                            }
+                            own.at
                         }
                     };
-                    let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                    let held = Held { frame, dscp: descriptor.dscp, cos: descriptor.cos };
                     Arrival { event, descriptor, held }
                 });
                 match taken {
@@ -506,7 +509,7 @@ impl Dataplane {
     /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
         self.round();
-        let sla = self.sla.prepare(config.ip_sla.as_ref())?;
+        let sla = self.sla.prepare(config)?;
         self.engine.configure(self.reached, config)?;
         self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
         self.sla.configure(sla, self.clock.now());

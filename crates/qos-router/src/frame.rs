@@ -15,6 +15,7 @@ const ETHERTYPE_QINQ: u16 = 0x88a8;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+const TIMESTAMP_REPLY: u8 = 14;
 
 /// How much of the packet above the IP header goes into a transit key: enough for TCP's and UDP's headers and the
 /// sequence numbers that traffic generators put first in their payload.
@@ -108,8 +109,8 @@ impl TransitKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Probe<'a> {
-    Icmp { source: Ipv4Addr, kind: u8, identifier: u16, sequence: u16 },
-    Udp { source: Ipv4Addr, source_port: u16, destination_port: u16, payload: &'a [u8] },
+    Icmp { source: Ipv4Addr, destination: Ipv4Addr, kind: u8, identifier: u16, sequence: u16 },
+    Udp { source: Ipv4Addr, destination: Ipv4Addr, source_port: u16, destination_port: u16, payload: &'a [u8] },
 }
 
 /// The ICMP message or UDP packet in `frame`. `None` for anything else and for fragments after the first.
@@ -119,15 +120,18 @@ pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
         return None;
     }
     let source = Ipv4Addr::new(header[12], header[13], header[14], header[15]);
+    let destination = Ipv4Addr::new(header[16], header[17], header[18], header[19]);
     match header[9] {
         PROTOCOL_ICMP => Some(Probe::Icmp {
             source,
+            destination,
             kind: payload[0],
             identifier: u16_at(payload, 4)?,
             sequence: u16_at(payload, 6)?,
         }),
         PROTOCOL_UDP => Some(Probe::Udp {
             source,
+            destination,
             source_port: u16_at(payload, 0)?,
             destination_port: u16_at(payload, 2)?,
             payload: &payload[8..],
@@ -150,19 +154,41 @@ pub fn complete_checksum(frame: &mut [u8]) -> bool {
         return false;
     };
     let (start, end) = at;
+    // Zero means "no checksum" in UDP and never hurts in TCP's arithmetic as all ones (RFC 768).
+    let value = match checksum(&frame[start..end]) {
+        0 => 0xffff,
+        other => other,
+    };
+    frame[start + field..start + field + 2].copy_from_slice(&value.to_be_bytes());
+    true
+}
+
+/// The Internet checksum of these bytes (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = 0;
-    for pair in frame[start..end].chunks(2) {
+    for pair in bytes.chunks(2) {
         sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // Zero means "no checksum" in UDP and never hurts in TCP's arithmetic as all ones (RFC 768).
-    let value = match !(sum as u16) {
-        0 => 0xffff,
-        other => other,
-    };
-    frame[start + field..start + field + 2].copy_from_slice(&value.to_be_bytes());
+    !(sum as u16)
+}
+
+/// Writes the receive and the transmit stamp (milliseconds since midnight UT) of an ICMP timestamp reply (RFC 792). False where the
+/// frame holds none.
+pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
+    let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
+    if header[9] != PROTOCOL_ICMP || payload.len() < 20 || payload[0] != TIMESTAMP_REPLY {
+        return false;
+    }
+    let (start, end) = offset(frame, payload);
+    let message = &mut frame[start..end];
+    message[2..4].fill(0);
+    message[12..16].copy_from_slice(&received.to_be_bytes());
+    message[16..20].copy_from_slice(&sent.to_be_bytes());
+    let sum = checksum(message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
     true
 }
 
@@ -252,11 +278,27 @@ mod tests {
         assert_eq!(total, 0xffff);
     }
 
+    #[test]
+    fn a_reply_is_stamped_and_its_checksum_holds() {
+        let mut frame = udp(7, 64, 0, &[0; 12]);
+        frame[23] = PROTOCOL_ICMP;
+        frame[34..42].copy_from_slice(&[TIMESTAMP_REPLY, 0, 0xde, 0xad, 0, 1, 0, 2]);
+        let untouched = frame[..34].to_vec();
+        assert!(stamp_reply(&mut frame, 0x0102_0304, 0x0506_0708));
+        assert_eq!(frame[..34], untouched[..]);
+        assert_eq!(frame[46..54], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(checksum(&frame[34..]), 0);
+        frame[34] = 13;
+        assert!(!stamp_reply(&mut frame, 0, 0));
+        assert!(!stamp_reply(&mut udp(7, 64, 0, b"payload of some length"), 0, 0));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let keys = TransitKeys::default();
             let _ = keys.key(&bytes);
+            let _ = stamp_reply(&mut bytes, 1, 2);
             let _ = complete_checksum(&mut bytes);
         }
 

@@ -83,7 +83,7 @@ impl Answering {
         self.sockets.get_mut(&port).and_then(Socket::receive)
     }
 
-    /// Answers what arrived on `port` at `at`. A port that a control message asks for is opened first.
+    /// Answers what arrived on `port` at `at`, and returns the answer. A port that a control message asks for is opened first.
     ///
     /// # Errors
     /// That port cannot be opened: the message is not answered, so that the other end finds no connection, and counts as an error.
@@ -94,20 +94,20 @@ impl Answering {
         at: Nanos,
         now: impl Fn() -> Nanos,
         open: impl Fn(u16) -> io::Result<Socket>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<Vec<u8>>> {
         let from = received.from;
         let answered = if port == CONTROL_PORT {
-            let Some(answer) = self.responder.control(from, &received.bytes, at) else { return Ok(()) };
+            let Some(answer) = self.responder.control(from, &received.bytes, at) else { return Ok(None) };
             self.open_asked(open)?;
             Some(answer)
         } else {
             self.responder.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
         };
-        if let (Some(bytes), Some(socket)) = (answered, self.sockets.get_mut(&port)) {
+        if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&port)) {
             // An answer that is not sent is a missing one to the other end, which counts it.
-            let _ = socket.send(&bytes, from);
+            let _ = socket.send(bytes, from);
         }
-        Ok(())
+        Ok(answered)
     }
 
     fn open_asked(&mut self, open: impl Fn(u16) -> io::Result<Socket>) -> io::Result<()> {

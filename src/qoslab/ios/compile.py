@@ -32,6 +32,7 @@ def compile_device(device: Device) -> dict[str, Any]:
         "router": device.hostname,
         "generation": device.generation,
         **switch,
+        **({} if device.hardware.process_ns is None else {"process_ns": device.hardware.process_ns}),
         **({} if ip_sla is None else {"ip_sla": ip_sla}),
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),

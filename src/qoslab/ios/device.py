@@ -38,6 +38,8 @@ class Hardware:
     version: str = "12.4"
     """What the running configuration's `version` line says."""
     family: Family = "router"
+    process_ns: int | None = None
+    """What process level takes for a packet; None where that is not known."""
 
     def __post_init__(self) -> None:
         if len(set(self.interfaces)) != len(self.interfaces):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from qoslab.errors import ExperimentError
@@ -19,7 +20,9 @@ def hardware(topology: Topology, router: str) -> Hardware:
     """What the IOS model must know of a router's chassis."""
     node = topology.nodes[router]
     if node.model is not None:
-        return MODELS[node.model].hardware(node.generation)
+        found = MODELS[node.model].hardware(node.generation)
+        # Of a model a Linux router takes the defaults, not the processor.
+        return replace(found, process_ns=None) if node.platform == "linux" else found
     generation = platform_of(node).generation(node)
     assert generation is not None  # routers have one
     return Hardware("Linux", tuple(near.interface for _, near, _ in topology.links_of(router)), generation=generation)

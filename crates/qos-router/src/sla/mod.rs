@@ -6,8 +6,13 @@
 //! queues). T4 is the event time at which the last bit of the reply has arrived on the wire side and has passed the input policy. A responder's
 //! T2 is taken like T4, and T3 just before the reply is handed to the kernel. What never crosses a port (a probe to an address of
 //! the router itself, or a prober on a host, which has no engine) has the kernel's receive stamps of the socket instead.
+//!
+//! Where the configuration says how long process level takes for a packet, it takes one up between T1 and the output queues, between
+//! arrival and T2, and between arrival and T4 ([`process_level`]). The kernel answers ICMP requests by itself: its answer leaves when process
+//! level is done with the request, and a timestamp reply is stamped with that time.
 
 mod place;
+mod process_level;
 mod stamps;
 
 use std::collections::BTreeMap;
@@ -17,7 +22,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::CONTROL_PORT;
 use ip_sla::{Channel, Config, OperationReport, Prober, Send};
-use qos_core::{ConfigError, Time};
+use qos_core::{ConfigError, RouterConfig, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sla::{answering, Answering, Kind, Received, Socket};
@@ -25,6 +30,7 @@ use sla::{answering, Answering, Kind, Received, Socket};
 use crate::clock::Clock;
 use crate::frame;
 pub use place::Place;
+use process_level::ProcessLevel;
 use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.
@@ -60,9 +66,26 @@ pub struct RecentSource {
     pub time_ns: u64,
 }
 
+/// Longest time at process level, ns; more is no router.
+const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
+const ECHO_REPLY: u8 = 0;
+const ECHO: u8 = 8;
+const TIMESTAMP: u8 = 13;
+const TIMESTAMP_REPLY: u8 = 14;
+
+/// A frame of the router's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// When it comes to the output policy and queues.
+    pub at: Time,
+    /// What a timestamp reply says of reception and transmission, in milliseconds since midnight UT; none where its own stamps stand.
+    pub stamp: Option<u32>,
+}
+
 /// A configuration that can be put in force, with the sockets that it needs open.
 #[derive(Debug)]
 pub struct Prepared {
+    process_ns: Option<u64>,
     config: Config,
     sockets: answering::Sockets,
 }
@@ -79,6 +102,11 @@ pub struct Agent {
     /// Their local ports of UDP.
     ports: BTreeMap<u16, u32>,
     stamps: Stamps,
+    process: ProcessLevel,
+    /// Arrivals of ICMP requests that the kernel may answer.
+    requests: Stamps,
+    /// When process level is done with the responder's answers.
+    answers: Stamps,
     /// Something may wait in a socket.
     pending: bool,
     sends: Vec<Send>,
@@ -96,6 +124,9 @@ impl Agent {
             sockets: BTreeMap::new(),
             ports: BTreeMap::new(),
             stamps: Stamps::default(),
+            process: ProcessLevel::default(),
+            requests: Stamps::default(),
+            answers: Stamps::default(),
             pending: false,
             sends: Vec::new(),
         }
@@ -105,8 +136,13 @@ impl Agent {
     ///
     /// # Errors
     /// The path and reason; a port that cannot be opened.
-    pub fn prepare(&mut self, config: Option<&Config>) -> Result<Prepared, ConfigError> {
-        let config = config.cloned().unwrap_or_default();
+    pub fn prepare(&mut self, config: &RouterConfig) -> Result<Prepared, ConfigError> {
+        let process_ns = config.process_ns;
+        if let Some(each) = process_ns.filter(|&each| each > LONGEST_PROCESS_NS) {
+            let message = format!("found {each}, expected at most {LONGEST_PROCESS_NS} (one second)");
+            return Err(ConfigError::new("process_ns", message));
+        }
+        let config = config.ip_sla.clone().unwrap_or_default();
         config.check().map_err(|(path, message)| ConfigError::new(format!("ip_sla.{path}"), message))?;
         if matches!(self.place, Place::Nowhere) && config != Config::default() {
             let message = "the daemon was started without --kernel-netns, so it cannot reach the router's IP stack; start it with that option";
@@ -124,12 +160,13 @@ impl Agent {
             sockets = Answering::open_missing(&config.responder_ports, self.responder.as_ref(), open)
                 .map_err(|error| ConfigError::new("ip_sla.responder", error.to_string()))?;
         }
-        Ok(Prepared { config, sockets })
+        Ok(Prepared { process_ns, config, sockets })
     }
 
     /// Puts a configuration in force.
     pub fn configure(&mut self, prepared: Prepared, now: Time) {
-        let Prepared { config, sockets } = prepared;
+        let Prepared { process_ns, config, sockets } = prepared;
+        self.process.set(process_ns);
         for (number, operation) in &self.config.operations {
             // A socket is bound to what the operation said of addresses, ports and type of service.
             let stays = config.operations.get(number).is_some_and(|new| {
@@ -166,7 +203,7 @@ impl Agent {
 
     /// Whether no packet can be its own.
     fn idle(&self) -> bool {
-        self.sockets.is_empty() && self.responder.is_none()
+        self.sockets.is_empty() && self.responder.is_none() && !self.process.is_modelled()
     }
 
     /// A descriptor can be read.
@@ -181,22 +218,40 @@ impl Agent {
     }
 
     /// A frame of the router's own was seen to leave its IP stack.
-    pub fn leaving(&mut self, bytes: &[u8], at: Time) {
+    pub fn leaving(&mut self, bytes: &[u8], at: Time) -> Own {
+        let straight = Own { at, stamp: None };
         if self.idle() {
-            return;
+            return straight;
         }
         match frame::probe(bytes) {
-            Some(frame::Probe::Icmp { kind: 8 | 13, identifier, sequence, .. }) => {
+            Some(frame::Probe::Icmp { kind: ECHO | TIMESTAMP, identifier, sequence, .. }) => {
                 self.prober.sent_icmp(identifier, sequence, at.0);
+                Own { at: Time(self.process.take_up(at.0)), stamp: None }
             }
-            Some(frame::Probe::Udp { source_port, destination_port, payload, .. })
-                if destination_port != CONTROL_PORT =>
-            {
+            Some(frame::Probe::Icmp {
+                kind: kind @ (ECHO_REPLY | TIMESTAMP_REPLY),
+                destination,
+                identifier,
+                sequence,
+                ..
+            }) => {
+                let request = if kind == ECHO_REPLY { ECHO } else { TIMESTAMP };
+                let arrived = self.requests.take(&Key::icmp(destination, request, identifier, sequence));
+                let Some(arrived) = arrived.filter(|_| self.process.is_modelled()) else { return straight };
+                let done = self.process.take_up(arrived);
+                Own { at: Time(done), stamp: (kind == TIMESTAMP_REPLY).then(|| ip_sla::since_midnight(done)) }
+            }
+            Some(frame::Probe::Udp { destination, source_port, destination_port, payload, .. }) => {
                 if let Some(number) = self.ports.get(&source_port) {
-                    self.prober.sent_udp(*number, payload, at.0);
+                    if destination_port != CONTROL_PORT {
+                        self.prober.sent_udp(*number, payload, at.0);
+                    }
+                    return Own { at: Time(self.process.take_up(at.0)), stamp: None };
                 }
+                let done = self.answers.take(&Key::udp(destination, source_port, destination_port, payload));
+                Own { at: Time(at.0.max(done.unwrap_or(0))), stamp: None }
             }
-            _ => {}
+            _ => straight,
         }
     }
 
@@ -207,7 +262,13 @@ impl Agent {
         }
         let Some(probe) = frame::probe(bytes) else { return };
         let ours = match probe {
-            frame::Probe::Icmp { kind, .. } => matches!(kind, 0 | 14),
+            frame::Probe::Icmp { kind: ECHO | TIMESTAMP, .. } => {
+                if self.process.is_modelled() {
+                    self.requests.replace(Key::of(&probe), at.0);
+                }
+                false
+            }
+            frame::Probe::Icmp { kind, .. } => !self.sockets.is_empty() && matches!(kind, ECHO_REPLY | TIMESTAMP_REPLY),
             frame::Probe::Udp { destination_port: port, .. } => self.ports.contains_key(&port) || self.listens_on(port),
         };
         if ours {
@@ -257,14 +318,14 @@ impl Agent {
     }
 
     fn receive(&mut self, clock: &Clock) {
-        let Self { prober, stamps, place, pending, .. } = self;
+        let Self { prober, stamps, process, answers, place, pending, .. } = self;
         for (number, socket) in &mut self.sockets {
             let own = socket.udp_port();
             let channel = own.map_or(Channel::Icmp, |_| Channel::Udp(*number));
             for taken in 0.. {
                 let now = clock.now();
                 let Some(received) = socket.receive() else { break };
-                let at = arrival(stamps, own, &received, clock, now);
+                let at = arrival(stamps, process, own, &received, clock, now);
                 prober.received(channel, received.from, &received.bytes, at);
                 if taken == TAKEN {
                     *pending = true;
@@ -278,10 +339,16 @@ impl Agent {
             for taken in 0.. {
                 let now = clock.now();
                 let Some(received) = responder.receive(port) else { break };
-                let at = arrival(stamps, Some(port), &received, clock, now);
+                let at = arrival(stamps, process, Some(port), &received, clock, now);
                 let open = |port| place.open(Kind::Udp { port }, None, 0);
-                if let Err(error) = responder.serve(port, received, at, || clock.now().0, open) {
-                    eprintln!("qos-router: IP SLA responder: {error}");
+                let (to, sending) = (received.from, clock.now().0.max(at));
+                match responder.serve(port, received, at, || sending, open) {
+                    // It leaves when process level is done, not when the daemon was.
+                    Ok(Some(answer)) if process.is_modelled() => {
+                        answers.replace(Key::udp(to.0, port, to.1, &answer), sending);
+                    }
+                    Ok(_) => {}
+                    Err(error) => eprintln!("qos-router: IP SLA responder: {error}"),
                 }
                 if taken == TAKEN {
                     *pending = true;
@@ -305,7 +372,119 @@ impl Agent {
     }
 }
 
-/// When a packet arrived: as it was seen on its port, or as the kernel says.
-fn arrival(stamps: &mut Stamps, own: Option<u16>, received: &Received, clock: &Clock, now: Time) -> u64 {
-    stamps.take(&Key::of_received(received, own)).unwrap_or_else(|| clock.event(received.stamp, now).0)
+/// When a packet was there for a process: as it was seen on its port and process level has taken it up, or as the kernel says. Of a packet that
+/// several sockets get the first one has the stamp, so process level takes it up once.
+fn arrival(
+    stamps: &mut Stamps,
+    process: &mut ProcessLevel,
+    own: Option<u16>,
+    received: &Received,
+    clock: &Clock,
+    now: Time,
+) -> u64 {
+    match stamps.take(&Key::of_received(received, own)) {
+        Some(arrived) => process.take_up(arrived),
+        None => clock.event(received.stamp, now).0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NEAR: [u8; 4] = [10, 0, 0, 1];
+    const FAR: [u8; 4] = [10, 0, 0, 2];
+    const EACH: u64 = 320_000;
+
+    fn agent(each: Option<u64>) -> Agent {
+        let mut agent = Agent::new(Place::Nowhere);
+        let config = serde_json::json!({"format": 1, "router": "R", "generation": "classic", "process_ns": each});
+        let config = RouterConfig::from_json(&config.to_string()).unwrap();
+        let prepared = agent.prepare(&config).unwrap();
+        agent.configure(prepared, Time(0));
+        agent
+    }
+
+    fn packet(source: [u8; 4], destination: [u8; 4], protocol: u8, body: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((20 + body.len() as u16).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
+        frame.extend(source);
+        frame.extend(destination);
+        frame.extend(body);
+        frame
+    }
+
+    fn icmp(source: [u8; 4], destination: [u8; 4], kind: u8, sequence: u16) -> Vec<u8> {
+        let mut body = vec![kind, 0, 0, 0, 0, 7];
+        body.extend(sequence.to_be_bytes());
+        body.resize(20, 0);
+        packet(source, destination, 1, &body)
+    }
+
+    #[test]
+    fn a_request_leaves_when_process_level_is_done_with_it() {
+        let mut agent = agent(Some(EACH));
+        for kind in [ECHO, TIMESTAMP] {
+            let at = Time(1_000_000_000 * u64::from(kind));
+            let own = agent.leaving(&icmp(NEAR, FAR, kind, 1), at);
+            assert_eq!((own.at, own.stamp), (Time(at.0 + EACH), None));
+        }
+        // What is no packet of a process goes straight: here a flood that the router only sends on.
+        let own = agent.leaving(&packet(NEAR, FAR, 17, &[0; 20]), Time(5));
+        assert_eq!((own.at, own.stamp), (Time(5), None));
+    }
+
+    #[test]
+    fn without_process_level_the_kernels_answers_stand() {
+        let mut agent = agent(None);
+        agent.arriving(&icmp(FAR, NEAR, TIMESTAMP, 1), Time(1_000));
+        let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, 1), Time(1_500));
+        assert_eq!((own.at, own.stamp), (Time(1_500), None));
+    }
+
+    #[test]
+    fn an_answer_of_the_responder_waits_for_process_level() {
+        let mut agent = agent(Some(EACH));
+        let to = (Ipv4Addr::from(FAR), 2_000);
+        let frame = |payload: &[u8]| {
+            let mut body = vec![0x13, 0x88, 0x07, 0xd0, 0, 0, 0, 0];
+            body.extend(payload);
+            packet(NEAR, FAR, 17, &body)
+        };
+        for answer in [&b"answer"[..], b"late"] {
+            agent.answers.replace(Key::udp(to.0, 5_000, to.1, answer), 9_000);
+        }
+        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000)).at, Time(9_000));
+        assert_eq!(agent.leaving(&frame(b"late"), Time(10_000)).at, Time(10_000));
+        assert_eq!(agent.leaving(&frame(b"answer"), Time(8_000)).at, Time(8_000));
+    }
+
+    #[test]
+    fn longer_than_a_second_is_refused() {
+        let config = r#"{"format": 1, "router": "R", "generation": "hqf", "process_ns": 1000000001}"#;
+        let error = agent(None).prepare(&RouterConfig::from_json(config).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("process_ns") && error.contains("1000000001"), "{error}");
+    }
+
+    proptest! {
+        /// An answer's time is that of the request, however late the daemon and the kernel were.
+        #[test]
+        fn answers_are_timed_by_their_requests(
+            gaps in prop::collection::vec(1u64..3_000_000, 1..40), late in prop::collection::vec(0u64..100_000_000, 40)
+        ) {
+            let mut agent = agent(Some(EACH));
+            let (mut at, mut free) = (86_400_000_000_000, 0);
+            for (sequence, (gap, late)) in gaps.into_iter().zip(late).enumerate() {
+                at += gap;
+                free = at.max(free) + EACH;
+                agent.arriving(&icmp(FAR, NEAR, TIMESTAMP, sequence as u16), Time(at));
+                let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, sequence as u16), Time(at + late));
+                prop_assert_eq!(own.at, Time(free));
+                prop_assert_eq!(own.stamp, Some(ip_sla::since_midnight(free)));
+            }
+        }
+    }
 }

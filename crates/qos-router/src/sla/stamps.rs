@@ -1,4 +1,4 @@
-//! When packets of IP SLA arrived on a link, until their sockets hand them over.
+//! When packets of IP SLA arrived on a link, until their sockets hand them over; when answers may leave, until they do.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -15,26 +15,27 @@ const HELD: usize = 8192;
 /// What a packet is recognised by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    source: Ipv4Addr,
+    /// The other end's address.
+    peer: Ipv4Addr,
     /// Identifier and sequence number of ICMP, ports of UDP.
     numbers: (u16, u16),
     payload: [u8; TOLD_BY],
 }
 
 impl Key {
-    /// Of an ICMP message.
-    pub fn icmp(source: Ipv4Addr, kind: u8, identifier: u16, sequence: u16) -> Self {
+    /// Of an ICMP message from or to `peer`.
+    pub fn icmp(peer: Ipv4Addr, kind: u8, identifier: u16, sequence: u16) -> Self {
         let mut payload = [0; TOLD_BY];
         payload[0] = kind;
-        Self { source, numbers: (identifier, sequence), payload }
+        Self { peer, numbers: (identifier, sequence), payload }
     }
 
-    /// Of a UDP packet.
-    pub fn udp(source: Ipv4Addr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
+    /// Of a UDP packet from or to `peer`.
+    pub fn udp(peer: Ipv4Addr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
         let mut payload = [0; TOLD_BY];
         let taken = bytes.len().min(TOLD_BY);
         payload[..taken].copy_from_slice(&bytes[..taken]);
-        Self { source, numbers: (source_port, destination_port), payload }
+        Self { peer, numbers: (source_port, destination_port), payload }
     }
 
     /// Of a packet that a socket has handed over; `own` is the local port of UDP.
@@ -49,26 +50,37 @@ impl Key {
         }
     }
 
-    /// Of a packet in a frame.
+    /// Of a packet in a frame that has arrived.
     pub fn of(probe: &Probe<'_>) -> Self {
         match *probe {
-            Probe::Icmp { source, kind, identifier, sequence } => Self::icmp(source, kind, identifier, sequence),
-            Probe::Udp { source, source_port, destination_port, payload } => {
+            Probe::Icmp { source, kind, identifier, sequence, .. } => Self::icmp(source, kind, identifier, sequence),
+            Probe::Udp { source, source_port, destination_port, payload, .. } => {
                 Self::udp(source, source_port, destination_port, payload)
             }
         }
     }
 }
 
-/// Arrivals by packet.
+/// Times by packet.
 #[derive(Debug, Default)]
 pub struct Stamps {
     held: HashMap<Key, u64>,
 }
 
 impl Stamps {
-    /// Keeps an arrival; of two packets that look the same the first is kept.
+    /// Keeps a packet's time; of two packets that look the same the first is kept.
     pub fn insert(&mut self, key: Key, at: u64) {
+        self.make_room();
+        self.held.entry(key).or_insert(at);
+    }
+
+    /// Keeps a packet's time; of two packets that look the same the last is kept, since nobody asked for the first.
+    pub fn replace(&mut self, key: Key, at: u64) {
+        self.make_room();
+        self.held.insert(key, at);
+    }
+
+    fn make_room(&mut self) {
         if self.held.len() >= HELD {
             let mut times: Vec<u64> = self.held.values().copied().collect();
             let middle = times.len() / 2;
@@ -76,10 +88,9 @@ impl Stamps {
             let median = *median;
             self.held.retain(|_, time| *time > median);
         }
-        self.held.entry(key).or_insert(at);
     }
 
-    /// Takes the arrival of a packet.
+    /// Takes the time of a packet.
     pub fn take(&mut self, key: &Key) -> Option<u64> {
         self.held.remove(key)
     }
@@ -99,5 +110,17 @@ mod tests {
         assert_eq!(stamps.take(&key(newest)), Some(newest));
         assert_eq!(stamps.take(&key(newest)), None);
         assert_eq!(stamps.take(&key(0)), None);
+    }
+
+    #[test]
+    fn of_two_that_look_the_same() {
+        let mut stamps = Stamps::default();
+        let key = Key::icmp(Ipv4Addr::LOCALHOST, 13, 1, 1);
+        stamps.insert(key, 1);
+        stamps.insert(key, 2);
+        assert_eq!(stamps.take(&key), Some(1));
+        stamps.insert(key, 3);
+        stamps.replace(key, 4);
+        assert_eq!(stamps.take(&key), Some(4));
     }
 }

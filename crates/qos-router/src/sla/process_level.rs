@@ -1,0 +1,119 @@
+//! Process level: the processor of a router, for packets that it does not merely forward.
+//!
+//! IOS forwards at interrupt level. A packet that the router itself sends or answers, or that it receives for a process, is handled by
+//! that process, which takes a time that can be seen in round-trip times. Here every such packet takes the same time, one at a time.
+
+use std::collections::VecDeque;
+
+/// How far back from the latest packet an earlier one still finds its place.
+const KEPT_NS: u64 = 1_000_000_000;
+
+/// When packets were handled, in event time (nanoseconds).
+#[derive(Debug, Default)]
+pub struct ProcessLevel {
+    /// What a packet takes; none where process level is not modelled.
+    each: Option<u64>,
+    /// Beginnings of the packets handled lately, in order.
+    begun: VecDeque<u64>,
+}
+
+impl ProcessLevel {
+    /// From now on a packet takes `each`.
+    pub fn set(&mut self, each: Option<u64>) {
+        if self.each != each {
+            *self = Self { each, begun: VecDeque::new() };
+        }
+    }
+
+    /// Whether process level is modelled.
+    pub fn is_modelled(&self) -> bool {
+        self.each.is_some()
+    }
+
+    /// Handles a packet that is there at `at`; returns when that is done.
+    ///
+    /// The daemon may come to a packet after a later one, having been kept from working or reading one socket after the other. It
+    /// then gets the gap in which a punctual router would have handled it.
+    pub fn take_up(&mut self, at: u64) -> u64 {
+        let Some(each) = self.each else { return at };
+        let mut begin = at;
+        let mut place = self.begun.partition_point(|&other| other + each <= at);
+        while let Some(&next) = self.begun.get(place).filter(|&&next| next < begin + each) {
+            begin = next + each;
+            place += 1;
+        }
+        self.begun.insert(place, begin);
+        let oldest = self.begun.back().map_or(0, |latest| latest.saturating_sub(KEPT_NS));
+        while self.begun.front().is_some_and(|&first| first < oldest) {
+            self.begun.pop_front();
+        }
+        begin + each
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn level(each: u64) -> ProcessLevel {
+        let mut level = ProcessLevel::default();
+        level.set(Some(each));
+        level
+    }
+
+    #[test]
+    fn nothing_takes_time_where_it_is_not_modelled() {
+        assert_eq!(ProcessLevel::default().take_up(7), 7);
+        assert_eq!(level(0).take_up(7), 7);
+    }
+
+    #[test]
+    fn one_packet_waits_for_the_other() {
+        let mut level = level(320);
+        assert_eq!([1000, 1000, 1500, 5000].map(|at| level.take_up(at)), [1320, 1640, 1960, 5320]);
+    }
+
+    #[test]
+    fn an_earlier_packet_gets_its_gap() {
+        let mut level = level(320);
+        assert_eq!([5000, 1000, 4900].map(|at| level.take_up(at)), [5320, 1320, 5640]);
+    }
+
+    #[test]
+    fn another_time_begins_afresh() {
+        let mut level = level(320);
+        level.take_up(1000);
+        level.set(Some(10));
+        assert_eq!(level.take_up(1000), 1010);
+    }
+
+    proptest! {
+        /// As a queue with one server (Lindley's recursion) where packets come in order.
+        #[test]
+        fn in_order_it_is_a_queue(each in 0u64..500, gaps in prop::collection::vec(0u64..1000, 1..200)) {
+            let mut level = level(each);
+            let (mut at, mut free) = (0, 0);
+            for gap in gaps {
+                at += gap;
+                free = free.max(at) + each;
+                prop_assert_eq!(level.take_up(at), free);
+            }
+        }
+
+        /// In any order: one at a time, none early, and none waits for anything but another packet.
+        #[test]
+        fn in_any_order_one_at_a_time(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
+            let mut level = level(each);
+            let mut done: Vec<(u64, u64)> = times.iter().map(|&at| (level.take_up(at), at)).collect();
+            done.sort_unstable();
+            for pair in done.windows(2) {
+                prop_assert!(pair[1].0 - pair[0].0 >= each);
+            }
+            for (number, &(end, at)) in done.iter().enumerate() {
+                prop_assert!(end >= at + each);
+                prop_assert!(end == at + each || number > 0 && done[number - 1].0 + each == end);
+            }
+        }
+    }
+}
