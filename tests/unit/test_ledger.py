@@ -47,7 +47,7 @@ def run_cell(book: Ledger, folder: RunFolder, name: str, *, valid: bool = True, 
     )  # fmt: skip
     cell.write_experiment(task.experiment)
     cell.write_record(record)
-    book.done(name, record, str(cell.path.relative_to(folder.path)))
+    book.done(name, record)
 
 
 def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> None:

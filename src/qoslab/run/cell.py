@@ -7,7 +7,7 @@ import json
 import platform
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -105,12 +105,18 @@ class CellRun:
         if text not in self._warnings:
             self._warnings.append(text)
 
-    def measure(self) -> None:
-        """From the hosts' settings to the last counter.
+    def measure(self, turn: AbstractContextManager[None]) -> None:
+        """From the hosts' settings to the last counter; `turn` is entered first and left when the traffic is over.
 
         What makes the figures worthless is kept as a reason and not raised. Everything that was started has ended when
         this returns or raises.
         """
+        with ExitStack() as turns:
+            with self.step("wait for the turn"):
+                turns.enter_context(turn)
+            self._measure(turns.close)
+
+    def _measure(self, traffic_is_over: Callable[[], None]) -> None:
         experiment, routers = self._experiment, self._data_planes
         profile = experiment.tcp_of(self._arm)
         with self.step("settings of the hosts"):
@@ -157,6 +163,7 @@ class CellRun:
             measuring = self.step("traffic", self._traffic_s)
             with measuring, self._ending(sampler.stop), cpu, self._probing(probes):
                 results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
+            traffic_is_over()
             self._cpu_s = cpu.seconds
             for name, result in results.items():
                 if result.failure:

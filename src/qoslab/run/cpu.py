@@ -94,7 +94,10 @@ class Machine:
         self._before = _totals()
 
     def busy(self) -> float:
-        """Share of the time since the last look that the processors worked, for anything; 0 where none has passed."""
+        """Share of the time since the last look that the processors worked; 0 where none has passed.
+
+        Work of less than ordinary priority (Ansible, the report) gives way to all else, and does not count.
+        """
         idle, total = _totals()
         before_idle, before_total = self._before
         self._before = (idle, total)
@@ -102,6 +105,7 @@ class Machine:
 
 
 def _totals() -> tuple[int, int]:
-    """Idle ticks (waiting for disks included) and all ticks since the start."""
+    """Ticks since the start that were free for work of ordinary priority, and all ticks."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    return ticks[3] + ticks[4], sum(ticks)
+    _, nice, _, idle, waiting_for_disks, *_ = ticks
+    return nice + idle + waiting_for_disks, sum(ticks)

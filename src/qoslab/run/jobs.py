@@ -1,8 +1,10 @@
-"""How many labs may be up at the same time: learnt from what cells use and from how punctual the routers are."""
+"""How many cells may have traffic at the same time: learnt from what cells use and from how punctual routers are."""
 
 from __future__ import annotations
 
 import math
+import os
+import statistics
 
 from qoslab.model.experiment import Experiment
 from qoslab.plan import traffic_time
@@ -13,11 +15,22 @@ from qoslab.run.cpu import Machine
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""
 MOST_PER_PROCESSOR = 4
-"""Labs for each processor at most, however little their cells use."""
+"""Labs with traffic for each processor at most, however little their cells use."""
+FIRST = 2
+"""Labs with traffic before anything is known, where there are as many processors."""
+MOST_SPARE = 4
+"""Labs that are made ready while others have traffic, at most: each is some hundred megabytes of Ansible."""
 NEAR = 0.5
 """Share of the lateness that is allowed from which on no lab is added."""
 PATIENCE = 8
 """Punctual cells for each lab until one more is tried again after a router was late."""
+REMEMBERED = 16
+"""Cells whose processor time and pace count."""
+
+
+def expected_labs(fixed: int | None, cells: int) -> int:
+    """Labs with traffic that a run comes to, for an estimate beforehand: what is learnt may be less."""
+    return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * len(os.sched_getaffinity(0)))
 
 
 class Jobs:
@@ -29,23 +42,47 @@ class Jobs:
         self._fixed = fixed
         cells = max(cells, 1)
         self.most = min(cells, fixed if fixed is not None else MOST_PER_PROCESSOR * self._machine.processors)
-        """Never more than this."""
-        # Without any knowledge: one for each processor, at most two.
-        self.labs = min(self.most, fixed if fixed is not None else min(2, self._machine.processors))
-        """May be up now."""
+        """Never more with traffic than this."""
+        self._most_spare = 0 if fixed == 1 else min(MOST_SPARE, cells - self.most)
+        self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
+        """May have traffic now."""
         self._ceiling = self.most
         self._load: list[float] = []
         self._punctual = 0
+        self._beside: list[float] = []
+        self._traffic_s = 0.0
+
+    @property
+    def workers(self) -> int:
+        """Labs that there may ever be."""
+        return self.most + self._most_spare
+
+    @property
+    def spare(self) -> int:
+        """Labs beyond those with traffic that may be busy with what comes before and after it: none with one lab fixed.
+
+        So many that each cell that is over finds another one ready: a lab has traffic for `t` and something else to do
+        for `b` seconds, so `labs` cells with traffic need `labs * (t + b) / t` labs.
+        """
+        if not self._beside or not self._traffic_s:
+            return min(1, self._most_spare)
+        needed = self.labs * statistics.median(self._beside) / self._traffic_s
+        return min(self._most_spare, max(1, math.ceil(needed)))
+
+    def pace(self, beside_s: float) -> None:
+        """A cell was busy so long before its traffic and after it."""
+        self._beside = [*self._beside[1 - REMEMBERED :], beside_s]
 
     def learn(self, record: CellRecord, experiment: Experiment) -> str:
         """Take the record of a cell into account; what changes, in words for people, or nothing."""
+        seconds = traffic_time(experiment, experiment.arms[0]).seconds
+        self._traffic_s = seconds
         if self._fixed is not None:
             return ""
         busy = self._machine.busy()
-        seconds = traffic_time(experiment, experiment.arms[0]).seconds
         if record.cpu_s is not None and seconds:
             # The dearest of the last cells counts: the next may be like it.
-            self._load = [*self._load[-15:], record.cpu_s / seconds]
+            self._load = [*self._load[1 - REMEMBERED :], record.cpu_s / seconds]
         if record.late:
             self._punctual = 0
             self._ceiling = max(1, self.labs - 1)
@@ -65,7 +102,7 @@ class Jobs:
         # The kernel's own work for packets is in no cell's account, but in the machine's.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
-        # One more at a time: the start of Ansible for each keeps a processor busy for seconds.
+        # One more at a time: each shows first what it does to the others.
         wanted = max(1, min(affordable, self._ceiling, self.most, self.labs + 1))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -138,8 +138,8 @@ class LabWorker:
         self._wired = (topology, experiment.seed)
         self._tell(self._label, "")
 
-    def run(self, task: CellTask, cell: Cell, *, traffic: Callable[[], None] = lambda: None) -> CellRecord:
-        """Run one cell into its folder and return its record. `traffic` is called when the traffic starts.
+    def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
+        """Run one cell into its folder and return its record. `turn` is entered for the time of its traffic.
 
         What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
         was.
@@ -167,8 +167,7 @@ class LabWorker:
                 shown = self._shared.get().parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
                 for difference in policy_differences(shown.parsed or {}, config):
                     raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
-            traffic()
-            run.measure()
+            run.measure(turn or nullcontext())
         except BaseException:
             # Also of a cell that broke off: what there is stays readable.
             # The disk may be full, which is what the first error says.

@@ -93,11 +93,13 @@ class Ledger:
         entry.key = task.key
         return task
 
-    def done(self, name: str, record: CellRecord, folder: str) -> Entry:
+    def done(self, name: str, record: CellRecord) -> Entry:
         """Enter the outcome of an attempt."""
         entry = self.entries[name]
         self._retire(entry)
-        entry.folder, entry.valid, entry.reasons = folder, record.valid, record.reasons
+        place = self._folder.cell_of(entry.planned.identity, record.attempt).path
+        entry.folder = str(place.relative_to(self._folder.path))
+        entry.valid, entry.reasons = record.valid, record.reasons
         return entry
 
     def repetitions(self, name: str) -> list[Cell]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import qoslab
 from qoslab.model.experiment import PublishedFigure
 from qoslab.plan import Plan
-from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
+from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance
 from qoslab.run.cell import Interrupted
 from qoslab.run.collector import SharedCollector
@@ -23,6 +22,7 @@ from qoslab.run.jobs import Jobs
 from qoslab.run.lab_worker import LabWorker
 from qoslab.run.ledger import Ledger
 from qoslab.run.progress import RunProgress
+from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask
 
 
@@ -39,7 +39,7 @@ class Request:
     runs: Path
     """The folder of run folders."""
     jobs: int | None = 1
-    """Labs that are up at the same time; None: as many as the machine has time for."""
+    """Cells that have traffic at the same time; None: as many as the machine has time for."""
     meanwhile: Callable[[], None] | None = None
     """Called once, in a thread of least priority, when the first traffic starts."""
     resume: RunFolder | None = None
@@ -61,87 +61,31 @@ class _Shared:
     request: Request
     folder: RunFolder
     progress: RunProgress
-    ledger: Ledger
-    jobs: Jobs
-    interrupted: threading.Event = field(default_factory=threading.Event)
-    waiting: deque[str] = field(default_factory=deque)
-    """Names of the cells that wait, in order."""
-    running: int = 0
-    changed: threading.Condition = field(default_factory=threading.Condition)
-    """Guards all of this; notified when a cell is done or the number of labs changes."""
+    schedule: Schedule
+    interrupted: threading.Event
     lab: dict[str, Any] = field(default_factory=dict)
     """How the virtual lab described itself."""
     configurations: dict[str, str] = field(default_factory=dict)
     meanwhile: threading.Thread | None = None
 
-    def traffic_starts(self) -> None:
-        """Do what the request wants to be done meanwhile."""
+    @contextmanager
+    def turn(self, worker: int) -> Iterator[None]:
+        """The turn of a worker's traffic; do what the request wants to be done meanwhile."""
         call = self.request.meanwhile
-        with self.changed:
-            if call is not None and self.meanwhile is None:
-                self.meanwhile = threading.Thread(target=_with_least_priority, args=(call,), daemon=True)
-                self.meanwhile.start()
-
-    def lease(self, number: int) -> CellTask | None:
-        """The next cell for worker `number`; None when there is none any more. Waits while there are too many labs."""
-        with self.changed:
-            while True:
-                if self.interrupted.is_set():
-                    raise Interrupted
-                # A cell that is running may have to be run again, so the last worker waits for it.
-                if not self.waiting and not self.running:
-                    return None
-                if number < self.jobs.labs and (task := self._next()) is not None:
-                    return task
-                self.changed.wait(0.2)
-
-    def lease_now(self) -> CellTask | None:
-        """The next cell, None where none waits now."""
-        with self.changed:
-            return self._next()
-
-    def _next(self) -> CellTask | None:
-        """The first waiting cell that is needed; None where none is."""
-        while self.waiting:
-            name = self.waiting.popleft()
-            why = "" if self.request.enough is None else self.request.enough(self.ledger.repetitions(name))
-            if not why:
-                self.running += 1
-                return self.ledger.next_task(name)
-            self.ledger.spare(name, why)
-            self.progress.cell_done(name)
-            self.progress.note(f"{name} is not needed: {why}")
-        return None
-
-    def more(self) -> bool:
-        """Whether a cell waits or runs."""
-        with self.changed:
-            return bool(self.waiting or self.running)
+        with self.schedule.turn(worker):
+            with self.schedule.changed:
+                if call is not None and self.meanwhile is None:
+                    self.meanwhile = threading.Thread(target=_with_least_priority, args=(call,), daemon=True)
+                    self.meanwhile.start()
+            yield
 
     def folder_of(self, task: CellTask) -> Cell:
         """Where an attempt's results go."""
-        with self.changed:
+        with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
                 self.configurations[f"{name}/{device}"] = provenance.digest(text.encode())
         return self.folder.cell_of(task.identity, task.attempt)
-
-    def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False) -> None:
-        """Enter the outcome of a leased cell; `lost`: nothing came back from the worker that ran it."""
-        cell = self.folder.cell_of(task.identity, task.attempt)
-        with self.changed:
-            self.running -= 1
-            entry = self.ledger.done(task.name, record, str(cell.path.relative_to(self.folder.path)))
-            change = self.jobs.learn(record, task.experiment)
-            again = not entry.valid and (record.late or lost) and entry.tried < self.request.attempts
-            if again:
-                self.waiting.append(task.name)
-            self.changed.notify_all()
-        self.progress.cell_done(task.name, counts=not again)
-        for reason in record.reasons:
-            self.progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
-        if change:
-            self.progress.note(change)
 
 
 @contextmanager
@@ -161,10 +105,14 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         before = ledger.find_results() if request.resume is not None else 0
         if before:
             progress.note(f"{before} of {len(request.plan.cells)} cells are there already")
-        missing = [cell.name for cell in ledger.missing]
-        progress.expect(len(request.plan.cells), len(request.plan.cells) - len(missing))
-        shared = _Shared(request, folder, progress, ledger, Jobs(request.jobs, len(missing)))
-        shared.waiting.extend(missing)
+        missing = len(ledger.missing)
+        progress.expect(len(request.plan.cells), len(request.plan.cells) - missing)
+        interrupted = threading.Event()
+        schedule = Schedule(
+            ledger, Jobs(request.jobs, missing), progress,
+            interrupted=interrupted, attempts=request.attempts, enough=request.enough,
+        )  # fmt: skip
+        shared = _Shared(request, folder, progress, schedule, interrupted)
         started = datetime.now(UTC)
         crew = _Crew(shared)
         try:
@@ -191,7 +139,7 @@ class _Crew:
         self._errors: list[BaseException] = []
         self._collector = SharedCollector()
         cluster = shared.request.scheduler is not None
-        count = 1 if cluster else shared.jobs.most
+        count = 1 if cluster else shared.schedule.jobs.workers
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
@@ -203,13 +151,13 @@ class _Crew:
 
     def _work(self, number: int) -> None:
         try:
-            label = "lab" if self._shared.jobs.most == 1 else f"lab {number + 1}"
+            label = "lab" if self._shared.schedule.jobs.workers == 1 else f"lab {number + 1}"
             with LabWorker(
                 number, label, self._shared.folder.path / "restore", collector=self._collector,
                 tell=self._shared.progress, note=self._shared.progress.note, interrupted=self._shared.interrupted,
             ) as worker:  # fmt: skip
-                while (task := self._shared.lease(number)) is not None:
-                    self._run(worker, task)
+                while (task := self._shared.schedule.lease(number)) is not None:
+                    self._run(number, worker, task)
                 self._measured[number].set()
         except Interrupted:
             pass
@@ -229,9 +177,9 @@ class _Crew:
             from qoslab.run.cluster import ClusterCrew  # slow, and only here
 
             ClusterCrew(
-                shared.request.scheduler, lease=shared.lease_now, finish=shared.finish, folder_of=shared.folder_of,
-                interrupted=shared.interrupted, note=shared.progress.note,
-            ).run(shared.more)  # fmt: skip
+                shared.request.scheduler, lease=shared.schedule.lease_now, finish=shared.schedule.finish,
+                folder_of=shared.folder_of, interrupted=shared.interrupted, note=shared.progress.note,
+            ).run(shared.schedule.more)  # fmt: skip
         except BaseException as error:
             self._errors.append(error)
             shared.interrupted.set()
@@ -239,12 +187,12 @@ class _Crew:
             self._measured[0].set()
             self._ended[0].set()
 
-    def _run(self, worker: LabWorker, task: CellTask) -> None:
+    def _run(self, number: int, worker: LabWorker, task: CellTask) -> None:
         shared = self._shared
-        record = worker.run(task, shared.folder_of(task), traffic=shared.traffic_starts)
-        with shared.changed:
+        record = worker.run(task, shared.folder_of(task), turn=shared.turn(number))
+        with shared.schedule.changed:
             shared.lab = shared.lab or worker.described
-        shared.finish(task, record)
+        shared.schedule.finish(task, record, worker=number)
 
     def wait_measured(self) -> None:
         """Wait for the last cell. Raises what ended a worker early, once all have ended."""
@@ -340,6 +288,6 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
         or (before.offloads if before else {}),
         seeds={"experiment": request.plan.experiment.seed},
         configurations=(before.configurations if before else {}) | dict(sorted(shared.configurations.items())),
-        cells=shared.ledger.summaries(),
+        cells=shared.schedule.ledger.summaries(),
         sessions=(*(before.sessions if before else ()), session),
     )

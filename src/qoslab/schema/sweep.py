@@ -166,6 +166,20 @@ class Sweep:
         }
         return tuple(sorted(found))
 
+    def names_of(self, *keys: str) -> tuple[str, ...]:
+        """Parameters that the values of these top-level keys depend on (`topology`), in all arms."""
+        return tuple(name for key in keys for name in self._names.get((key,), ()))
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the order of cells is one at random, so that another is as good."""
+        return self.experiment.order != "as written"
+
+    @property
+    def blocked(self) -> bool:
+        """Whether each repetition is over before the next begins."""
+        return self.experiment.order == "blocked"
+
     def combinations(self, arm: str) -> Sequence[Parameters]:
         """The parameters of an arm's cells; one empty combination where it has none."""
         return self._cells[arm]

@@ -1,0 +1,180 @@
+"""Which worker runs which cell next, and when the traffic of a cell may start."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Protocol
+
+from qoslab.plan import Cell as PlannedCell
+from qoslab.results import Cell, CellRecord
+from qoslab.run.cell import Interrupted
+from qoslab.run.jobs import Jobs
+from qoslab.run.ledger import Ledger
+from qoslab.run.task import CellTask
+
+WINDOW = 16
+"""A worker may take one of the first so many cells instead of the first, if its lab fits that one: a new lab costs
+logins to all its routers. It is small, so that an order at random stays one: no parameter may go with time."""
+PASSED_OVER = 16
+"""How often the first cell may be passed over by that."""
+POLL_S = 0.2
+"""How often whoever waits looks whether the run was interrupted."""
+
+
+class Progress(Protocol):
+    """Whom the schedule tells what became of a cell."""
+
+    def cell_done(self, cell: str, *, counts: bool = True) -> None:
+        """`cell` is over; it counts unless it is to be tried again."""
+
+    def note(self, text: str) -> None:
+        """A line for people."""
+
+
+class Schedule:
+    """The cells that wait, those that run, and the turns of their traffic. All methods may be called from any thread.
+
+    As many cells as `jobs` allows have traffic at the same time. Some workers more are busy with what comes before a
+    cell's traffic and after it (configuring, verifying, observing), so that a cell that is over is followed at once by
+    one whose routers are configured and verified.
+    """
+
+    def __init__(
+        self, ledger: Ledger, jobs: Jobs, progress: Progress, *, interrupted: threading.Event, attempts: int = 1,
+        enough: Callable[[Sequence[Cell]], str] | None = None,
+    ) -> None:  # fmt: skip
+        """`enough` is asked before each cell: why it is not needed, or nothing where it is."""
+        self.ledger = ledger
+        self.jobs = jobs
+        self.changed = threading.Condition()
+        """Guards all of this; notified when a cell is done or the number of labs changes."""
+        self._progress = progress
+        self._interrupted = interrupted
+        self._attempts = attempts
+        self._enough = enough
+        self._waiting = deque(cell.name for cell in ledger.missing)
+        self._passed = Counter[str]()
+        self._running = 0
+        self._wired: dict[int, object] = {}
+        """What the lab of each worker is like."""
+        self._ready: deque[int] = deque()
+        """The workers whose cells wait for their turn."""
+        self._measuring = 0
+        self._clock: dict[int, float] = {}
+        """When each worker began what it does beside its turn."""
+        self._beside: dict[int, float] = {}
+
+    # Cells
+
+    def lease(self, worker: int) -> CellTask | None:
+        """The next cell for a worker; None when there is none any more. Waits while there are labs enough."""
+        with self.changed:
+            while True:
+                if self._interrupted.is_set():
+                    raise Interrupted
+                # A cell that is running may have to be run again, so the last worker waits for it.
+                if not self._waiting and not self._running:
+                    return None
+                if worker < self.jobs.labs + self.jobs.spare and (task := self._next(worker)) is not None:
+                    self._clock[worker] = time.monotonic()
+                    return task
+                self.changed.wait(POLL_S)
+
+    def lease_now(self) -> CellTask | None:
+        """The next cell, None where none waits now."""
+        with self.changed:
+            return self._next(None)
+
+    def more(self) -> bool:
+        """Whether a cell waits or runs."""
+        with self.changed:
+            return bool(self._waiting or self._running)
+
+    def _next(self, worker: int | None) -> CellTask | None:
+        while self._waiting:
+            name = self._choose(worker)
+            why = "" if self._enough is None else self._enough(self.ledger.repetitions(name))
+            if not why:
+                self._running += 1
+                if worker is not None:
+                    self._wired[worker] = self._lab_of(name)
+                return self.ledger.next_task(name)
+            self.ledger.spare(name, why)
+            self._progress.cell_done(name)
+            self._progress.note(f"{name} is not needed: {why}")
+        return None
+
+    def _choose(self, worker: int | None) -> str:
+        """Take a cell from the queue: the first, or one near it for which the worker's lab can stay."""
+        first = self._waiting[0]
+        if worker in self._wired and self._passed[first] < PASSED_OVER and self._planned(first).sweep.shuffled:
+            repetition = self._planned(first).repetition
+            for index, name in enumerate(islice(self._waiting, WINDOW)):
+                if self._planned(name).repetition != repetition and self._planned(name).sweep.blocked:
+                    break  # a block ends before the next begins
+                if self._lab_of(name) == self._wired[worker]:
+                    if index:
+                        self._passed[first] += 1
+                    del self._waiting[index]
+                    return name
+        return self._waiting.popleft()
+
+    def _planned(self, name: str) -> PlannedCell:
+        return self.ledger.entries[name].planned
+
+    def _lab_of(self, name: str) -> object:
+        """Cells of which this is the same can share a lab."""
+        cell = self._planned(name)
+        return tuple(cell.identity.get(each) for each in cell.sweep.names_of("topology", "seed"))
+
+    def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
+        """Enter the outcome of a leased cell; `lost`: nothing came back from whoever ran it."""
+        with self.changed:
+            self._running -= 1
+            entry = self.ledger.done(task.name, record)
+            if worker is not None and worker in self._beside:
+                beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
+                self.jobs.pace(beside)
+            change = self.jobs.learn(record, task.experiment)
+            again = not entry.valid and (record.late or lost) and entry.tried < self._attempts
+            if again:
+                self._waiting.append(task.name)
+            self.changed.notify_all()
+        self._progress.cell_done(task.name, counts=not again)
+        for reason in record.reasons:
+            self._progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
+        if change:
+            self._progress.note(change)
+
+    # Turns
+
+    @contextmanager
+    def turn(self, worker: int) -> Iterator[None]:
+        """Wait until the traffic of a worker's cell may start; leave when it is over. First come, first served."""
+        with self.changed:
+            asked = time.monotonic()
+            self._beside[worker] = asked - self._clock.get(worker, asked)
+            self._ready.append(worker)
+            try:
+                while self._ready[0] != worker or self._measuring >= self.jobs.labs:
+                    if self._interrupted.is_set():
+                        raise Interrupted
+                    self.changed.wait(POLL_S)
+            except BaseException:
+                self._ready.remove(worker)
+                raise
+            self._ready.popleft()
+            self._measuring += 1
+            self.changed.notify_all()
+        try:
+            yield
+        finally:
+            with self.changed:
+                self._measuring -= 1
+                self._clock[worker] = time.monotonic()
+                self.changed.notify_all()
