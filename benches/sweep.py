@@ -1,8 +1,10 @@
 """Measures what sweeps cost beside their traffic; prints a Markdown section for docs/performance.md.
 
-    python benches/sweep.py [--seconds 4] [--cells 16]
+    python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4]
 
-Counting cells needs no lab; the rest runs a grid with two round-trip times (so that labs change) on this machine.
+Counting cells and the bookkeeping need no lab; the rest runs a grid with two round-trip times (so that labs change) on
+this machine. Two figures tell what a cell costs beside its traffic: of the whole command, from start to report; and
+between the start of the first traffic and the end of the last, which is what each further cell adds.
 """
 
 from __future__ import annotations
@@ -10,13 +12,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
+
+from qoslab.model.matrix import as_texts
+from qoslab.plan import make_plan
+from qoslab.results import CellRecord, RunFolder
+from qoslab.run.jobs import Jobs
+from qoslab.run.ledger import Ledger
+from qoslab.run.schedule import Schedule
+from qoslab.schema import load_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 QOSLAB = str(Path(sys.executable).with_name("qoslab"))
@@ -81,37 +94,63 @@ def counted(folder: Path, pirs: int) -> tuple[int, float]:
     return int(json.loads(done.stdout)["cells"]), time.monotonic() - began
 
 
+def bookkept(folder: Path) -> tuple[int, float]:
+    """Cells, and seconds that the scheduler needs for one: leasing it, its turn, entering and writing its record."""
+    file = grid(folder, platform="linux", seconds=20, rtts=4, pirs=10, connections=25)
+    plan = make_plan(load_sweep(file))
+    ledger = Ledger(RunFolder.create(folder / "book", "bench"), plan.cells, {})
+    schedule = Schedule(ledger, Jobs(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
+    began = time.monotonic()
+    while (task := schedule.lease(0)) is not None:
+        cell = ledger.folder.cell_of(task.identity, task.attempt)
+        with schedule.turn(0):
+            pass
+        record = CellRecord(
+            arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
+            attempt=task.attempt, key=task.key, valid=True,
+        )  # fmt: skip
+        cell.write_experiment(task.experiment)
+        cell.write_record(record)
+        schedule.finish(task, record, worker=0)
+    return len(plan.cells), (time.monotonic() - began) / len(plan.cells)
+
+
+class _Silent:
+    def cell_done(self, cell: str, *, counts: bool = True) -> None:
+        """Nobody listens."""
+
+    def note(self, text: str) -> None:
+        """Nobody listens."""
+
+
 def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> dict[str, float]:
     """Run a grid; seconds beside the traffic."""
     file = grid(folder, platform=platform, seconds=seconds, rtts=2, pirs=max(cells // 2, 1), connections=1)
     command = [QOSLAB, "run", str(file), "--jobs", str(jobs), "--attempts", "1"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = (folder / "runs/bench/latest").resolve()
     manifest = json.loads((run / "manifest.json").read_text())
     session = manifest["sessions"][-1]
     wall = (datetime.fromisoformat(session["ended"]) - datetime.fromisoformat(session["started"])).total_seconds()
-    configure, between, ends = [], [], dict[str, datetime]()
-    records = [json.loads(file.read_text()) for file in run.glob("cells/**/cell.json")]
-    for record in sorted(records, key=lambda each: each["steps"][0]["started"]):
-        for step in record["steps"]:
-            if step["name"] == "configure the routers":
-                length = datetime.fromisoformat(step["ended"]) - datetime.fromisoformat(step["started"])
-                configure.append(length.total_seconds())
-        began = datetime.fromisoformat(record["steps"][0]["started"])
-        # The lab that was free longest took the cell.
-        if len(ends) == jobs:
-            lab = min(ends, key=lambda name: ends[name])
-            between.append((began - ends.pop(lab)).total_seconds())
-        ends[str(len(between))] = datetime.fromisoformat(record["steps"][-1]["ended"])
+    steps: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
+    for record in run.glob("cells/**/cell.json"):
+        for step in json.loads(record.read_text())["steps"]:
+            times = datetime.fromisoformat(step["started"]), datetime.fromisoformat(step["ended"])
+            steps[step["name"]].append(times)
+    traffic = steps["traffic"]
+    span = (max(end for _, end in traffic) - min(start for start, _ in traffic)).total_seconds()
     count = len(manifest["cells"])
     return {
         "cells": count,
         "wall": wall,
-        "beside": (wall - seconds * count / jobs) / count,
-        "configure": statistics.median(configure),
-        "between": statistics.median(between) if between else 0.0,
+        "whole": (wall - seconds * count / jobs) / count,
+        "each": (span - seconds * count / jobs) / count,
+        "configure": statistics.median((end - start).total_seconds() for start, end in steps["configure the routers"]),
+        "cpu": (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / count,
         "invalid": sum(not cell["valid"] for cell in manifest["cells"]),
     }
 
@@ -119,7 +158,7 @@ def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> d
 def main() -> None:
     """Print the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=4, help="traffic time of each cell")
+    parser.add_argument("--seconds", type=int, default=20, help="traffic time of each cell")
     parser.add_argument("--cells", type=int, default=16)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 4])
     chosen = parser.parse_args()
@@ -129,17 +168,19 @@ def main() -> None:
         for pirs in (5, 50):
             cells, seconds = counted(Path(folder), pirs)
             print(f"| {cells} | {seconds:.1f} |")
+        cells, each = bookkept(Path(folder))
+        print(f"\nBookkeeping of {cells} cells (leasing, turns, records on disk): {each * 1000:.1f} ms a cell.")
         print(f"\nA grid of {chosen.cells} cells of {chosen.seconds} s, two topologies ({os.cpu_count()} cores):\n")
         print(
-            "| platform | labs | wall, s | beside the traffic, s a cell | configuring, median s | between two cells of "
-            "a lab, median s | invalid |\n|---|---|---|---|---|---|---|"
+            "| platform | labs with traffic | wall, s | beside the traffic, s a cell | from first to last traffic, s a "
+            "cell | configuring, median s | processor time, s a cell | invalid |\n|---|---|---|---|---|---|---|---|"
         )
         for platform in ("linux", "ios"):
             for jobs in chosen.jobs:
                 found = swept(Path(folder), platform, chosen.seconds, chosen.cells, jobs)
                 print(
-                    f"| {platform} | {jobs} | {found['wall']:.0f} | {found['beside']:.2f} | {found['configure']:.2f} | "
-                    f"{found['between']:.2f} | {found['invalid']:.0f} |",
+                    f"| {platform} | {jobs} | {found['wall']:.0f} | {found['whole']:.2f} | {found['each']:.2f} | "
+                    f"{found['configure']:.2f} | {found['cpu']:.1f} | {found['invalid']:.0f} |",
                     flush=True,
                 )
 

@@ -52,8 +52,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield from _block(plan.after)
 
 
-def summary_lines(plan: Plan) -> Iterator[str]:
-    """What a run comes to: cells by arm, values of the parameters, time."""
+def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
+    """What a run comes to: cells by arm, values of the parameters, time; `labs` is what the run is expected to use."""
     yield _headline(plan)
     for arm in plan.experiment.arms:
         own = [cell for cell in plan.cells if cell.arm == arm.name]
@@ -66,8 +66,13 @@ def summary_lines(plan: Plan) -> Iterator[str]:
             values = dict.fromkeys(value for cell in own if (value := cell.identity.get(name)) is not None)
             yield f"    {name}: {', '.join(map(show_value, values))}"
     yield f"order: {plan.experiment.order}"
-    labs = ", ".join(f"{count} labs {_minutes(plan.seconds_with(count))}" for count in (2, 4) if len(plan.cells) > 1)
-    yield f"time: one lab {_minutes(plan.seconds)}" + (f", {labs}" if labs else "") + " (estimates)"
+    estimates = [f"{_labs(count)} {_minutes(plan.seconds_with(count))}" for count in sorted({1, 2, 4, labs})]
+    yield f"time: {', '.join(estimates)} (estimates)"
+    yield f"as it is asked for: {_labs(labs)}, about {_minutes(plan.seconds_with(labs))}"
+
+
+def _labs(count: int) -> str:
+    return "one lab" if count == 1 else f"{count} labs"
 
 
 def _cells(count: int) -> str:

@@ -102,8 +102,11 @@ def command(
     file, sweep = open_sweep(experiment, sets)
     plan = make_plan(sweep, choice.options())
     matrix = bool(sweep.parameters)
+    from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
+
+    side_by_side = None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1)
     if dry_run:
-        _say_plan(plan, as_json=as_json)
+        _say_plan(plan, expected_labs(side_by_side, len(plan.cells)), as_json=as_json)
         return ExitStatus.WITHIN
     published = _published(file, sweep)
 
@@ -112,8 +115,9 @@ def command(
 
     request = Request(
         file, plan, published, (*(f"--set {each}" for each in sets), *choice.words()), RUNS,
-        jobs=None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1),
-        meanwhile=_load_analysis,
+        jobs=side_by_side,
+        # In a sweep, whose labs leave little time, it would only be in the way.
+        meanwhile=None if matrix else _load_analysis,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
@@ -121,12 +125,14 @@ def command(
         scheduler=scheduler,
     )  # fmt: skip
 
+    expected = plan.seconds_with(expected_labs(side_by_side, len(plan.cells)))
+
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
     with (
-        RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(request.jobs or 2)) as progress,
+        RunProgress(sweep.experiment.title, len(plan.cells), expected) as progress,
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
@@ -169,13 +175,16 @@ def _published(file: Path, sweep: Sweep) -> Any:
     return load_published(path, arms, parameters=parameters_of(experiment))
 
 
-def _say_plan(plan: Plan, *, as_json: bool) -> None:
+def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
     if as_json:
         arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
-        told = {"experiment": plan.experiment.name, "cells": len(plan.cells), "arms": arms, "seconds": plan.seconds}
+        told = {
+            "experiment": plan.experiment.name, "cells": len(plan.cells), "arms": arms, "labs": labs,
+            "seconds": plan.seconds_with(labs), "seconds_with_one_lab": plan.seconds,
+        }  # fmt: skip
         click.echo(json.dumps(told, indent=2))
     else:
-        click.echo("\n".join(summary_lines(plan)))
+        click.echo("\n".join(summary_lines(plan, labs)))
 
 
 def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:

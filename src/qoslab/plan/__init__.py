@@ -35,18 +35,22 @@ StepKind = Literal[
 ]
 
 # Estimates in seconds, for people who wait: rough, from runs on a machine with two cores.
-LAB_UP_S = 1.0
+LAB_UP_S = 4.0
+"""The lab takes a tenth of it; Ansible and Unicon start meanwhile."""
 LAB_DOWN_S = 0.3
-PREPARE_S = 0.2
-PLAYBOOK_S = 2.5
-"""Start of a playbook, and a few commands to one device."""
+PREPARE_S = 0.1
+PLAYBOOK_S = 0.8
+"""A few commands to one device."""
 SHOW_S = 0.2
-CAPTURE_ON_S = 0.5
-CAPTURE_OFF_S = 0.5
-DRAIN_S = 1.0
+CAPTURE_ON_S = 0.3
+CAPTURE_OFF_S = 0.2
+DRAIN_S = 0.3
 """Connections end after what their queues still hold has arrived."""
-COLLECT_S = 0.3
+COLLECT_S = 0.1
 REPORT_S = 4.0
+
+BESIDE: frozenset[StepKind] = frozenset({"apply", "verify", "collect", "capture off", "restore"})
+"""Steps during which another cell has traffic, where there are several labs; observations after the traffic too."""
 
 DURING = (2, 3)
 """The moment `during`, as a fraction of the traffic time."""
@@ -110,6 +114,15 @@ class Cell(Identified):
         """Estimate of all steps one after another."""
         return sum(step.seconds for step in self.steps if step.after_s is None)
 
+    @property
+    def turn_seconds(self) -> float:
+        """Estimate of the part during which it keeps others from having traffic."""
+        return sum(
+            step.seconds
+            for step in self.steps
+            if step.after_s is None and step.kind not in BESIDE and step.moment != "after"
+        )
+
 
 TIMES = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
 """Keys of an experiment whose values make a cell longer; for the estimate."""
@@ -137,17 +150,23 @@ class Plan:
         return self.seconds_with(1)
 
     def seconds_with(self, labs: int) -> float:
-        """Estimate of the run with so many labs side by side."""
-        known: dict[tuple[object, ...], float] = {}
+        """Estimate of the run with so many cells having traffic side by side, and further labs made ready meanwhile."""
+        known: dict[tuple[object, ...], tuple[float, float]] = {}
         names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
-        total = 0.0
+        whole = turns = 0.0
         for cell in self.cells:
             # Cells that differ in other things take as long as each other.
             key = (cell.arm, *(cell.identity.get(name) for name in names[cell.arm]))
             if key not in known:
-                known[key] = cell.seconds
-            total += known[key]
-        return sum(step.seconds for step in (*self.before, *self.after)) + total / max(1, min(labs, len(self.cells)))
+                known[key] = cell.seconds, cell.turn_seconds
+            whole += known[key][0]
+            turns += known[key][1]
+        around = sum(step.seconds for step in (*self.before, *self.after))
+        side_by_side = min(labs, len(self.cells))
+        if side_by_side <= 1:
+            return around + whole
+        # Nobody has traffic while the first cells are configured, and after the last.
+        return around + (whole - turns) / len(self.cells) + turns / side_by_side
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: plain values, times in seconds."""

@@ -13,6 +13,7 @@ import json
 import os
 import queue
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,9 @@ INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
 
 ORDERS_PER_SESSION = 50
 """A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
+
+PROGRAMS = "bin"
+"""Folder within the session's own: programs that come before all others."""
 
 BEHIND_TRAFFIC = 10
 """The nice value of Ansible, so that configuring one lab does not delay the packets of another."""
@@ -227,6 +231,7 @@ class AnsibleSession:
         self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-ansible-"))
         self._before.mkdir(parents=True, exist_ok=True)
         os.mkfifo(self._scratch / "orders", 0o600)
+        _write_behind_traffic(self._scratch / PROGRAMS)
         self._cancel.clear()
         self._events = queue.Queue()
         self._orders, self._ready, self._fault = 0, False, None
@@ -240,9 +245,6 @@ class AnsibleSession:
 
     def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
         import ansible_runner  # slow, and only here
-
-        # What this thread starts inherits it: the traffic of other labs comes first.
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND_TRAFFIC)
 
         def keep(event: dict[str, Any]) -> bool:
             events.put(event)
@@ -437,11 +439,26 @@ class AnsibleSession:
         return MachineError(f"ansible-playbook ended by itself{': ' + text if text else ''}")
 
 
+def _write_behind_traffic(folder: Path) -> None:
+    """Make the `ansible-playbook` that starts the real one at lower priority.
+
+    Only processes may have one, not the thread that waits for them: while that held the interpreter's lock, everything
+    else here would wait for it.
+    """
+    folder.mkdir()
+    program = folder / "ansible-playbook"
+    real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
+    program.write_text(f'#!/bin/sh\nexec nice -n {BEHIND_TRAFFIC} {real} "$@"\n')
+    program.chmod(0o700)
+
+
 def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
     """The environment of `ansible-playbook`: the working copy's settings, all temporary files in `scratch`."""
     variables = {
-        # this interpreter's own ansible-playbook comes first
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        # this interpreter's own ansible-playbook comes first, and before it what starts that
+        "PATH": os.pathsep.join(
+            [str(scratch / PROGRAMS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        ),
         "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
         "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),

@@ -48,7 +48,7 @@ class Ledger:
     """The cells of a run, by name. Not safe for threads by itself."""
 
     def __init__(self, folder: RunFolder, cells: Iterable[PlannedCell], tools: Mapping[str, str]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._tools = tools
         self.entries = {cell.name: Entry(cell) for cell in cells}
         self._alike: dict[_Combination, list[Entry]] = {}
@@ -61,13 +61,13 @@ class Ledger:
         A result counts where it is valid and its key is the planned cell's: nothing that defines it has changed.
         """
         for entry in self.entries.values():
-            attempts = self._folder.attempts(entry.planned.identity)
+            attempts = self.folder.attempts(entry.planned.identity)
             if not attempts:
                 continue
             entry.attempts = len(attempts)
             entry.key = cell_key(entry.planned, self._tools)
             for cell in attempts:
-                folder = str(cell.path.relative_to(self._folder.path))
+                folder = str(cell.path.relative_to(self.folder.path))
                 try:
                     record = cell.record() if (cell.path / "cell.json").exists() else None
                 except UserError:
@@ -97,15 +97,15 @@ class Ledger:
         """Enter the outcome of an attempt."""
         entry = self.entries[name]
         self._retire(entry)
-        place = self._folder.cell_of(entry.planned.identity, record.attempt).path
-        entry.folder = str(place.relative_to(self._folder.path))
+        place = self.folder.cell_of(entry.planned.identity, record.attempt).path
+        entry.folder = str(place.relative_to(self.folder.path))
         entry.valid, entry.reasons = record.valid, record.reasons
         return entry
 
     def repetitions(self, name: str) -> list[Cell]:
         """The valid results of the same arm with the same parameters."""
         same = self._alike[_combination(self.entries[name])]
-        return [Cell(self._folder.path / entry.folder, entry.planned.identity) for entry in same if entry.valid]
+        return [Cell(self.folder.path / entry.folder, entry.planned.identity) for entry in same if entry.valid]
 
     def spare(self, name: str, why: str) -> None:
         """A cell is not needed."""

@@ -1,0 +1,203 @@
+"""Which worker runs which cell, and when: with workers that run nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_sweep import GRID, TOP
+
+from qoslab.model.matrix import as_texts
+from qoslab.plan import Options, Plan, make_plan
+from qoslab.results import CellRecord, RunFolder
+from qoslab.run.cell import Interrupted
+from qoslab.run.jobs import Jobs
+from qoslab.run.ledger import Ledger
+from qoslab.run.schedule import PASSED_OVER, WINDOW, Schedule
+from qoslab.run.task import CellTask
+from qoslab.schema import load_sweep
+
+
+class Said:
+    """What a run would print."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def cell_done(self, cell: str, *, counts: bool = True) -> None:
+        """Nothing is shown."""
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+class Fake:
+    """A sweep with workers whose cells take no time but what a test gives them."""
+
+    def __init__(
+        self, folder: Path, jobs: int | None, options: Options | None = None, attempts: int = 1, **sets: str
+    ) -> None:
+        (folder / "templates").mkdir(exist_ok=True)
+        template = "templates/police.ios.j2"
+        (folder / template).write_text((TOP / "experiments" / template).read_text())
+        (folder / "grid.yml").write_text(GRID)
+        self.plan: Plan = make_plan(load_sweep(folder / "grid.yml", sets), options or Options())
+        self.folder = RunFolder.create(folder / "runs", "grid")
+        self.said = Said()
+        self.interrupted = threading.Event()
+        self.ledger = Ledger(self.folder, self.plan.cells, {})
+        self.jobs = Jobs(jobs, len(self.plan.cells))
+        self.schedule = Schedule(
+            self.ledger, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts
+        )  # fmt: skip
+        self.ran: list[tuple[int, str]] = []
+        self.with_traffic: set[int] = set()
+        self.most = 0
+        self.errors: list[BaseException] = []
+
+    def record(self, task: CellTask, **values: Any) -> CellRecord:
+        return CellRecord(
+            arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
+            attempt=task.attempt, key=task.key, **({"valid": True} | values),
+        )  # fmt: skip
+
+    def work(self, number: int, run: Callable[[CellTask], dict[str, Any]], before_s: float) -> None:
+        """Be a worker, as in `qoslab.run.runner`."""
+        try:
+            while (task := self.schedule.lease(number)) is not None:
+                time.sleep(before_s)
+                with self.schedule.turn(number):
+                    self.with_traffic.add(number)
+                    self.most = max(self.most, len(self.with_traffic))
+                    values = run(task)
+                    self.with_traffic.remove(number)
+                self.ran.append((number, task.name))
+                self.schedule.finish(task, self.record(task, **values), worker=number)
+        except BaseException as error:
+            self.errors.append(error)
+
+    def crew(self, run: Callable[[CellTask], dict[str, Any]], before_s: float = 0.0) -> None:
+        threads = [
+            threading.Thread(target=self.work, args=(number, run, before_s)) for number in range(self.jobs.workers)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+    def topology(self, name: str) -> tuple[object, object]:
+        planned = self.ledger.entries[name].planned
+        return planned.parameters["link"], planned.parameters["rtt"]
+
+
+def valid(task: CellTask) -> dict[str, Any]:
+    time.sleep(0.01)
+    return {}
+
+
+def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 3)
+    fake.crew(valid, before_s=0.02)
+    assert fake.errors == []
+    assert sorted(name for _, name in fake.ran) == sorted(cell.name for cell in fake.plan.cells)
+    assert 1 < fake.most <= 3
+    assert len({number for number, _ in fake.ran}) > 3, "labs were made ready while others had traffic"
+    assert not fake.schedule.more()
+
+
+def test_one_lab_stays_alone(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 1)
+    assert fake.jobs.workers == 1
+    fake.crew(valid)
+    assert {number for number, _ in fake.ran} == {0} and fake.errors == []
+
+
+def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 2, Options(only=(("connections", "1"),)), attempts=2)
+    late = fake.plan.cells[0].name
+    fake.crew(
+        lambda task: {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.name == late else valid(task)
+    )
+    assert fake.errors == []
+    assert sum(name == late for _, name in fake.ran) == 2
+    assert fake.said.notes == [f"{late} is invalid: R1 was late, it is tried again", f"{late} is invalid: R1 was late"]
+    (summary,) = [each for each in fake.ledger.summaries() if not each.valid]
+    assert summary.reasons == ("R1 was late",) and len(summary.earlier) == 1
+
+
+def test_an_interrupt_reaches_those_who_wait(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 2)
+    begun = threading.Event()
+
+    def run(task: CellTask) -> dict[str, Any]:
+        begun.set()
+        while not fake.interrupted.is_set():
+            time.sleep(0.01)
+        raise Interrupted
+
+    threading.Thread(target=lambda: begun.wait(10) and fake.interrupted.set()).start()
+    fake.crew(run)
+    assert len(fake.errors) == fake.jobs.workers
+    assert all(isinstance(error, Interrupted) for error in fake.errors)
+    assert fake.ran == []
+
+
+class TestTheLabThatStays:
+    """Cells for which a worker need not make another lab."""
+
+    def order(self, tmp_path: Path, workers: int, order: str, repetitions: int = 2) -> tuple[Fake, list[str]]:
+        fake = Fake(tmp_path, workers, Options(order=order, repetitions=repetitions))  # type: ignore[arg-type]
+        names = []
+        for turn in range(len(fake.plan.cells)):
+            task = fake.schedule.lease(turn % workers)
+            assert task is not None
+            names.append(task.name)
+            fake.schedule.finish(task, fake.record(task))
+        return fake, names
+
+    def changes(self, fake: Fake, names: list[str], workers: int) -> int:
+        of = [[fake.topology(name) for name in names[worker::workers]] for worker in range(workers)]
+        return sum(one != other for each in of for one, other in pairwise(each))
+
+    def test_an_order_at_random_has_fewer_labs_and_no_cell_waits_for_ever(self, tmp_path: Path) -> None:
+        fake, names = self.order(tmp_path, 2, "random", repetitions=6)
+        planned = [cell.name for cell in fake.plan.cells]
+        assert sorted(names) == sorted(planned)
+        assert self.changes(fake, names, 2) < self.changes(fake, planned, 2) / 2
+        for name in names:
+            assert abs(names.index(name) - planned.index(name)) <= WINDOW + PASSED_OVER
+
+    def test_blocks_end_before_the_next_begins(self, tmp_path: Path) -> None:
+        fake, names = self.order(tmp_path, 2, "blocked", repetitions=3)
+        each = len(names) // 3
+        assert [name[-1] for name in names] == ["1"] * each + ["2"] * each + ["3"] * each
+        assert names != [cell.name for cell in fake.plan.cells]
+
+    def test_as_written_is_as_written(self, tmp_path: Path) -> None:
+        fake, names = self.order(tmp_path, 3, "as written")
+        assert names == [cell.name for cell in fake.plan.cells]
+
+
+class TestSpare:
+    @pytest.fixture
+    def fake(self, tmp_path: Path) -> Fake:
+        return Fake(tmp_path, 4, Options(repetitions=3))
+
+    def test_as_many_labs_as_keep_the_traffic_going(self, fake: Fake) -> None:
+        task = fake.schedule.lease(0)
+        assert task is not None
+        assert (fake.jobs.labs, fake.jobs.spare) == (4, 1)
+        fake.jobs.learn(fake.record(task), task.experiment)  # 2 s of traffic
+        for beside_s, spare in ((0.1, 1), (0.6, 2), (1.5, 3), (60.0, 4)):
+            for _ in range(20):
+                fake.jobs.pace(beside_s)
+            assert fake.jobs.spare == spare
+
+    def test_none_where_there_are_no_further_cells(self, tmp_path: Path) -> None:
+        assert Jobs(4, 4).spare == 0 and Jobs(4, 5).workers == 5 and Jobs(None, 1).workers == 1
