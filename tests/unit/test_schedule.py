@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_sweep import GRID, TOP
+from test_sweep import GRID
 
+from experiment_files import experiment_file
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
@@ -42,11 +43,8 @@ class Fake:
     def __init__(
         self, folder: Path, jobs: int | None, options: Options | None = None, attempts: int = 1, **sets: str
     ) -> None:
-        (folder / "templates").mkdir(exist_ok=True)
-        template = "templates/police.ios.j2"
-        (folder / template).write_text((TOP / "experiments" / template).read_text())
-        (folder / "grid.yml").write_text(GRID)
-        self.plan: Plan = make_plan(load_sweep(folder / "grid.yml", sets), options or Options())
+        file = experiment_file(folder, "grid.yml", GRID)
+        self.plan: Plan = make_plan(load_sweep(file, sets), options or Options())
         self.folder = RunFolder.create(folder / "runs", "grid")
         self.said = Said()
         self.interrupted = threading.Event()
