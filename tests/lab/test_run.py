@@ -80,16 +80,45 @@ def test_the_three_arms_from_policy_push_to_report(clean: Path) -> None:
     assert police["police"]["cir_bc_bytes"] == 31250
 
 
+PROBES = """probes:
+  - {name: host-to-host, type: udp-jitter, from: client, to: server, port: 5201, frequency: 1 s, timeout: 1 s}
+  - {name: host-to-router, type: udp-echo, from: server, to: R1, port: 7000, frequency: 1 s, timeout: 1 s}
+  - {name: router-to-host, type: udp-jitter, from: R1, to: client, port: 7001, frequency: 1 s, timeout: 1 s}
+  - {name: any-host, type: icmp-jitter, from: client, to: R1, frequency: 1 s, timeout: 1 s, start_after: 1 s}
+  - {name: echo, type: icmp-echo, from: R1, to: client, frequency: 1 s, timeout: 1 s}
+captures:
+"""
+
+
 @pytest.mark.slow
-def test_both_push_paths_give_the_engine_the_same(clean: Path) -> None:
+def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(clean: Path) -> None:
+    file = variant(clean, lambda text: text.replace("captures:\n", PROBES))
     engines = {}
     for platform in ("ios", "linux"):
         status, output, errors = run(
-            clean, "run", str(EXPERIMENT), "--duration", "1s", "--arm", "shaped", "--set", f"R1.platform={platform}"
+            clean, "run", str(file), "--duration", "3s", "--arm", "shaped", "--set", f"R1.platform={platform}"
         )
         assert status in (0, 1, 3), errors + output
-        engines[platform] = json.loads((latest(clean) / "cells/shaped/1/config/R1.engine.json").read_text())
+        cell = latest(clean) / "cells/shaped/1"
+        engines[platform] = json.loads((cell / "config/R1.engine.json").read_text())
+        reasons = json.loads((cell / "cell.json").read_text())["reasons"]
+        assert not [reason for reason in reasons if "data plane" not in reason], errors
+        # What was typed is seen by the operation, whoever runs it, and the stamps of each packet are kept.
+        probes = pd.read_parquet(latest(clean) / "tables/probes.parquet").set_index("probe")
+        jitters = ("host-to-host", "router-to-host", "any-host")
+        assert set(probes.index) == {*jitters, "host-to-router", "echo"}
+        for name, row in probes.iterrows():
+            assert 0 < row["rtt_count"] <= (30 if name in jitters else 3)
+            assert row["rtt_min_ms"] <= row["rtt_avg_ms"] <= row["rtt_max_ms"] <= 1000
+            assert pd.isna(row["jitter_max_ms"]) == (name not in jitters)
+            samples = json.loads((cell / f"probes/{name}.samples.json").read_text())["samples"]
+            assert len(samples) >= row["rtt_count"]
+            # Two frames of at least 84 bytes at 100 Mb/s, a hop at the least: no answer can be sooner.
+            assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in samples)
+        answered = json.loads((cell / "probes/responder-server.json").read_text())
+        assert answered["control_messages"] >= 2 and answered["errors"] == 0
     assert engines["ios"] == engines["linux"]
+    assert engines["ios"]["ip_sla"]["responder"] is True
 
 
 def test_a_line_that_the_device_would_refuse(clean: Path) -> None:

@@ -1,0 +1,120 @@
+"""Probes of an experiment: what routers are configured with, what hosts are told, what figures are read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from qoslab.ios.device import Device, Hardware
+from qoslab.ios.parse import apply
+from qoslab.model.experiment import Experiment, Node
+from qoslab.platforms import PLATFORMS
+from qoslab.run.flows import flow_ports
+from qoslab.run.probes import PROBERS, probe_lines, reserved_ports
+from qoslab.run.probes.figures import figures_of_print, figures_of_report, figures_of_runs
+from qoslab.run.probes.host import probe_arguments
+
+ADDRESSES = {
+    "lan": ("client", "10.0.1.1/24", "R1", "10.0.1.2/24"),
+    "wan": ("R1", "10.0.2.1/24", "server", "10.0.2.2/24"),
+}
+
+
+def experiment(*probes: dict[str, Any]) -> Experiment:
+    """A router between two hosts."""
+    nodes = {"client": {"platform": "host"}, "R1": {"platform": "linux"}, "server": {"platform": "host"}}
+    links = []
+    for name, (left, near, right, far) in ADDRESSES.items():
+        ends = [
+            {"node": node, "interface": "eth0" if node != "R1" else f"FastEthernet0/{len(links)}", "address": address}
+            for node, address in ((left, near), (right, far))
+        ]
+        links.append({"name": name, "rate": "10 Mb/s", "ends": ends})
+    flows = [{"name": each, "tool": "iperf3", "from": "client", "to": "server"} for each in ("a", "b")]
+    text = {"name": "x", "title": "x", "topology": {"nodes": nodes, "links": links}, "duration": "20 s",
+            "traffic": flows, "arms": [{"name": "a"}], "probes": list(probes)}  # fmt: skip
+    return Experiment.model_validate_json(json.dumps(text))
+
+
+def probe(kind: str, source: str, destination: str, **keys: Any) -> dict[str, Any]:
+    """A probe named by its ends."""
+    return {"name": f"{kind}-{source}-{destination}", "type": kind, "from": source, "to": destination, **keys}
+
+
+def test_every_platform_has_a_prober() -> None:
+    assert set(PROBERS) == set(PLATFORMS)
+    assert Node(platform="host").platform in PROBERS
+
+
+def test_each_operation_keeps_its_own_lines() -> None:
+    same = {"frequency": "2 s", "timeout": "1 s", "threshold": "500 ms", "tos": 184}
+    made = experiment(
+        probe("icmp-jitter", "R1", "client", **same),
+        probe("udp-jitter", "R1", "server", port=5000, packets=20, interval="30 ms", size="64 B", **same),
+        probe("icmp-echo", "R1", "server", number=9, frequency="120 s", timeout="90 s"),
+        probe("udp-echo", "client", "R1", port=7000),
+        probe("udp-echo", "server", "R1", port=7001),
+    )
+    assert list(probe_lines(made)) == ["R1"]
+    lines = probe_lines(made)["R1"]
+    assert lines.count("ip sla responder\n") == 1
+    device = Device(Hardware("2811", ("FastEthernet0/0",)))
+    apply(device, lines, source="probes")
+    operations = device.ip_sla.operations
+    assert sorted(operations) == [1, 2, 9]
+    for number in (1, 2):
+        each = operations[number]
+        assert (each.frequency_s, each.timeout_ms, each.threshold_ms, each.tos) == (2, 1000, 500, 184)
+    assert (operations[2].target_port, operations[2].packets, operations[2].request_data_size) == (5000, 20, 64)
+    assert (operations[9].frequency_s, operations[9].timeout_ms) == (120, 90_000)
+    assert device.ip_sla.responder and not device.ip_sla.schedules
+
+
+def test_a_host_is_told_what_is_in_the_file() -> None:
+    bare, full = experiment(
+        probe("icmp-echo", "client", "R1"),
+        probe("udp-jitter", "client", "server", port=5000, packets=20, interval="30 ms", size="64 B", tos=0,
+              frequency="2 s", timeout="0 ms", threshold="500 ms"),
+    ).probes  # fmt: skip
+    assert probe_arguments(bare, "10.0.1.2") == ["probe", "icmp-echo", "10.0.1.2"]
+    assert " ".join(probe_arguments(full, "10.0.2.2")) == (
+        "probe udp-jitter 10.0.2.2 --port 5000 --packets 20 --interval 30 --frequency 2 --timeout 0 --threshold 500 "
+        "--size 64 --tos 0"
+    )
+
+
+def test_traffic_leaves_the_responder_s_ports_alone() -> None:
+    made = experiment(probe("udp-jitter", "client", "server", port=5201), probe("udp-echo", "client", "R1", port=5202))
+    assert reserved_ports(made) == {1967, 5201}
+    assert flow_ports(made.traffic, reserved_ports(made)) == {"a": 5202, "b": 5203}
+    assert reserved_ports(experiment(probe("icmp-echo", "client", "R1"))) == set()
+
+
+SUMMARY = {"count": 3, "sum": 10, "sum2": 40, "min": 1, "max": 6}
+NONE = dict.fromkeys(SUMMARY, 0)
+STATISTICS = {
+    "rtt": SUMMARY,
+    "jitter_sd": {"pairs": 4, "positive": SUMMARY, "negative": NONE},
+    "jitter_ds": {"pairs": 4, "positive": NONE, "negative": NONE},
+}
+
+
+def test_figures() -> None:
+    report = {"hours": [{"statistics": STATISTICS}]}
+    found = figures_of_report(report, jitter=True)
+    assert found is not None
+    assert found["rtt_ms"] == found["jitter_sd_ms"] == {"min": 1, "avg": 3, "max": 6}
+    assert (found["rtt_count"], found["jitter_samples"]) == (3, 3)
+    echo = figures_of_report(report, jitter=False)
+    assert echo is not None
+    assert echo["rtt_ms"] == found["rtt_ms"] and echo["jitter_sd_ms"] is None
+    assert figures_of_runs([1, 6, 3]) == echo
+
+
+@pytest.mark.parametrize("statistics", [[], [{"statistics": STATISTICS | {"rtt": NONE}}]])
+def test_nothing_answered_is_no_figure(statistics: list[Any]) -> None:
+    assert figures_of_report({"hours": statistics}, jitter=True) is None
+    assert figures_of_runs([]) is None
+    assert figures_of_print("", 1) is None
