@@ -36,8 +36,12 @@ class Line:
     rate_bps: float
     extra_bytes: int
     """What a packet takes of it beyond the bytes that the router counts: FCS and flag, or preamble, FCS and gap."""
+    header_bytes: int = 14
+    """The layer-2 header that the router counts."""
 
 
+COUNTED_HEADER = {"ethernet": 14, "ppp": 4, "hdlc": 4}
+"""`Line.header_bytes` by framing."""
 LINE_EXTRA = {"ethernet": 38 - 14, "ppp": 7 - 4, "hdlc": 7 - 4}
 """`Line.extra_bytes` by framing."""
 

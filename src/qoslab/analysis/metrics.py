@@ -14,8 +14,11 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import DURING, Figure, Lines, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.hosts import host_figures
+from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.analysis.steady import steady_figures
+from qoslab.analysis.throughput import segment_size, throughput_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
@@ -75,6 +78,9 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     yield "police.exceeded_packets", float(exceeded)
     if conformed + exceeded + violated:
         yield "police.exceed_share", exceeded / (conformed + exceeded + violated)
+    if policed["police_tokens_lost_bytes"].notna().any():
+        yield "police.tokens_lost", float(policed["police_tokens_lost_bytes"].sum())
+        yield "police.tokens_lost.longest", float(policed["police_tokens_lost_longest_ns"].max()) / 1e6
 
 
 def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
@@ -88,10 +94,9 @@ def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
         return
     last = while_sent.iloc[-1]
     sizes = while_sent["police_dynamic_bucket_bytes"].astype(float)
-    yield "police.bucket.mean", float(sizes.mean())
-    yield "police.bucket.p95", float(sizes.quantile(0.95))
-    yield "police.bucket.final", float(sizes.iloc[-1])
-    yield "police.bucket.final_ms", float(sizes.iloc[-1]) * 8000 / float(last["police_cir_bps"])
+    for name, size in (("mean", sizes.mean()), ("p95", sizes.quantile(0.95)), ("final", sizes.iloc[-1])):
+        yield f"police.bucket.{name}", float(size)
+        yield f"police.bucket.{name}_ms", float(size) * 8000 / float(last["police_cir_bps"])
     yield "police.bucket.growths", float(last["police_dynamic_growths"])
     yield "police.bucket.shrinks", float(last["police_dynamic_shrinks"])
     settled_at = float(sizes[while_sent["time_s"] >= traffic_s / 2].mean())
@@ -133,10 +138,6 @@ def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
         yield "shape.active.during", float(moment["shape_active"].fillna(False).any())
 
 
-def _traffic_figures(flows: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
-    yield from goodput_figures(flows if selector is None else flows[flows["traffic"] == selector])
-
-
 def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float, lines: Lines) -> Iterator[Figure]:
     try:
         meant = ClassSelector.parse(selector, interfaces_of(classes))
@@ -148,21 +149,6 @@ def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float
     yield from bucket_figures(mine, traffic_s)
     yield from shape_figures(mine, traffic_s)
     yield from class_figures(classes, meant, traffic_s, lines)
-
-
-def _shares_of_the_cir(
-    found: Iterable[tuple[tuple[object, ...], str | None, Figure]], classes: pd.DataFrame
-) -> Iterator[tuple[tuple[object, ...], str | None, Figure]]:
-    """The goodput of each cell that has one policer, over its committed rate."""
-    policed = classes[classes["police_cir_bps"].notna()]
-    rates = {
-        key: float(cell["police_cir_bps"].iloc[0])
-        for key, cell in policed.groupby(_CELL, sort=False, dropna=False)
-        if len(cell[["device", "interface", "direction", "class"]].drop_duplicates()) == 1
-    }
-    for key, selector, (name, value) in found:
-        if name == "goodput.sum" and selector is None and key in rates:
-            yield key, None, ("goodput.of_cir", value / rates[key])
 
 
 def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]) -> list[str | None]:
@@ -193,18 +179,33 @@ def metrics(
     intervals: pd.DataFrame | None = None,
     probes: pd.DataFrame | None = None,
     places: Mapping[Place, pd.DataFrame] = MappingProxyType({}),
+    hosts: pd.DataFrame | None = None,
     lines: Mapping[str, Lines] = MappingProxyType({}),
+    paths: Mapping[str, Paths] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """The `metrics` table: every metric of all flows, classes and places, of each by itself, and as `wanted`.
 
     `traffic_s` is the traffic time of each cell; `intervals` is the table of what flows reported; `places` are the
-    tables of interfaces and of queues, `lines` those behind the routers' interfaces, of each cell.
+    tables of interfaces and of queues, `hosts` what their kernels counted; `lines` are those behind the routers'
+    interfaces and `paths` those of the traffic, of each cell.
     """
     wanted = tuple(wanted)
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
+    policed = classes[classes["police_cir_bps"].notna()]
     for key, cell in flows.groupby(_CELL, sort=False, dropna=False):
+        name = str(key[2])
+        theirs = policed[policed["cell"] == name]
         for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
-            found += [(key, selector, figure) for figure in _traffic_figures(cell, selector)]
+            mine = cell if selector is None else cell[cell["traffic"] == selector]
+            way, line = paths.get(name, {}), lines.get(name, {})
+            found += [(key, selector, figure) for figure in goodput_figures(mine)]
+            found += [(key, selector, figure) for figure in throughput_figures(mine, theirs, way, line)]
+    if hosts is not None:
+        for key, cell in hosts.groupby(_CELL, sort=False, dropna=False):
+            mss = segment_size(flows[(flows["cell"] == key[2]) & (flows["protocol"] == "tcp")])
+            for selector in _selectors(wanted, "host", cell[cell["sends"]]["host"].unique()):
+                mine = cell[cell["sends"] if selector is None else cell["host"] == selector]
+                found += [(key, selector, figure) for figure in host_figures(mine, mss)]
     if intervals is not None:
         for key, cell in intervals.groupby(_CELL, sort=False, dropna=False):
             for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
@@ -221,7 +222,6 @@ def metrics(
             name = str(key[2])
             figures = _class_figures(cell, selector, traffic_s[name], lines.get(name, {}))
             found += [(key, selector, figure) for figure in figures]
-    found += list(_shares_of_the_cir(found, classes))
     for kind, table in places.items():
         for key, cell in table.groupby(_CELL, sort=False, dropna=False):
             for selector in _selectors(wanted, kind, each_of(kind, cell)):

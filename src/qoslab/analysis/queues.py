@@ -94,3 +94,9 @@ def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> It
     counted = mine.sort_values("time_s").groupby(_KEYS[place], sort=False)
     for name, column in _FIGURES[place].items():
         yield name, float((counted[column].last() - counted[column].first()).sum())
+    if place == "interface":
+        # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up.
+        for name in ("mean", "p50", "p99", "max"):
+            delays = counted[f"queueing_delay_{name}_ns"].last().dropna()
+            if len(delays):
+                yield f"interface.delay.{name}", float(delays.max()) / 1e6

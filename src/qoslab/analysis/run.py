@@ -11,14 +11,16 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
-from qoslab.analysis.classes import DURING, LINE_EXTRA, Line, Lines
+from qoslab.analysis.classes import COUNTED_HEADER, DURING, LINE_EXTRA, Line, Lines
+from qoslab.analysis.hosts import host_row, read_counters
 from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.paths import Paths, paths_of
 from qoslab.analysis.statistics import estimate
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
-from qoslab.errors import ExitStatus
+from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Enough, Experiment, PublishedFigure
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellRecord, RunFolder, tables
@@ -108,18 +110,20 @@ class _Gathered:
 def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures: bool = True) -> _Gathered:
     """Read cells into tables, and compute their metrics."""
     rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("flows", "intervals", "probes", "classes", "interfaces", "queues", "health")
+        name: [] for name in ("flows", "intervals", "hosts", "probes", "classes", "interfaces", "queues", "health")
     }
     packets: list[pd.DataFrame] = []
     found: dict[str, tuple[str, ...]] = {}
     experiments = _Experiments()
     seconds: dict[str, float] = {}
     lines: dict[str, Lines] = {}
+    paths: dict[str, Paths] = {}
     for cell in cells:
         record = cell.record()
         own = experiments.of(cell)
         seconds[cell.name] = own.duration.seconds
         lines[cell.name] = _lines(own)
+        paths[cell.name] = paths_of(own)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         problems = _collect(cell, record, own, lambda name, row, keys=keys: rows[name].append(keys | row))  # type: ignore[misc]
         if captures:
@@ -145,7 +149,9 @@ def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures:
         intervals=read["intervals"],
         probes=read["probes"],
         places={"interface": read["interfaces"], "queue": read["queues"]},
+        hosts=read["hosts"],
         lines=lines,
+        paths=paths,
     )
     return _Gathered(read, found)
 
@@ -216,6 +222,15 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             add("flows", row)
         for row in raw.interval_rows(flow.name, result):
             add("intervals", row)
+    senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
+    for host in cell.hosts_with_counters():
+        texts = [(file, cell.text(file)) for file in cell.host_counters(host)]
+        try:
+            before, after = (read_counters(text, file.name) for file, text in texts)
+        except UserError as error:
+            problems.append(error.message)
+            continue
+        add("hosts", host_row(host, before, after, sends=host in senders))
     for probe in experiment.probes:
         file = cell.path / "probes" / f"{probe.name}.json"
         if not file.exists():
@@ -245,7 +260,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
 
 def _lines(experiment: Experiment) -> Lines:
     return {
-        (end.node, end.interface): Line(float(link.rate.bps), LINE_EXTRA[link.framing])
+        (end.node, end.interface): Line(float(link.rate.bps), LINE_EXTRA[link.framing], COUNTED_HEADER[link.framing])
         for link in experiment.topology.links
         for end in link.ends
     }

@@ -24,11 +24,12 @@ QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 
-Selector = Literal["traffic", "class", "interface", "queue", "probe"]
-"""What a selector names: an entry of the arm's traffic, a class of an attached policy, an interface of a router, or a
-queue of a switch's port."""
+Selector = Literal["traffic", "host", "class", "interface", "queue", "probe"]
+"""What a selector names: an entry of the arm's traffic, a host, a class of an attached policy, an interface of a
+router, or a queue of a switch's port."""
 FORM_OF_SELECTOR: dict[Selector, str] = {
     "traffic": "the name of a traffic entry",
+    "host": "the name of a host",
     "class": "[ROUTER] [INTERFACE] [input|output] CLASS",
     "interface": "[ROUTER] INTERFACE",
     "queue": "[ROUTER] [INTERFACE] QUEUE [THRESHOLD]",
@@ -63,15 +64,51 @@ METRICS: dict[str, Metric] = {
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
                 (
-                    "goodput.of_cir",
+                    "goodput.of_pir",
                     "fraction",
-                    "goodput.sum over the CIR of the only policer; at most 95.6 % for full frames on Ethernet",
+                    "goodput.sum over what the only policer grants, in IP bytes of full packets; at most 96.5 % (MSS "
+                    "1448)",
+                ),
+                (
+                    "goodput.of_pir.ip",
+                    "fraction",
+                    "the same with the IP and TCP headers of its full segments counted as goodput; at most 100 %",
+                ),
+                (
+                    "goodput.of_bottleneck",
+                    "fraction",
+                    "goodput.sum over the least rate on the path, in IP bytes of full packets: the policer's or a "
+                    "link's",
                 ),
                 ("goodput.spread", "ratio", "fastest flow over slowest flow"),
                 ("fairness.jain", "index", "Jain's index over the flows' goodputs; 1 is equal shares"),
+                (
+                    "tcp.transfer_time_ratio",
+                    "ratio",
+                    "RFC 6349: actual over ideal transfer time, the ideal one being at the least rate on the path",
+                ),
+                (
+                    "tcp.efficiency",
+                    "fraction",
+                    "RFC 6349: payload that arrived over that and the payload that was sent again",
+                ),
+                (
+                    "tcp.buffer_delay",
+                    "fraction",
+                    "RFC 6349: mean round trip of the connections above that of the idle path, over the latter",
+                ),
+                ("tcp.rtt", "ms", "mean round trip as the senders' TCP knows it, mean of the streams"),
                 ("datagrams.lost", "packets", "UDP datagrams that were sent and did not arrive"),
                 ("datagrams.loss", "fraction", "lost datagrams over all that were sent"),
                 ("datagrams.jitter", "ms", "jitter as the receiver reckons it (RFC 3550), the greatest of the flows"),
+            ),
+        ),
+        *_of(
+            "host",
+            (
+                ("tcp.retransmits", "packets", "segments that the sending hosts' TCP sent again"),
+                ("tcp.retransmitted", "B", "the same as payload, in full segments"),
+                ("tcp.timeouts", "count", "how often a retransmission timer of the sending hosts' TCP ran out"),
             ),
         ),
         *_of(
@@ -94,6 +131,14 @@ METRICS: dict[str, Metric] = {
                     "packets",
                     "output drops over the traffic time, Total output drops of the interface",
                 ),
+                (
+                    "interface.delay.mean",
+                    "ms",
+                    "queueing: from a packet's arrival at the output interface to its start on the line; the mean",
+                ),
+                ("interface.delay.p50", "ms", "the median of the same; of several interfaces always the greatest"),
+                ("interface.delay.p99", "ms", "the 99th percentile of the same"),
+                ("interface.delay.max", "ms", "the longest of the same"),
             ),
         ),
         *_of(
@@ -110,8 +155,16 @@ METRICS: dict[str, Metric] = {
                 ("police.conformed_packets", "packets", "packets that conformed"),
                 ("police.exceeded_packets", "packets", "packets that exceeded"),
                 ("police.exceed_share", "fraction", "exceeded packets over all policed packets"),
+                ("police.tokens_lost", "B", "tokens that overflowed a bucket while there was demand"),
+                (
+                    "police.tokens_lost.longest",
+                    "ms",
+                    "the longest time for which tokens overflowed at every arrival; of several policers the longest",
+                ),
                 ("police.bucket.mean", "B", "size of a dynamic bucket, the mean over the traffic time"),
+                ("police.bucket.mean_ms", "ms", "the same as time at the CIR"),
                 ("police.bucket.p95", "B", "95th percentile of its sizes, sampled once a second"),
+                ("police.bucket.p95_ms", "ms", "the same as time at the CIR"),
                 ("police.bucket.final", "B", "its size at the end"),
                 ("police.bucket.final_ms", "ms", "the same as time at the CIR"),
                 ("police.bucket.growths", "count", "how often it grew"),

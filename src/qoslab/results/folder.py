@@ -178,6 +178,16 @@ class Cell(Identified):
         """The control socket's `counters` replies of a router, one a line."""
         return self.path / "counters" / f"{device}.jsonl"
 
+    def host_counters(self, host: str) -> tuple[Path, Path]:
+        """What the host's kernel counted before and after the traffic: `/proc/net/snmp`, then `netstat`."""
+        before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
+        return before, after
+
+    def hosts_with_counters(self) -> list[str]:
+        """Hosts whose counters were kept to the end."""
+        suffix = ".after.txt"
+        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
+
     def write(self, path: Path, content: str | bytes) -> None:
         """Write one of the files above; `UserError` where it is there already or the disk is full."""
         _write_once(path, content.encode() if isinstance(content, str) else content)

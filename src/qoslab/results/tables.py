@@ -48,9 +48,21 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("goodput_bps", pa.float64()),
             ("sender_bps", pa.float64()),
             ("retransmits", pa.int64()),
+            ("mss_bytes", pa.int64()),
+            ("rtt_mean_ms", pa.float64()),
             ("datagrams", pa.int64()),
             ("lost", pa.int64()),
             ("jitter_ms", pa.float64()),
+        ]
+    ),
+    "hosts": pa.schema(
+        [
+            *_CELL,
+            ("host", pa.string()),
+            ("sends", pa.bool_()),
+            ("sent_segments", pa.int64()),
+            ("retransmitted_segments", pa.int64()),
+            ("timeouts", pa.int64()),
         ]
     ),
     "probes": pa.schema(
@@ -121,6 +133,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_rated("police_conformed"),
             *_rated("police_exceeded"),
             *_rated("police_violated"),
+            ("police_tokens_lost_bytes", pa.float64()),
+            ("police_tokens_lost_longest_ns", pa.int64()),
             ("police_dynamic_bucket_bytes", pa.float64()),
             ("police_dynamic_level_bytes", pa.float64()),
             ("police_dynamic_mean_bucket_bytes", pa.float64()),
@@ -183,6 +197,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("queue_available_bandwidth_kbps", pa.int64()),
             ("tx_ring_limit", pa.int64()),
             ("tx_ring_depth", pa.int64()),
+            ("queueing_delay_packets", pa.int64()),
+            *((f"queueing_delay_{name}_ns", pa.float64()) for name in ("mean", "p50", "p99", "max")),
             *_counted("link_input_lost"),
             ("link_input_in_flight", pa.int64()),
             *_counted("link_output_lost"),

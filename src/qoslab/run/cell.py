@@ -161,9 +161,11 @@ class CellRun:
             cpu = CpuMeter(self._lab.pid)
             started = None if probes is None else probes.start
             measuring = self.step("traffic", self._traffic_s)
+            self._keep_host_counters(0)
             with measuring, self._ending(sampler.stop), cpu, self._probing(probes):
                 results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
             traffic_is_over()
+            self._keep_host_counters(1)
             self._cpu_s = cpu.seconds
             for name, result in results.items():
                 if result.failure:
@@ -247,6 +249,15 @@ class CellRun:
                     file=str(base.relative_to(self.cell.path)),
                 )
             )  # fmt: skip
+
+    def _keep_host_counters(self, moment: int) -> None:
+        """What the kernels of the hosts that send or receive count of their TCP: 0 before the traffic, 1 after it."""
+        flows = self._experiment.flows_of(self._arm)
+        for host in dict.fromkeys(name for flow in flows for name in (flow.source, flow.destination)):
+            shown = self._lab.run(host, ["cat", "/proc/net/snmp", "/proc/net/netstat"])
+            if shown.returncode:
+                raise RunInvalid(f"the TCP counters of {host} cannot be read: {shown.stderr.strip()}")
+            self.cell.write(self.cell.host_counters(host)[moment], shown.stdout)
 
     def _keep_engine_configuration(self, router: str) -> None:
         path = self.cell.configuration(f"{router}.engine.json")

@@ -51,10 +51,15 @@ class Selectors:
                     return
 
     def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
-        if reference.metric.selector == "traffic":
-            known = [flow.name for flow in self.experiment.flows_of(arm)]
+        named = {
+            "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.flows_of(arm)]),
+            "host": ("a host", list(self.experiment.hosts)),
+            "probe": ("a probe", [probe.name for probe in self.experiment.probes]),
+        }
+        if reference.metric.selector in named:
+            what, known = named[reference.metric.selector]
             if selector not in known:
-                message = f'found "{selector}" in {reference}, expected a traffic entry of {arm.name}, {one_of(known)}'
+                message = f'found "{selector}" in {reference}, expected {what}, {one_of(known)}'
                 yield Problem(message, did_you_mean(selector, known))
             return
         interfaces = {

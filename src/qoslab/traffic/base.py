@@ -96,6 +96,11 @@ class StreamResult:
     sender_bytes: int | None = None
     sender_bps: float | None = None
     retransmits: int | None = None
+    """Segments that the sender's TCP sent again."""
+    mss_bytes: int | None = None
+    """Payload of a full segment."""
+    rtt_mean_ms: float | None = None
+    """Mean of the round trips that the sender's TCP had smoothed, at each report of the tool."""
     datagrams: int | None = None
     """UDP: datagrams that the receiver knows of, lost ones included."""
     lost: int | None = None

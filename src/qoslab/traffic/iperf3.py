@@ -202,6 +202,8 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
                 )
 
     sent = _sent(client)
+    # Of the control connection, which has the same path and the same options; 0 in UDP tests.
+    mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
     streams: list[StreamResult] = []
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]
@@ -221,6 +223,9 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
                 sender_bytes=int(number_of(sender["bytes"])) if "bytes" in sender else None,
                 sender_bps=number_of(sender["bits_per_second"]) if "bits_per_second" in sender else None,
                 retransmits=int(number_of(sender["retransmits"])) if "retransmits" in sender else None,
+                mss_bytes=mss if protocol == "tcp" else None,
+                # In microseconds; 0 where the sender's kernel does not tell.
+                rtt_mean_ms=number_of(sender["mean_rtt"]) / 1000 if sender.get("mean_rtt") else None,
                 datagrams=int(number_of(entry["packets"])) if protocol == "udp" else None,
                 lost=int(number_of(entry["lost_packets"])) if protocol == "udp" else None,
                 jitter_ms=number_of(entry["jitter_ms"]) if protocol == "udp" else None,

@@ -1,0 +1,91 @@
+"""The way of a flow's packets through a topology: what it carries at most, and how long it takes idle. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA
+from qoslab.model.experiment import Experiment, Link, LinkEnd, Topology
+
+FULL_PACKET_BYTES = 1500
+"""IP packet of a full segment: the MTU of every link of a lab."""
+ACK_BYTES = 52
+"""IP packet of an acknowledgement: two headers of 20 bytes and the timestamps option."""
+LEAST_ON_ETHERNET = 84
+"""Bytes of line time that the shortest frame takes, preamble and gap included."""
+
+Port = tuple[str, str]
+"""Node and interface."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """From a sender to a receiver."""
+
+    rate_bps: float
+    """Of the slowest link, in IP bytes of full packets."""
+    idle_rtt_ms: float
+    """Of a full packet and its acknowledgement while nothing else is there: propagation and line time.
+
+    RFC 6349, section 3.2.1, wants the baseline round trip without congestion. What TCP reports at its least was still
+    measured under its own load, and smoothed; the configured path is known exactly.
+    """
+    inputs: frozenset[Port]
+    """Interfaces by which packets enter nodes."""
+    outputs: frozenset[Port]
+    """Interfaces by which they leave nodes."""
+
+
+Paths = Mapping[str, Path]
+"""By the name of the traffic."""
+
+
+def paths_of(experiment: Experiment) -> dict[str, Path]:
+    """The path of each traffic of the experiment's first arm; those that are not known without routes are left out."""
+    found = {}
+    for flow in experiment.flows_of(experiment.arms[0]):
+        path = find_path(experiment.topology, flow.source, flow.destination)
+        if path is not None:
+            found[flow.name] = path
+    return found
+
+
+def find_path(topology: Topology, source: str, destination: str) -> Path | None:
+    """The shortest path between two nodes; None where there is none, or more than one."""
+    ways: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {source: [()]}
+    while destination not in ways:
+        further: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {}
+        for node, known in ways.items():
+            for hop in topology.links_of(node):
+                if hop[2].node not in ways:
+                    further.setdefault(hop[2].node, []).extend((*way, hop) for way in known)
+        if not further:
+            return None
+        # Nodes that were reached before are not left again: their ways are shorter, or went on already.
+        ways = {node: [] for node in ways} | further
+    if len(ways[destination]) != 1 or source == destination:
+        return None
+    hops = ways[destination][0]
+    return Path(
+        rate_bps=min(_ip_rate(link) for link, _, _ in hops),
+        idle_rtt_ms=sum(_round_trip_ms(link) for link, _, _ in hops),
+        inputs=frozenset((far.node, far.interface) for _, _, far in hops),
+        outputs=frozenset((near.node, near.interface) for _, near, _ in hops),
+    )
+
+
+def _overhead(link: Link) -> int:
+    return COUNTED_HEADER[link.framing] + LINE_EXTRA[link.framing]
+
+
+def _ip_rate(link: Link) -> float:
+    return link.rate.bps * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + _overhead(link))
+
+
+def _round_trip_ms(link: Link) -> float:
+    acknowledgement = ACK_BYTES + _overhead(link)
+    if link.framing == "ethernet":
+        acknowledgement = max(acknowledgement, LEAST_ON_ETHERNET)
+    octets = FULL_PACKET_BYTES + _overhead(link) + acknowledgement
+    return 2 * link.delay.ns / 10**6 + octets * 8000 / link.rate.bps

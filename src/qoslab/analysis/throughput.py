@@ -1,0 +1,80 @@
+"""Goodput against what policer and path allow, and RFC 6349's metrics of TCP throughput testing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from qoslab.analysis.classes import CLASS, COUNTED_HEADER, Figure, Lines
+from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
+
+CLASS_DEFAULT = "class-default"
+
+
+def granted_bps(policed: pd.Series, lines: Lines) -> float:
+    """What a policer lets through, in IP bytes of full packets; `policed` is a reading of its class.
+
+    Policers count the layer-2 header too (14 bytes of Ethernet), so its CIR is more than that.
+    """
+    line = lines.get((str(policed["device"]), str(policed["interface"])))
+    header = COUNTED_HEADER["ethernet"] if line is None else line.header_bytes
+    return float(policed["police_cir_bps"]) * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + header)
+
+
+def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths, lines: Lines) -> Iterator[Figure]:
+    """Figures of one cell's `flows` (all, or those of one traffic) against all of its `classes`."""
+    if flows.empty:
+        return
+    by_traffic = flows.groupby("traffic")
+    goodput = float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
+    policed = classes[classes["police_cir_bps"].notna()]
+    policers = policed[CLASS].drop_duplicates()
+    pir = granted_bps(policed.iloc[0], lines) if len(policers) == 1 else None
+    mss = segment_size(flows)
+    if pir is not None:
+        yield "goodput.of_pir", goodput / pir
+        if mss is not None:
+            yield "goodput.of_pir.ip", goodput / pir * FULL_PACKET_BYTES / mss
+    names = [str(name) for name in flows["traffic"].unique()]
+    ways = {paths.get(name) for name in names}
+    path = ways.pop() if len(ways) == 1 else None
+    if path is None:
+        return
+    bottleneck = path.rate_bps
+    if pir is not None and _crosses(path, policed.iloc[0]):
+        bottleneck = min(bottleneck, pir)
+    yield "goodput.of_bottleneck", goodput / bottleneck
+    if len(names) == 1 and mss is not None:
+        yield from rfc6349_figures(flows, bottleneck * mss / FULL_PACKET_BYTES, path.idle_rtt_ms, mss)
+
+
+def segment_size(flows: pd.DataFrame) -> float | None:
+    """Payload of a full segment, None where the flows' differ or a tool does not tell."""
+    sizes = flows["mss_bytes"].astype(float)
+    return float(sizes.iloc[0]) if len(sizes) and sizes.notna().all() and sizes.nunique() == 1 else None
+
+
+def rfc6349_figures(flows: pd.DataFrame, achievable_bps: float, idle_rtt_ms: float, mss: float) -> Iterator[Figure]:
+    """The TCP metrics of RFC 6349, section 4, of one traffic. `achievable_bps` is in payload.
+
+    Retransmitted bytes are the tool's count of segments, taken as full ones.
+    """
+    octets, seconds = float(flows["bytes"].sum()), float(flows["seconds"].max())
+    if octets:
+        yield "tcp.transfer_time_ratio", seconds / (octets * 8 / achievable_bps)
+    if flows["retransmits"].notna().all():
+        again = float(flows["retransmits"].sum()) * mss
+        if octets + again:
+            yield "tcp.efficiency", octets / (octets + again)
+    round_trips = flows["rtt_mean_ms"].astype(float)
+    if round_trips.notna().all():
+        mean = float(round_trips.mean())
+        yield "tcp.rtt", mean
+        yield "tcp.buffer_delay", (mean - idle_rtt_ms) / idle_rtt_ms
+
+
+def _crosses(path: Path, policed: pd.Series) -> bool:
+    """Whether all packets of the path meet the policer."""
+    ports = path.inputs if policed["direction"] == "input" else path.outputs
+    return policed["class"] == CLASS_DEFAULT and (policed["device"], policed["interface"]) in ports
