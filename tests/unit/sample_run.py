@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from qoslab.model.experiment import Experiment, PublishedFigure
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Experiment
 from qoslab.results import (
     CaptureRecord,
     CellRecord,

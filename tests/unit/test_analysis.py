@@ -26,7 +26,7 @@ from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.errors import ExitStatus
-from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import RunFolder, tables
 

@@ -12,7 +12,7 @@ from experiment_files import experiment_file
 from qoslab.analysis import compare
 from qoslab.analysis.compare import Planned, measured_figure
 from qoslab.errors import UserError
-from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Health, RunFolder, find_unfinished, tables

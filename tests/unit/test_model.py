@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.model.experiment import TCP_PROFILES, Expectation, Experiment, TcpProfile
+from qoslab.model.comparison import Expectation
+from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
 from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
 from qoslab.units import Duration, Percent, QuantityError, Rate, Size
 

@@ -12,13 +12,13 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.statistics import Estimate
-from qoslab.model.experiment import Expectation, PublishedFigure
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
+from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Parameters, Scalar, as_number, fits
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
-WITHIN, OUTSIDE, INFORMATIVE = "within", "outside", "informative"
 COLUMNS = [
     *("article", "arm", "where", "metric", "unit", "published"),
     *("measured", "low", "high", "n", "over", "excluded", "effect"),

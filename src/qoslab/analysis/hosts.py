@@ -14,8 +14,8 @@ COUNTERS = {
     "retransmitted_segments": "Tcp.RetransSegs",
     "timeouts": "TcpExt.TCPTimeouts",
 }
-"""Columns of `hosts`, and the names in `/proc/net/snmp` and `/proc/net/netstat`. As RFC 4022 wants it, segments that were
-sent again are not among the sent ones."""
+"""Columns of `hosts`, and the names in `/proc/net/snmp` and `/proc/net/netstat`. As RFC 4022 wants it, segments that
+were sent again are not among the sent ones."""
 
 
 def read_counters(text: str, name: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
+from qoslab.analysis.averages import averages_table, pairs_table
 from qoslab.analysis.classes import COUNTED_HEADER, DURING, LINE_EXTRA, Line, Lines
 from qoslab.analysis.hosts import host_row, read_counters
 from qoslab.analysis.metrics import metrics
@@ -18,10 +19,12 @@ from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.analysis.paths import Paths, paths_of
 from qoslab.analysis.statistics import estimate
+from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.experiment import Enough, Experiment, PublishedFigure
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Enough, Experiment
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellRecord, RunFolder, tables
 from qoslab.traffic import TrafficError, tool
@@ -40,11 +43,15 @@ class Outcome:
     """Arms without a valid cell: their figures are shown and decide nothing."""
     comparison: pd.DataFrame
     """See `qoslab.analysis.compare.compare`."""
+    averages: pd.DataFrame
+    """See `qoslab.analysis.averages.averages_table`."""
+    pairs: pd.DataFrame
+    """See `qoslab.analysis.averages.pairs_table`."""
 
     @property
     def outside(self) -> int:
-        """How many expectations are not met."""
-        return int((self.comparison["verdict"] == comparing.OUTSIDE).sum())
+        """How many expectations and averages are not met."""
+        return sum(int((table["verdict"] == OUTSIDE).sum()) for table in (self.comparison, self.averages))
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -95,7 +102,13 @@ def analyse(folder: RunFolder) -> Outcome:
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
-    return Outcome(valid=not reasons, reasons=tuple(reasons), untrusted=untrusted, comparison=comparison)
+    # What its own record says may be overruled by outputs that cannot be read.
+    cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
+    averages = averages_table(wanted.averages if wanted else (), found["metrics"], cells)
+    pairs = pairs_table(wanted.pairs if wanted else (), found["metrics"], cells)
+    for name, table in (("averages", averages), ("pairs", pairs)):
+        tables.write_table(folder, name, table)
+    return Outcome(not reasons, tuple(reasons), untrusted, comparison, averages, pairs)
 
 
 @dataclass(frozen=True)
@@ -185,7 +198,10 @@ def _references(experiment: Experiment, published: Iterable[PublishedFigure]) ->
     if experiment.compare is not None:
         names += [expectation.metric for expectation in experiment.compare.expectations]
         names += [name for shown in experiment.compare.show.values() for name in shown]
-    names += [metric for note in experiment.notes for _, metric in note.figures]
+        names += [average.metric for average in experiment.compare.averages]
+        names += [pair.metric for pair in experiment.compare.pairs]
+    names += [graph.metric for graph in experiment.graphs]
+    names += [figure.metric for note in experiment.notes for figure in note.figures]
     return [Reference.parse(name) for name in dict.fromkeys(names)]
 
 

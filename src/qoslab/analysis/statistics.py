@@ -42,6 +42,8 @@ Groups = Sequence[Values]
 
 
 Over = Literal["", "repetitions", "cells"]
+Centre = Literal["mean", "median"]
+_CENTRES: dict[Centre, Callable[..., np.ndarray]] = {"mean": np.mean, "median": np.median}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +113,15 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE, seed: int = 1) -
     return average([values], confidence=confidence, seed=seed)
 
 
-def average(groups: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
+def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
     """The mean over groups of the median of each, with a bootstrap interval (percentile method; B. Efron, 1979).
+
+    Or the median over groups, as `statistic` says.
 
     A group holds the repetitions of one cell. They are resampled within the groups; where no group has more than one
     value, the groups themselves are, as a sample of what could have been chosen. `ValueError` as `estimate`.
     """
-    return _estimate([_numbers(groups)], lambda means: means[0], confidence, seed)
+    return _estimate([_numbers(groups)], lambda means: means[0], confidence, seed, statistic)
 
 
 def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE, seed: int = 1) -> Estimate:
@@ -219,10 +223,12 @@ def _estimate(
     combine: Callable[[Sequence[np.ndarray]], np.ndarray],
     confidence: float,
     seed: int,
+    statistic_of_groups: Centre = "mean",
 ) -> Estimate:
-    """The mean of the groups' medians of each arm, combined."""
+    """The mean (or median) of the groups' medians of each arm, combined."""
+    centre = _CENTRES[statistic_of_groups]
     groups = [group for arm in arms for group in arm]
-    value = float(combine([np.asarray(np.mean([np.median(group) for group in arm])) for arm in arms]))
+    value = float(combine([np.asarray(centre([np.median(group) for group in arm])) for arm in arms]))
     n = sum(len(group) for group in groups)
     if not all(np.isfinite(group).all() for group in groups):
         return Estimate(value, math.nan, math.nan, n, confidence=confidence)
@@ -237,7 +243,7 @@ def _estimate(
             medians = [drawn.get(number, np.median(group)) for number, group in enumerate(groups)]
             means, start = [], 0
             for arm in arms:
-                means.append(np.asarray(sum(medians[start : start + len(arm)]) / len(arm)))
+                means.append(np.asarray(centre(np.broadcast_arrays(*medians[start : start + len(arm)]), axis=0)))
                 start += len(arm)
             return combine(means)
 
@@ -247,7 +253,7 @@ def _estimate(
         samples = tuple(np.concatenate(arm) for arm in arms)
 
         def over_cells(*samples: np.ndarray, axis: int = -1) -> np.ndarray:
-            return combine([np.asarray(np.mean(sample, axis=axis)) for sample in samples])
+            return combine([np.asarray(centre(sample, axis=axis)) for sample in samples])
 
         low, high = _interval(samples, over_cells, confidence, seed)
     return Estimate(value, low, high, n, over, confidence)

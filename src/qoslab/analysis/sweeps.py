@@ -24,6 +24,8 @@ class Point:
     estimate: Estimate
     cells: tuple[CellSummary, ...]
     """Its valid repetitions."""
+    values: tuple[float, ...] = ()
+    """Of each of them."""
 
 
 def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric: str, where: Where) -> list[Point]:
@@ -35,8 +37,9 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
         if cell.arm == arm and cell.valid and cell.name in values and fits(cell.values, where):
             groups.setdefault(tuple(cell.parameters.items()), []).append(cell)
     return [
-        Point(arm, dict(parameters), average([[values[cell.name] for cell in each]]), tuple(each))
+        Point(arm, dict(parameters), average([figures]), tuple(each), figures)
         for parameters, each in groups.items()
+        for figures in [tuple(values[cell.name] for cell in each)]
     ]
 
 
@@ -63,22 +66,24 @@ def extremes(found: Sequence[Point], count: int, *, lowest: bool) -> list[Point]
     return sorted(found, key=lambda point: point.estimate.value, reverse=not lowest)[:count]
 
 
+def varied(found: Sequence[Point]) -> list[str]:
+    """The parameters that have several values."""
+    names = dict.fromkeys(name for point in found for name in point.parameters)
+    return [name for name in names if len({point.parameters.get(name) for point in found}) > 1]
+
+
 def curves(found: Sequence[Point], over: str) -> dict[str, list[Point]]:
     """The points of each curve by its name, along the parameter `over`: a curve is a combination of the others.
 
     Parameters that have one value only are not in the names.
     """
     named = [point for point in found if over in point.parameters]
-    varied = {
-        name
-        for name in dict.fromkeys(name for point in named for name in point.parameters)
-        if len({point.parameters.get(name) for point in named}) > 1
-    } - {over}
+    telling = set(varied(named)) - {over}
     arms = len({point.arm for point in named}) > 1
     grouped: dict[str, list[Point]] = {}
     for point in named:
         words = [point.arm] if arms else []
-        words += [f"{name} {value}" for name, value in point.parameters.items() if name in varied]
+        words += [f"{name} {value}" for name, value in point.parameters.items() if name in telling]
         grouped.setdefault(", ".join(words) or point.arm, []).append(point)
     return {
         name: sorted(grouped[name], key=lambda point: _rank(point.parameters[over]))

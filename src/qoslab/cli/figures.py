@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from qoslab.analysis import Outcome
+from qoslab.analysis.averages import score
 from qoslab.model.metrics import format_value
 from qoslab.results import RunFolder
 
@@ -36,6 +38,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
                     "valid": outcome.valid,
                     "reasons": list(outcome.reasons),
                     "comparison": rows,
+                    "averages": json.loads(outcome.averages.to_json(orient="records")),
+                    "pairs": json.loads(outcome.pairs.to_json(orient="records")),
                 },
                 indent=2,
             )
@@ -64,8 +68,13 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             style=_STYLE[row["verdict"]],
         )
     # A table that is folded to 80 columns is no use in a file or a pipe.
-    console = Console()
-    (console if console.is_terminal else Console(width=WIDTH)).print(table)
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    if len(outcome.comparison):
+        console.print(table)
+    if len(outcome.averages):
+        console.print(_averages(outcome.averages))
+    for _, pairs in outcome.pairs.groupby("title", sort=False):
+        click.echo(_score(pairs))
     if not outcome.valid:
         click.echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:
@@ -78,16 +87,50 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     click.echo(f"Report: {report}")
 
 
+def _averages(averages: pd.DataFrame) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("average", "cells", "published", "measured", "difference", "lowest cell", "tolerance", "verdict"):
+        table.add_column(name, justify="right" if name in ("cells", "published", "measured", "difference") else "left")
+    for row in averages.to_dict("records"):
+        shown = {
+            key: "" if pd.isna(row[key]) else format_value(row[key], row["unit"])
+            for key in ("published", "value", "lowest")
+        }
+        about = ", ".join(filter(None, (row["each"], row["condition"])))
+        table.add_row(
+            f"{row['title']}: {row['arm']}, {row['statistic']} of {row['metric']}" + (f" ({about})" if about else ""),
+            str(row["cells"]) + (f", {row['excluded']} not valid" if row["excluded"] else ""),
+            shown["published"],
+            (shown["value"] or "not measured") + _interval(row),
+            _difference(row["published"], row["value"]),
+            f"{shown['lowest']} ({row['lowest_cell']})" if shown["lowest"] else "",
+            row["tolerance"],
+            row["verdict"],
+            style=_STYLE[row["verdict"]],
+        )
+    return table
+
+
+def _score(pairs: pd.DataFrame) -> str:
+    """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`."""
+    won, equal, lost = score(pairs)
+    row = pairs.iloc[0]
+    return (
+        f"{row['title']}: {row['first']} against {row['second']}, {row['metric']}: "
+        f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
+    )
+
+
 def _interval(row: dict[Any, Any]) -> str:
     """The 95 % interval, where there is one."""
-    if math.isnan(row["low"]):
+    if pd.isna(row["low"]):
         return ""
     low, high = (format_value(row[key], row["unit"]) for key in ("low", "high"))
     return f" [{low} to {high}]"
 
 
 def _difference(published: float, measured: float) -> str:
-    if math.isnan(published) or math.isnan(measured) or published == 0:
+    if pd.isna(published) or pd.isna(measured) or published == 0:
         return ""
     return f"{(measured - published) / published:+.1%}"
 

@@ -5,24 +5,19 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from qoslab.model.expressions import read_value, show_value
-from qoslab.model.matrix import Matrix, ParameterName, Scalar
-from qoslab.model.metrics import Reference, Unit, as_float, format_value
+from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
+from qoslab.model.frozen import Frozen, Name
+from qoslab.model.matrix import Matrix
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 SECOND_NS = 10**9
 BACKGROUND_MORE_S = 4
 """Seconds for which background load outlasts the flows that it is for: enough for 16 KiB at 33 kb/s."""
-_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
-Name = Annotated[str, Field(pattern=rf"^{_NAME}$", max_length=40)]
 Generation = Literal["classic", "hqf"]
 Moment = Literal["before", "during", "after"]
 Order = Literal["as written", "random", "blocked"]
@@ -34,20 +29,6 @@ def _above_zero(quantity: _Q) -> _Q:
     if not quantity:
         raise QuantityError(f'found "{quantity}", expected a {quantity.KIND} above zero')
     return quantity
-
-
-class Frozen(BaseModel):
-    """Immutable; unknown keys are errors, and no value is converted silently."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        populate_by_name=True,
-        serialize_by_alias=True,
-        allow_inf_nan=False,
-        defer_build=True,  # a validator is built when it is used: once for the whole file, not once for each class
-    )
 
 
 class Route(Frozen):
@@ -253,7 +234,7 @@ class Configuration(Frozen):
 
     template: str
     """Path of a Jinja2 template, relative to the experiment file."""
-    variables: dict[str, str | int | float | bool] = {}
+    variables: dict[str, str | int | float | bool] = Field(default={})
     """Exactly the variables that the template uses."""
 
 
@@ -264,7 +245,7 @@ class Arm(Frozen):
     """Unique among the arms."""
     title: str = ""
     """For the report; the name where absent."""
-    configure: dict[Name, Configuration] = {}
+    configure: dict[Name, Configuration] = Field(default={})
     """Per device, pushed on top of the experiment's own `configure`."""
     tcp: Tcp | None = None
     """A profile's name or settings; the experiment's where absent."""
@@ -361,234 +342,6 @@ class Observation(Frozen):
     """`during` is two thirds into the traffic."""
 
 
-def _bound_kind(value: object) -> str:
-    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
-    if isinstance(value, Quantity):
-        return value.KIND
-    if not isinstance(value, str):
-        return "number"
-    unit = value.strip().lstrip("0123456789.").strip()
-    if unit == "%":
-        return "percentage"
-    if "/s" in unit or unit.endswith(("ps", "bit")):
-        return "rate"
-    if unit.endswith(("B", "byte", "bytes")):
-        return "size"
-    return "duration" if unit in Duration.UNITS or unit in ("m", "sec") else "number"
-
-
-Bound = Annotated[
-    Annotated[Rate, Tag("rate")]
-    | Annotated[Size, Tag("size")]
-    | Annotated[Duration, Tag("duration")]
-    | Annotated[Percent, Tag("percentage")]
-    | Annotated[float, Tag("number")],
-    Discriminator(_bound_kind),
-]
-"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
-
-
-class Expectation(Frozen):
-    """A bound for one metric of one arm, or of one arm over another. Exactly one form is used; bounds are inclusive."""
-
-    metric: str
-    """A metric's name, with a selector or without; docs/experiments.md lists them."""
-    arm: Annotated[str, Field(pattern=rf"^{_NAME}(/{_NAME})?$", max_length=81)]
-    """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
-    between: tuple[Bound, Bound] | None = None
-    """Least and greatest."""
-    at_least: Bound | None = None
-    """Least."""
-    at_most: Bound | None = None
-    """Greatest."""
-    equals: Bound | None = None
-    """Exactly this."""
-    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = {}
-    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
-    reason: str = ""
-    """Why this bound; for the report."""
-
-    @property
-    def selection(self) -> str:
-        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
-        return selection_text(self.where)
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """One arm, or numerator and denominator."""
-        return tuple(self.arm.split("/"))
-
-    @property
-    def unit(self) -> Unit:
-        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
-        return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
-
-    @property
-    def bounds(self) -> tuple[float | None, float | None]:
-        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
-
-        def figure(bound: Bound | None) -> float | None:
-            return None if bound is None else as_float(bound, self.unit)
-
-        if self.between is not None:
-            return figure(self.between[0]), figure(self.between[1])
-        if self.equals is not None:
-            return figure(self.equals), figure(self.equals)
-        return figure(self.at_least), figure(self.at_most)
-
-    def holds(self, measured: float) -> bool:
-        """Whether a figure in `unit` is within the bounds."""
-        least, greatest = self.bounds
-        return (least is None or measured >= least) and (greatest is None or measured <= greatest)
-
-    @property
-    def tolerance(self) -> str:
-        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
-        if self.between is not None:
-            return " to ".join(_plain(bound, self.unit) for bound in self.between)
-        if self.equals is not None:
-            return _plain(self.equals, self.unit)
-        if self.at_least is not None:
-            return f"at least {_plain(self.at_least, self.unit)}"
-        return f"at most {_plain(self.at_most, self.unit)}" if self.at_most is not None else ""
-
-
-def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
-    """Which cells count, for people; empty where all do."""
-
-    def words(value: Scalar | tuple[Scalar, ...]) -> str:
-        values = value if isinstance(value, tuple) else (value,)
-        return " or ".join(show_value(read_value(each)) for each in values)
-
-    return ", ".join(f"{name} = {words(value)}" for name, value in where.items())
-
-
-def _plain(bound: Bound, unit: Unit) -> str:
-    return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
-
-
-class FigureColumn(Frozen):
-    """A column of a table: figures of one arm."""
-
-    title: str
-    """Its head."""
-    arm: Name
-    """Whose figures."""
-    metrics: tuple[str, ...] = Field(min_length=1)
-    """Shown in one place with strokes between them, as 9/11/13."""
-
-
-class FigureTable(Frozen):
-    """Published and measured figures laid out as in the publication: a row for each value of a parameter."""
-
-    title: str
-    """Above the table."""
-    by: str
-    """The parameter of the rows; it heads their column."""
-    values: tuple[Scalar, ...] = Field(min_length=1)
-    """One row each."""
-    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = {}
-    """Other parameters of all the cells, in the order of the matrix before `by`."""
-    columns: tuple[FigureColumn, ...] = Field(min_length=1)
-    """From left to right."""
-
-    def selection(self, value: Scalar) -> str:
-        """The cells of a row, as the comparison names them."""
-        return selection_text({**self.where, self.by: value})
-
-
-class Comparison(Frozen):
-    """What the results are compared with."""
-
-    article: str
-    """The publication's title."""
-    published: str
-    """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
-    expectations: tuple[Expectation, ...] = ()
-    """Which figures decide the verdict; a published figure without an expectation is informative."""
-    show: dict[Name, tuple[str, ...]] = {}
-    """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
-
-    tables: tuple[FigureTable, ...] = ()
-    """Tables for the report, laid out as in the publication."""
-
-
-class NoteTable(Frozen):
-    """Measured figures of several arms side by side."""
-
-    arms: tuple[Name, ...] = Field(min_length=1)
-    """One row each."""
-    metrics: tuple[str, ...] = Field(min_length=1)
-    """One column each."""
-
-
-class SweepGraph(Frozen):
-    """A metric over the parameters of a sweep: curves (`over`) or a heat map (`rows` and `columns`)."""
-
-    title: str
-    """Its heading."""
-    metric: str
-    """A metric's name; docs/experiments.md lists them."""
-    arms: tuple[Name, ...] = Field(min_length=1)
-    """Curves: of all of these. Heat map: one map for each."""
-    where: dict[str, Scalar | tuple[Scalar, ...]] = {}
-    """Only cells with these values (any of a list) of these parameters."""
-    over: str | None = None
-    """The parameter along the x axis; each combination of the others is a curve."""
-    scale: Literal["linear", "log"] = "linear"
-    """Of the x axis."""
-    rows: tuple[str, ...] = ()
-    """Parameters down the side, outermost first."""
-    columns: tuple[str, ...] = ()
-    """Parameters along the top, outermost first."""
-    worst: Literal["lowest", "highest"] = "lowest"
-    """Which end is bad: those cells are listed with their captures."""
-
-
-class Note(Frozen):
-    """A text of the report, with figures as they were measured."""
-
-    title: str
-    """Its heading."""
-    text: str = ""
-    """Paragraphs, with an empty line between them; `{ARM METRIC}` is replaced by the measured figure."""
-    table: NoteTable | None = None
-    """Stands after the text."""
-
-    @property
-    def figures(self) -> tuple[tuple[str, str], ...]:
-        """Arm and metric of every figure that it shows."""
-        named = [(match["arm"], match["metric"]) for match in NOTE_FIGURE.finditer(self.text)]
-        if self.table is not None:
-            named += [(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
-        return tuple(dict.fromkeys(named))
-
-
-NOTE_FIGURE = re.compile(r"\{(?P<arm>\S+) +(?P<metric>[^{}]+)\}")
-"""A figure in the text of a note."""
-
-
-@dataclass(frozen=True)
-class PublishedFigure:
-    """One row of a published table."""
-
-    arm: str
-    """An arm, or `A/B` for a ratio of two arms."""
-    metric: str
-    unit: Unit
-    value: float
-    """In `unit`."""
-    source: str
-    """Where in the publication it stands."""
-    where: Mapping[str, Scalar] = field(default_factory=dict)
-    """The parameters of the cells that it is about; all cells of the arm where empty."""
-
-    @property
-    def selection(self) -> str:
-        """`where` for people."""
-        return selection_text(self.where)
-
-
 class Enough(Frozen):
     """When further repetitions of a cell are no longer needed: its interval of a metric is narrow."""
 
@@ -623,7 +376,7 @@ class Experiment(Frozen):
     """Of the cells. `random`: all of them, by the seed; `blocked`: each repetition at random before the next begins."""
     seed: int = 1
     """Seed of everything random."""
-    configure: dict[Name, Configuration] = {}
+    configure: dict[Name, Configuration] = Field(default={})
     """Per device: configuration common to all arms."""
     tcp: Tcp = "modern"
     """TCP settings of the hosts: `modern`, `legacy-2008`, or settings one by one."""
@@ -641,6 +394,8 @@ class Experiment(Frozen):
     """Published figures and expectations."""
     graphs: tuple[SweepGraph, ...] = ()
     """What the report of a sweep shows of its parameters."""
+    traces: tuple[Trace, ...] = ()
+    """Cells of a sweep of which the report shows what happened over time."""
     notes: tuple[Note, ...] = ()
     """What the report says in words, after its table of figures."""
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.compare import INFORMATIVE, OUTSIDE, measured_figure
+from qoslab.analysis.compare import measured_figure
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.model.experiment import NOTE_FIGURE, Experiment, FigureColumn, FigureTable
-from qoslab.model.matrix import Scalar
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
+from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, selection_text
+from qoslab.model.experiment import Experiment
+from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
+from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.sweep import SweepSection, sweep_sections
-from qoslab.results import CellRecord, Manifest, RunFolder, tables
+from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ class Page:
     verdict: Verdict
     figures: list[FigureGroup]
     published_tables: list[PublishedTable]
+    averages: list[AverageRow]
+    pairs: list[PairSection]
     cells: CellTable | None
     notes: list[NoteText]
     sweep: list[SweepSection]
@@ -155,8 +160,10 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         published_tables=published_tables(outcome.comparison, experiment),
+        averages=average_rows(outcome.averages),
+        pairs=pair_sections(experiment, outcome.pairs, manifest.cells),
         cells=cell_table(manifest, measured, why),
-        notes=notes(experiment, measured, invalid),
+        notes=notes(experiment, measured, invalid, manifest.cells),
         sweep=sweep_sections(folder, manifest, measured) if experiment.graphs else [],
         arms=arms,
         trust=_trust(folder, outcome),
@@ -181,7 +188,7 @@ def _arm_title(experiment: Experiment, arm: str) -> str:
 def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """One sentence, and which figures or reasons are behind it."""
     counted = outcome.comparison[outcome.comparison["verdict"] != INFORMATIVE]
-    total = len(counted)
+    total = len(counted) + int((outcome.averages["verdict"] != INFORMATIVE).sum())
     if not outcome.valid:
         return Verdict(
             "invalid", "✕", "Not valid", "The figures of this run must not be trusted.", _some(outcome.reasons)
@@ -195,7 +202,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         f"{_arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
         f"{_was(row)}, expected {text.bound(row['tolerance'])}"
         for row in counted[counted["verdict"] == OUTSIDE].to_dict("records")
-    ]
+    ] + failed(outcome.averages)
     verb = "is" if outcome.outside == 1 else "are"
     return Verdict(
         "outside", "!", "Outside tolerance", f"{outcome.outside} of {total} expected figures {verb} not met.", details
@@ -267,7 +274,22 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
     return groups
 
 
-def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str] = ()) -> list[NoteText]:
+def _combinations(cells: Iterable[CellSummary], arm: str, names: Sequence[str]) -> list[dict[str, Scalar]]:
+    """The values of these parameters that the arm's cells have, each once."""
+    found: list[dict[str, Scalar]] = []
+    for cell in cells:
+        values = {name: value for name, value in cell.parameters.items() if name in names}
+        if cell.arm == arm and values not in found:
+            found.append(values)
+    return found
+
+
+def notes(
+    experiment: Experiment,
+    metrics: pd.DataFrame,
+    invalid: Collection[str] = (),
+    cells: Sequence[CellSummary] = (),
+) -> list[NoteText]:
     """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
 
     Paragraphs and rows about arms that the run left out are left out too.
@@ -275,11 +297,12 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
     run = set(metrics["arm"])
     metrics = metrics.assign(valid=~metrics["cell"].isin(list(invalid)))
 
-    def shown(arm: str, metric: str) -> str:
-        return text.figure(measured_figure(metrics, arm, metric).value, Reference.parse(metric).metric.unit)
+    def shown(arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
+        return text.figure(measured_figure(metrics, arm, metric, where).value, Reference.parse(metric).metric.unit)
 
     def figure(match: re.Match[str]) -> str:
-        return shown(match["arm"], match["metric"])
+        wanted = NoteFigure.of(match)
+        return shown(wanted.arm, wanted.metric, {name: as_scalar(value) for name, value in wanted.where})
 
     found = []
     for note in experiment.notes:
@@ -295,9 +318,13 @@ def notes(experiment: Experiment, metrics: pd.DataFrame, invalid: Collection[str
                 paragraphs=[NOTE_FIGURE.sub(figure, each) for each in paragraphs],
                 columns=list(table.metrics) if table else [],
                 rows=[
-                    (_arm_title(experiment, arm), [shown(arm, metric) for metric in table.metrics])
+                    (
+                        ", ".join(filter(None, (_arm_title(experiment, arm), text.bound(selection_text(where))))),
+                        [shown(arm, metric, where) for metric in table.metrics],
+                    )
                     for arm in (table.arms if table else ())
                     if table and arm in run
+                    for where in (_combinations(cells, arm, table.each) if table.each else [{}])
                 ],
             )
         )

@@ -11,7 +11,8 @@ import pandas as pd
 from qoslab.analysis import figures, sweeps
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.sweeps import Point
-from qoslab.model.experiment import Experiment, SweepGraph
+from qoslab.model.comparison import SweepGraph
+from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from qoslab.model.experiment import Experiment, Moment, PublishedFigure
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.schema import CellIdentity
 

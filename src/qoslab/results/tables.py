@@ -1,9 +1,10 @@
 """The tidy tables of a run: their columns, and Parquet files with exactly these columns.
 
-Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder); then each parameter has a column
-`matrix.NAME`, in b/s, B, ms or fractions of the whole where it is a quantity. Times `time_s` are seconds since the
-cell's traffic started and negative before. Booleans may be null. Counters are those of docs/control-protocol.md,
-flattened with `_`; `queues` has those of the egress queues of switch ports, which count from 1.
+Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder), but those of `averages` and
+`pairs`, which are of many cells; then each parameter has a column `matrix.NAME`, in b/s, B, ms or fractions of the
+whole where it is a quantity. Times `time_s` are seconds since the cell's traffic started and negative before. Booleans
+may be null. Counters are those of docs/control-protocol.md, flattened with `_`; `queues` has those of the egress queues
+of switch ports, which count from 1.
 """
 
 from __future__ import annotations
@@ -231,6 +232,30 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("late_over_budget", pa.int64()),
             ("behind_ns", pa.int64()),
             ("budget_ns", pa.int64()),
+        ]
+    ),
+    "averages": pa.schema(
+        [
+            *((name, pa.string()) for name in ("title", "arm", "each", "condition", "metric", "unit", "statistic")),
+            *((name, pa.float64()) for name in ("published", "value", "low", "high")),
+            ("over", pa.string()),
+            ("cells", pa.int64()),
+            ("excluded", pa.int64()),
+            ("lowest", pa.float64()),
+            ("lowest_cell", pa.string()),
+            ("highest", pa.float64()),
+            ("highest_cell", pa.string()),
+            *((name, pa.string()) for name in ("tolerance", "reason", "verdict")),
+        ]
+    ),
+    "pairs": pa.schema(
+        [
+            *(
+                (name, pa.string())
+                for name in ("title", "arm", "metric", "unit", "parameter", "first", "second", "cell")
+            ),
+            *((name, pa.float64()) for name in ("first_value", "second_value", "difference", "low", "high")),
+            *((name, pa.string()) for name in ("winner", "first_folder", "second_folder")),
         ]
     ),
     "metrics": pa.schema([*_CELL, ("metric", pa.string()), ("unit", pa.string()), ("value", pa.float64())]),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import qoslab
-from qoslab.model.experiment import PublishedFigure
+from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.model import experiment, matrix
+from qoslab.model import comparison, experiment, matrix
 from qoslab.model.experiment import TCP_PROFILES, Experiment
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import MODELS
@@ -23,7 +23,8 @@ def experiment_schema() -> dict[str, Any]:
     for name, field, text in _field_docstrings():
         (schema if name == "Experiment" else definitions[name])["properties"][field]["description"] = text
     _suggest(definitions["Flow"]["properties"]["tool"], TOOLS)
-    _suggest_metrics(definitions["Expectation"]["properties"]["metric"])
+    for name in ("Expectation", "Average", "Pair", "SweepGraph"):
+        _suggest_metrics(definitions[name]["properties"]["metric"])
     for branch in definitions["Node"]["properties"]["model"]["anyOf"]:
         if branch.get("type") == "string":
             _suggest(branch, MODELS)
@@ -72,7 +73,7 @@ def _field_docstrings() -> Iterator[tuple[str, str, str]]:
 
     pydantic could do this when the classes are made, but every start of the command would pay for it.
     """
-    sources = [(module, ast.parse(inspect.getsource(module)).body) for module in (experiment, matrix)]
+    sources = [(module, ast.parse(inspect.getsource(module)).body) for module in (experiment, comparison, matrix)]
     for module, owner in ((module, owner) for module, body in sources for owner in body):
         if not isinstance(owner, ast.ClassDef):
             continue

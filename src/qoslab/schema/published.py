@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.experiment import PublishedFigure
+from qoslab.model.comparison import PublishedFigure
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from qoslab.errors import ExperimentError, Finding
+from qoslab.model.comparison import Average, Expectation, Pair
 from qoslab.model.experiment import (
     TCP_PROFILES,
     BurstLoss,
     Configuration,
-    Expectation,
     Experiment,
     Flow,
     Tcp,
 )
+from qoslab.model.expressions import ExpressionError, parse_expression, read_value
+from qoslab.model.matrix import Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Reference, as_float
 from qoslab.platforms import MODELS, platform_of
 from qoslab.schema.devices import refused
@@ -52,6 +54,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.comparison(),
         *checker.enough(),
         *checker.graphs(),
+        *checker.traces(),
         *checker.notes(),
     ]
     if not found:
@@ -357,12 +360,75 @@ class _Checker:
             yield self.document.finding(("compare", "published"), message, hint)
         for index, expectation in enumerate(compare.expectations):
             yield from self.expectation(("compare", "expectations", index), expectation, arms)
+        for index, average in enumerate(compare.averages):
+            yield from self.average(("compare", "averages", index), average)
+        for index, pair in enumerate(compare.pairs):
+            yield from self.pair(("compare", "pairs", index), pair)
         for arm, metrics in compare.show.items():
             steps: Steps = ("compare", "show", arm)
             if arm not in arms:
                 yield self.unknown(steps, arm, arms)
             for index, metric in enumerate(metrics):
                 yield from self.metric((*steps, index), metric, (arm,))
+
+    def average(self, steps: Steps, average: Average) -> Iterator[Finding]:
+        """Arm, metric and parameters must exist, and the figures be of the metric's kind."""
+        yield from self.of_cells(steps, average.arm, average.metric, average.condition)
+        for name in average.each:
+            yield from self.parameter((*steps, "each"), name, average.arm)
+        if average.metric.partition("(")[0] not in METRICS:
+            return  # reported
+        for key in ("published", "at_least", "at_most", "worst_at_least", "worst_at_most"):
+            try:
+                average.figure(getattr(average, key))
+            except QuantityError as error:
+                yield self.document.finding((*steps, key), error.message, error.hint)
+
+    def pair(self, steps: Steps, pair: Pair) -> Iterator[Finding]:
+        """Arm, metric and parameter must exist, and the parameter be able to have both values."""
+        yield from self.of_cells(steps, pair.arm, pair.metric, pair.condition)
+        yield from self.parameter((*steps, "parameter"), pair.parameter, pair.arm)
+        if same(*(read_value(value) for value in pair.values)):
+            yield self.document.finding((*steps, "values"), f"found {pair.values[0]} twice, expected two values")
+
+    def of_cells(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:
+        """What averages and pairs have in common."""
+        arms = [each.name for each in self.experiment.arms]
+        if arm not in arms:
+            yield self.unknown((*steps, "arm"), arm, arms)
+            return
+        yield from self.metric((*steps, "metric"), metric, (arm,))
+        if not condition:
+            return
+        try:
+            expression = parse_expression(condition)
+        except ExpressionError as error:
+            yield self.document.finding((*steps, "condition"), error.message, error.hint)
+            return
+        names = parameters_of(self.experiment, (arm,))
+        unknown = sorted(expression.names - {*names, "arm"})
+        for name in unknown:
+            yield self.unknown((*steps, "condition"), name, names, "a parameter, ")
+        matrix = self.experiment.matrix_of(self.experiment.arm(arm))
+        if unknown or matrix is None:
+            return
+        entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
+            *([matrix.parameters] if matrix.parameters else []),
+            *matrix.include,
+        ]
+        cells = (cell for entry in entries for cell in combinations(entry))
+        try:
+            if not any(expression.holds({**cell, "arm": arm}) for cell in cells):
+                message = f'found "{condition}", which holds for no cell of arm "{arm}"'
+                yield self.document.finding((*steps, "condition"), message)
+        except ExpressionError as error:
+            yield self.document.finding((*steps, "condition"), error.message, error.hint)
+
+    def parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:
+        """A parameter of the arm must be called so."""
+        known = parameters_of(self.experiment, (arm,))
+        if name not in known:
+            yield self.unknown(steps, name, known, f'a parameter of arm "{arm}", ')
 
     def enough(self) -> Iterator[Finding]:
         """The metric must exist in every arm; and there must be repetitions to leave out."""
@@ -403,16 +469,33 @@ class _Checker:
                     if name not in known:
                         yield self.unknown((*steps, key), name, known)
 
+    def traces(self) -> Iterator[Finding]:
+        """Arm and parameters must exist."""
+        arms = [arm.name for arm in self.experiment.arms]
+        for index, trace in enumerate(self.experiment.traces):
+            if trace.arm not in arms:
+                yield self.unknown(("traces", index, "arm"), trace.arm, arms)
+                continue
+            for name in trace.where:
+                yield from self.parameter(("traces", index, "where"), name, trace.arm)
+
     def notes(self) -> Iterator[Finding]:
         arms = [arm.name for arm in self.experiment.arms]
         for index, note in enumerate(self.experiment.notes):
             steps: Steps = ("notes", index)
             rows = note.table.arms if note.table else ()
-            for arm, metric in note.figures:
-                place = (*steps, "table" if note.table and arm in rows and metric in note.table.metrics else "text")
-                if arm not in arms:
-                    yield self.unknown(place, arm, arms)
-                yield from self.metric(place, metric, (arm,))
+            for name in note.table.each if note.table else ():
+                for arm in rows:
+                    yield from self.parameter((*steps, "table", "each"), name, arm)
+            for figure in note.figures:
+                in_table = note.table and figure.arm in rows and figure.metric in note.table.metrics
+                place = (*steps, "table" if in_table else "text")
+                if figure.arm not in arms:
+                    yield self.unknown(place, figure.arm, arms)
+                    continue
+                yield from self.metric(place, figure.metric, (figure.arm,))
+                for name, _ in figure.where:
+                    yield from self.parameter(place, name, figure.arm)
 
     def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
         """A metric must exist, and its selector name something of the arms."""

@@ -49,7 +49,11 @@ OVERRIDDEN = ("traffic", "tcp")
 """Keys of the file that an arm may have of its own."""
 
 NOT_DEFINING = frozenset(
-    {"name", "title", "description", "arms", "compare", "repetitions", "matrix", "order", "configure", *OVERRIDDEN}
+    {
+        *("name", "title", "description", "arms", "repetitions", "enough", "matrix", "order", "configure"),
+        *("compare", "graphs", "traces", "notes"),
+        *OVERRIDDEN,
+    }
 )
 """Keys of the file that do not define a cell, or do so by way of its arm."""
 NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})

@@ -1,0 +1,154 @@
+"""Averages over some of a sweep's cells, and two values of a parameter against each other. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis import sweeps
+from qoslab.analysis.statistics import average, difference
+from qoslab.analysis.sweeps import Point
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
+from qoslab.model.comparison import Average, Pair
+from qoslab.model.expressions import parse_expression, read_value, show_value
+from qoslab.model.matrix import Scalar, parameters_text
+from qoslab.model.metrics import Reference
+from qoslab.results import CellSummary, tables
+
+Winner = Literal["first", "second", "equal"]
+
+
+def meets(condition: str, cell: CellSummary) -> bool:
+    """Whether the cell's parameters meet the condition; none is always met."""
+    return not condition or parse_expression(condition).holds({**cell.values, "arm": cell.arm})
+
+
+def averages_table(wanted: Sequence[Average], metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
+    """The table `averages`: a row for each average, and each combination of its `each`, of which cells were planned.
+
+    `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`. An average
+    whose bounds are not met, or of which valid cells lack the metric, is `outside`; one without bounds, or without a
+    valid cell, is `informative`.
+    """
+    return tables.frame("averages", [row for each in wanted for row in _rows(each, metrics, cells)])
+
+
+def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
+    chosen = [cell for cell in cells if cell.arm == wanted.arm and meets(wanted.condition, cell)]
+    groups: dict[str, list[CellSummary]] = {}
+    for cell in chosen:
+        values = {name: value for name, value in cell.values.items() if name in wanted.each}
+        groups.setdefault(parameters_text(values), []).append(cell)
+    for each, group in groups.items():
+        yield {
+            "title": wanted.title,
+            "arm": wanted.arm,
+            "each": each,
+            "condition": wanted.condition,
+            "metric": wanted.metric,
+            "unit": wanted.unit,
+            "statistic": wanted.statistic,
+            "published": wanted.figure(wanted.published),
+            "tolerance": wanted.tolerance,
+            "reason": wanted.reason,
+            **_measured(wanted, metrics, group),
+        }
+
+
+def _measured(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> dict[str, object]:
+    found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
+    planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
+    trusted = any(cell.valid for cell in cells)
+    counted: dict[str, object] = {"cells": len(found), "excluded": len(planned) - len(found)}
+    if not found:
+        bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
+        return counted | {"verdict": OUTSIDE if trusted and bounded else INFORMATIVE}
+    repetitions = [point.values for point in found]
+    estimate = average(repetitions, statistic=wanted.statistic)
+    names = sweeps.varied(found)
+    lowest, highest = (sweeps.extremes(found, 1, lowest=low)[0] for low in (True, False))
+    holds = wanted.holds(estimate.value, lowest.estimate.value, highest.estimate.value)
+    return counted | {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "over": estimate.over,
+        "lowest": lowest.estimate.value,
+        "lowest_cell": point_text(lowest, names),
+        "highest": highest.estimate.value,
+        "highest_cell": point_text(highest, names),
+        "verdict": INFORMATIVE if holds is None else WITHIN if holds else OUTSIDE,
+    }
+
+
+def point_text(point: Point, names: Collection[str]) -> str:
+    """These parameters of a combination, for people."""
+    return parameters_text({name: read_value(value) for name, value in point.parameters.items() if name in names})
+
+
+def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
+    """The table `pairs`: a row for each two combinations that differ in nothing but the parameter's value.
+
+    `difference` is that of the first to the second, as a share of the second; `low` and `high` are its 95 % interval,
+    where both were repeated. Combinations whose counterpart is missing or not valid are left out.
+    """
+    rows = []
+    for pair in wanted:
+        chosen = [cell for cell in cells if meets(pair.condition, cell)]
+        first, second = (_by_others(pair, value, metrics, chosen) for value in pair.values)
+        names = sweeps.varied(list(first.values()))
+        for others, one in first.items():
+            if others in second:
+                rows.append(_pair_row(pair, names, one, second[others]))
+    return tables.frame("pairs", rows)
+
+
+def _by_others(
+    pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> dict[tuple[tuple[str, Scalar], ...], Point]:
+    found = sweeps.points(metrics, cells, pair.arm, pair.metric, {pair.parameter: value})
+    return {
+        tuple((name, each) for name, each in point.parameters.items() if name != pair.parameter): point
+        for point in found
+    }
+
+
+def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> dict[str, object]:
+    above, below = one.estimate.value, other.estimate.value
+    share = (above - below) / below if below else (0.0 if above == below else math.copysign(math.inf, above - below))
+    low = high = math.nan
+    if len(one.values) > 1 and len(other.values) > 1 and below and np.isfinite([*one.values, *other.values]).all():
+        found = difference(one.values, other.values)
+        low, high = sorted((found.low / below, found.high / below))
+    winner: Winner = "equal"
+    if abs(share) > pair.equal_within.fraction and not low <= 0 <= high:
+        winner = "first" if (share > 0) == (pair.better == "higher") else "second"
+    return {
+        "title": pair.title,
+        "arm": pair.arm,
+        "metric": pair.metric,
+        "unit": Reference.parse(pair.metric).metric.unit,
+        "parameter": pair.parameter,
+        "first": show_value(read_value(pair.values[0])),
+        "second": show_value(read_value(pair.values[1])),
+        "cell": point_text(one, names),
+        "first_value": above,
+        "second_value": below,
+        "difference": share,
+        "low": low,
+        "high": high,
+        "winner": winner,
+        "first_folder": one.cells[0].folder,
+        "second_folder": other.cells[0].folder,
+    }
+
+
+def score(pairs: pd.DataFrame) -> tuple[int, int, int]:
+    """How many the first value won, how many were equal, how many it lost."""
+    counts = pairs["winner"].value_counts()
+    won, equal, lost = (int(counts.get(name, 0)) for name in ("first", "equal", "second"))
+    return won, equal, lost

@@ -1,0 +1,6 @@
+"""What an expected figure came to."""
+
+WITHIN = "within"
+OUTSIDE = "outside"
+INFORMATIVE = "informative"
+"""Nothing is expected of it, or no valid cell tells."""

@@ -1,0 +1,361 @@
+"""What an experiment is compared with, and what its report shows of it.
+
+The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from qoslab.model.expressions import read_value, show_value
+from qoslab.model.frozen import NAME, Frozen, Name
+from qoslab.model.matrix import ParameterName, Scalar
+from qoslab.model.metrics import Reference, Unit, as_float, format_value
+from qoslab.units import Duration, Percent, Quantity, Rate, Size
+
+
+def _bound_kind(value: object) -> str:
+    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
+    if isinstance(value, Quantity):
+        return value.KIND
+    if not isinstance(value, str):
+        return "number"
+    unit = value.strip().lstrip("0123456789.").strip()
+    if unit == "%":
+        return "percentage"
+    if "/s" in unit or unit.endswith(("ps", "bit")):
+        return "rate"
+    if unit.endswith(("B", "byte", "bytes")):
+        return "size"
+    return "duration" if unit in Duration.UNITS or unit in ("m", "sec") else "number"
+
+
+Bound = Annotated[
+    Annotated[Rate, Tag("rate")]
+    | Annotated[Size, Tag("size")]
+    | Annotated[Duration, Tag("duration")]
+    | Annotated[Percent, Tag("percentage")]
+    | Annotated[float, Tag("number")],
+    Discriminator(_bound_kind),
+]
+"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
+
+
+class Expectation(Frozen):
+    """A bound for one metric of one arm, or of one arm over another. Exactly one form is used; bounds are inclusive."""
+
+    metric: str
+    """A metric's name, with a selector or without; docs/experiments.md lists them."""
+    arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
+    """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
+    between: tuple[Bound, Bound] | None = None
+    """Least and greatest."""
+    at_least: Bound | None = None
+    """Least."""
+    at_most: Bound | None = None
+    """Greatest."""
+    equals: Bound | None = None
+    """Exactly this."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
+    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
+    reason: str = ""
+    """Why this bound; for the report."""
+
+    @property
+    def selection(self) -> str:
+        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
+        return selection_text(self.where)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """One arm, or numerator and denominator."""
+        return tuple(self.arm.split("/"))
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
+        return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
+
+        def figure(bound: Bound | None) -> float | None:
+            return None if bound is None else as_float(bound, self.unit)
+
+        if self.between is not None:
+            return figure(self.between[0]), figure(self.between[1])
+        if self.equals is not None:
+            return figure(self.equals), figure(self.equals)
+        return figure(self.at_least), figure(self.at_most)
+
+    def holds(self, measured: float) -> bool:
+        """Whether a figure in `unit` is within the bounds."""
+        least, greatest = self.bounds
+        return (least is None or measured >= least) and (greatest is None or measured <= greatest)
+
+    @property
+    def tolerance(self) -> str:
+        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
+        if self.between is not None:
+            return " to ".join(_plain(bound, self.unit) for bound in self.between)
+        if self.equals is not None:
+            return _plain(self.equals, self.unit)
+        if self.at_least is not None:
+            return f"at least {_plain(self.at_least, self.unit)}"
+        return f"at most {_plain(self.at_most, self.unit)}" if self.at_most is not None else ""
+
+
+def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
+    """Which cells count, for people; empty where all do."""
+
+    def words(value: Scalar | tuple[Scalar, ...]) -> str:
+        values = value if isinstance(value, tuple) else (value,)
+        return " or ".join(show_value(read_value(each)) for each in values)
+
+    return ", ".join(f"{name} = {words(value)}" for name, value in where.items())
+
+
+def _plain(bound: Bound, unit: Unit) -> str:
+    return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
+
+
+class Average(Frozen):
+    """The average of a metric over some cells of an arm, beside a published one. Its bounds decide the verdict."""
+
+    title: str
+    """Which cells these are, in the report."""
+    arm: Name
+    """Whose cells."""
+    metric: str
+    """A metric's name; docs/experiments.md lists them."""
+    condition: str = ""
+    """Expression of the parameters that must hold for a cell, as `pir <= link`; all cells where absent."""
+    each: tuple[ParameterName, ...] = ()
+    """An average of its own for each combination of values of these parameters that was run."""
+    statistic: Literal["mean", "median"] = "mean"
+    """Over the cells; of a cell's repetitions it is the median."""
+    published: Bound | None = None
+    """As the publication has it."""
+    at_least: Bound | None = None
+    """Least average."""
+    at_most: Bound | None = None
+    """Greatest average."""
+    worst_at_least: Bound | None = None
+    """Least figure of any single cell."""
+    worst_at_most: Bound | None = None
+    """Greatest figure of any single cell."""
+    reason: str = ""
+    """Where these bounds or the published figure come from; for the report."""
+
+    @property
+    def unit(self) -> Unit:
+        """The metric's. `KeyError` for an unknown metric."""
+        return Reference.parse(self.metric).metric.unit
+
+    def figure(self, bound: Bound | None) -> float | None:
+        """A bound or the published figure in `unit`. `QuantityError` where its kind does not fit."""
+        return None if bound is None else as_float(bound, self.unit)
+
+    def holds(self, average: float, lowest: float, highest: float) -> bool | None:
+        """Whether the figures are within the bounds; None where there is no bound."""
+        checks = [
+            (self.figure(self.at_least), average, 1),
+            (self.figure(self.at_most), average, -1),
+            (self.figure(self.worst_at_least), lowest, 1),
+            (self.figure(self.worst_at_most), highest, -1),
+        ]
+        asked = [(bound, found, sign) for bound, found, sign in checks if bound is not None]
+        return all((found - bound) * sign >= 0 for bound, found, sign in asked) if asked else None
+
+    @property
+    def tolerance(self) -> str:
+        """The bounds for people: `at least 92 %, each cell at least 85 %`."""
+        words = (
+            ("at least", self.at_least),
+            ("at most", self.at_most),
+            ("each cell at least", self.worst_at_least),
+            ("each cell at most", self.worst_at_most),
+        )
+        return ", ".join(f"{text} {_plain(bound, self.unit)}" for text, bound in words if bound is not None)
+
+
+class Pair(Frozen):
+    """Two values of a parameter against each other, cell by cell."""
+
+    title: str
+    """Its heading."""
+    arm: Name
+    """Whose cells."""
+    metric: str
+    """A metric's name; docs/experiments.md lists them."""
+    parameter: ParameterName
+    """Cells that differ in nothing else are compared."""
+    values: tuple[Scalar, Scalar]
+    """The first is what may win or lose."""
+    condition: str = ""
+    """Expression of the parameters that must hold for a cell, as `pir < link`; all cells where absent."""
+    better: Literal["higher", "lower"] = "higher"
+    """Which figure wins."""
+    equal_within: Percent = Percent(10_000)
+    """Of the second's figure: a lesser difference is a draw, as is one whose 95 % interval has 0 in it."""
+
+
+class FigureColumn(Frozen):
+    """A column of a table: figures of one arm."""
+
+    title: str
+    """Its head."""
+    arm: Name
+    """Whose figures."""
+    metrics: tuple[str, ...] = Field(min_length=1)
+    """Shown in one place with strokes between them, as 9/11/13."""
+
+
+class FigureTable(Frozen):
+    """Published and measured figures laid out as in the publication: a row for each value of a parameter."""
+
+    title: str
+    """Above the table."""
+    by: str
+    """The parameter of the rows; it heads their column."""
+    values: tuple[Scalar, ...] = Field(min_length=1)
+    """One row each."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
+    """Other parameters of all the cells, in the order of the matrix before `by`."""
+    columns: tuple[FigureColumn, ...] = Field(min_length=1)
+    """From left to right."""
+
+    def selection(self, value: Scalar) -> str:
+        """The cells of a row, as the comparison names them."""
+        return selection_text({**self.where, self.by: value})
+
+
+class Comparison(Frozen):
+    """What the results are compared with."""
+
+    article: str
+    """The publication's title."""
+    published: str
+    """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
+    expectations: tuple[Expectation, ...] = ()
+    """Which figures decide the verdict; a published figure without an expectation is informative."""
+    show: dict[Name, tuple[str, ...]] = Field(default={})
+    """By arm: metrics that are listed too although nothing is expected of them and nothing was published."""
+
+    averages: tuple[Average, ...] = ()
+    """Averages over some of a sweep's cells, beside published ones."""
+    pairs: tuple[Pair, ...] = ()
+    """Two values of a parameter against each other, cell by cell: which won, where."""
+    tables: tuple[FigureTable, ...] = ()
+    """Tables for the report, laid out as in the publication."""
+
+
+class NoteTable(Frozen):
+    """Measured figures of several arms side by side."""
+
+    arms: tuple[Name, ...] = Field(min_length=1)
+    """One row each."""
+    metrics: tuple[str, ...] = Field(min_length=1)
+    """One column each."""
+    each: tuple[ParameterName, ...] = ()
+    """A row for each combination of values of these parameters that was run."""
+
+
+class SweepGraph(Frozen):
+    """A metric over the parameters of a sweep: curves (`over`) or a heat map (`rows` and `columns`)."""
+
+    title: str
+    """Its heading."""
+    metric: str
+    """A metric's name; docs/experiments.md lists them."""
+    arms: tuple[Name, ...] = Field(min_length=1)
+    """Curves: of all of these. Heat map: one map for each."""
+    where: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={})
+    """Only cells with these values (any of a list) of these parameters."""
+    over: str | None = None
+    """The parameter along the x axis; each combination of the others is a curve."""
+    scale: Literal["linear", "log"] = "linear"
+    """Of the x axis."""
+    rows: tuple[str, ...] = ()
+    """Parameters down the side, outermost first."""
+    columns: tuple[str, ...] = ()
+    """Parameters along the top, outermost first."""
+    worst: Literal["lowest", "highest"] = "lowest"
+    """Which end is bad: those cells are listed with their captures."""
+
+
+class Trace(Frozen):
+    """Cells of which the report shows what happened over time: throughput, and what the policies did."""
+
+    title: str
+    """Its heading."""
+    arm: Name
+    """Whose cells."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
+    """Only cells with these values (any of a list) of these parameters; the first valid repetition of each."""
+
+
+class Note(Frozen):
+    """A text of the report, with figures as they were measured."""
+
+    title: str
+    """Its heading."""
+    text: str = ""
+    """Paragraphs, with an empty line between them; `{ARM METRIC}` is replaced by the measured figure."""
+    table: NoteTable | None = None
+    """Stands after the text."""
+
+    @property
+    def figures(self) -> tuple[NoteFigure, ...]:
+        """Every figure that it shows."""
+        named = [NoteFigure.of(match) for match in NOTE_FIGURE.finditer(self.text)]
+        if self.table is not None:
+            named += [NoteFigure(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
+        return tuple(dict.fromkeys(named))
+
+
+NOTE_FIGURE = re.compile(r"\{(?P<arm>\S+) +(?P<metric>[^{}]+?)(?: +where +(?P<where>[^{}]+))?\}")
+"""A figure in the text of a note."""
+
+
+@dataclass(frozen=True)
+class NoteFigure:
+    """A figure that a note shows."""
+
+    arm: str
+    metric: str
+    where: tuple[tuple[str, str], ...] = ()
+    """Names and values of parameters as written: the cells that count; all of the arm where empty."""
+
+    @classmethod
+    def of(cls, match: re.Match[str]) -> NoteFigure:
+        """What `NOTE_FIGURE` found: `{cost interface.drops where policer = large, connections = 5}`."""
+        pairs = (part.partition("=") for part in (match["where"] or "").split(",") if part.strip())
+        return cls(match["arm"], match["metric"], tuple((name.strip(), value.strip()) for name, _, value in pairs))
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One row of a published table."""
+
+    arm: str
+    """An arm, or `A/B` for a ratio of two arms."""
+    metric: str
+    unit: Unit
+    value: float
+    """In `unit`."""
+    source: str
+    """Where in the publication it stands."""
+    where: Mapping[str, Scalar] = field(default_factory=dict)
+    """The parameters of the cells that it is about; all cells of the arm where empty."""
+
+    @property
+    def selection(self) -> str:
+        """`where` for people."""
+        return selection_text(self.where)

@@ -1,0 +1,165 @@
+"""What the report shows of averages over cells, and of two values of a parameter against each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from qoslab.analysis.averages import score
+from qoslab.analysis.statistics import average
+from qoslab.analysis.verdicts import OUTSIDE
+from qoslab.model.comparison import Pair
+from qoslab.model.experiment import Experiment
+from qoslab.model.expressions import show_value
+from qoslab.model.metrics import Reference, Unit
+from qoslab.report import text
+from qoslab.results import CellSummary
+
+
+@dataclass(frozen=True)
+class AverageRow:
+    """An average over some cells."""
+
+    title: str
+    about: str
+    """Arm, statistic, metric, and which cells."""
+    reason: str
+    cells: str
+    published: str
+    measured: str
+    interval: str
+    difference: str
+    lowest: str
+    highest: str
+    tolerance: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A value of another parameter, or a pair of cells."""
+
+    name: str
+    counts: list[str]
+    """Won, equal, lost; of a single pair its result."""
+    first: str
+    second: str
+    difference: str
+    folders: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class PairSection:
+    """Two values of a parameter against each other."""
+
+    anchor: str
+    title: str
+    sentence: str
+    first: str
+    second: str
+    tables: list[tuple[str, list[PairRow]]]
+    """By each parameter that varies."""
+    pairs: list[PairRow]
+
+
+def average_rows(averages: pd.DataFrame) -> list[AverageRow]:
+    """The rows of the table `averages`."""
+    return [_average_row(row) for row in averages.to_dict("records")]
+
+
+def _average_row(row: dict[Any, Any]) -> AverageRow:
+    unit = row["unit"]
+    about = f"{row['arm']}: {row['statistic']} of {row['metric']}"
+    about += "".join(f", {words}" for words in (row["each"], row["condition"]) if words)
+
+    def shown(key: str) -> str:
+        return text.figure(_number(row[key]), unit)
+
+    def extreme(name: str) -> str:
+        return text.NONE if math.isnan(_number(row[name])) else f"{shown(name)} ({text.bound(row[name + '_cell'])})"
+
+    interval = ""
+    if not math.isnan(_number(row["low"])):
+        interval = f"95 % interval {shown('low')} to {shown('high')} over {row['over']}"
+    return AverageRow(
+        title=row["title"],
+        about=text.bound(about),
+        reason=row["reason"],
+        cells=str(row["cells"]) + (f"; {row['excluded']} not valid, left out" if row["excluded"] else ""),
+        published=shown("published"),
+        measured=shown("value"),
+        interval=interval,
+        difference=text.difference(_number(row["value"]), _number(row["published"]), unit),
+        lowest=extreme("lowest"),
+        highest=extreme("highest"),
+        tolerance=text.bound(row["tolerance"]),
+        verdict=row["verdict"],
+    )
+
+
+def _number(value: Any) -> float:
+    return math.nan if pd.isna(value) else float(value)
+
+
+def failed(averages: pd.DataFrame) -> list[str]:
+    """Averages whose bounds are not met, in words."""
+    return [
+        f"{row.title} ({row.about}): {row.measured}, lowest cell {row.lowest}, highest {row.highest}, "
+        f"expected {row.tolerance}"
+        for row in average_rows(averages[averages["verdict"] == OUTSIDE])
+    ]
+
+
+def pair_sections(experiment: Experiment, pairs: pd.DataFrame, cells: tuple[CellSummary, ...]) -> list[PairSection]:
+    """A section for each pair of values of which there are cells that can be compared."""
+    wanted = experiment.compare.pairs if experiment.compare else ()
+    sections = []
+    for number, pair in enumerate(wanted, start=1):
+        mine = pairs[pairs["title"] == pair.title]
+        if len(mine):
+            sections.append(_pair_section(pair, mine, cells, f"pair-{number}"))
+    return sections
+
+
+def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...], anchor: str) -> PairSection:
+    unit = Reference.parse(pair.metric).metric.unit
+    first, second = str(pairs["first"].iloc[0]), str(pairs["second"].iloc[0])
+    won, equal, lost = score(pairs)
+    sentence = (
+        f"By {pair.metric} ({pair.better} is better) {first} won {won}, lost {lost} and equalled {second} in {equal} "
+        f"of {len(pairs)} pairs of cells that differ in nothing else. Equal is a difference of at most "
+        f"{pair.equal_within}, or one whose 95 % interval has 0 in it."
+    )
+    by_folder = {cell.folder: cell.values for cell in cells}
+    values = [by_folder.get(folder, {}) for folder in pairs["first_folder"]]
+    tables = []
+    for name in dict.fromkeys(name for each in values for name in each if name != pair.parameter):
+        own = pd.Series([show_value(each[name]) if name in each else "" for each in values], index=pairs.index)
+        if own.nunique() > 1:
+            tables.append((name, [_counted(str(value), pairs[own == value], unit) for value in own.unique()]))
+    words = {"first": f"{first} won", "second": f"{second} won", "equal": "equal"}
+    listed = [
+        PairRow(
+            text.bound(row["cell"]), [words[row["winner"]]], text.figure(row["first_value"], unit),
+            text.figure(row["second_value"], unit), _share(row["difference"]),
+            (row["first_folder"], row["second_folder"]),
+        )
+        for row in pairs.sort_values("difference").to_dict("records")
+    ]  # fmt: skip
+    return PairSection(anchor, pair.title, sentence, first, second, tables, listed)
+
+
+def _counted(value: str, pairs: pd.DataFrame, unit: Unit) -> PairRow:
+    above, below = (average([[each] for each in pairs[name]]).value for name in ("first_value", "second_value"))
+    counts = [str(count) for count in score(pairs)]
+    share = above / below - 1 if below else math.nan
+    return PairRow(text.bound(value), counts, text.figure(above, unit), text.figure(below, unit), _share(share))
+
+
+def _share(share: float) -> str:
+    if not math.isfinite(share):
+        return text.NONE
+    return f"{share * 100:+.1f}".replace("-", "\N{MINUS SIGN}") + "\N{NO-BREAK SPACE}%"

@@ -1,0 +1,247 @@
+"""Averages over some of a sweep's cells, and two values of a parameter against each other: figures, text, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sample_run import EXPERIMENT, STARTED, make_run
+
+from qoslab.analysis import Outcome, analyse
+from qoslab.analysis.averages import averages_table, pairs_table
+from qoslab.analysis.compare import compare
+from qoslab.analysis.statistics import average
+from qoslab.cli.figures import print_outcome
+from qoslab.errors import ExperimentError
+from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.experiment import Experiment
+from qoslab.report.averages import average_rows, pair_sections
+from qoslab.report.html import to_html
+from qoslab.report.page import build_page, notes, verdict
+from qoslab.results import CellSummary, RunFolder
+from qoslab.schema import load_sweep
+
+LINKS, PIRS = ("2 Mb/s", "10 Mb/s"), ("1 Mb/s", "2 Mb/s", "5 Mb/s")
+FIGURES = {"dynamic": 0.95, "default": 0.9}
+
+
+def sweep(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, list[CellSummary]]:
+    """Six scenarios for each of two policers; the dynamic one is worse where the PIR is 1 Mb/s."""
+    cells, rows = [], []
+    for policer, share in FIGURES.items():
+        for link in LINKS:
+            for pir in PIRS:
+                for repetition in range(1, repetitions + 1):
+                    cell = CellSummary(
+                        arm="grid", parameters={"policer": policer, "link": link, "pir": pir}, repetition=repetition,
+                        valid=True,
+                    )  # fmt: skip
+                    cell = cell.model_copy(
+                        update={"folder": f"cells/{cell.name}", "valid": not invalid or invalid not in cell.name}
+                    )
+                    cells.append(cell)
+                    value = share - (0.1 if policer == "dynamic" and pir == "1 Mb/s" else 0.0) + repetition / 1000
+                    value = 0.3 if (link, pir) == ("2 Mb/s", "5 Mb/s") else value
+                    rows.append({"arm": "grid", "cell": cell.name, "metric": "goodput.of_pir", "value": value})
+    return pd.DataFrame(rows), cells
+
+
+def average_of(**keys: object) -> Average:
+    entry = {"title": "T", "arm": "grid", "metric": "goodput.of_pir", **keys}
+    return Average.model_validate_json(json.dumps(entry))
+
+
+def pair_of(**keys: object) -> Pair:
+    entry = {
+        "title": "Static or dynamic", "arm": "grid", "metric": "goodput.of_pir", "parameter": "policer",
+        "values": ["dynamic", "default"], **keys,
+    }  # fmt: skip
+    return Pair.model_validate_json(json.dumps(entry))
+
+
+class TestAverages:
+    def test_a_condition_chooses_cells_and_each_keeps_policers_apart(self) -> None:
+        wanted = [average_of(each=["policer"]), average_of(condition="pir <= link", each=["policer"])]
+        found = averages_table(wanted, *sweep())
+        assert list(found["each"]) == ["policer = dynamic", "policer = default"] * 2
+        assert list(found["cells"]) == [6, 6, 5, 5]
+        assert list(found["value"]) == pytest.approx([4.855 / 6, 4.805 / 6, 0.911, 0.901])
+        assert set(found["verdict"]) == {"informative"}
+        assert found["lowest_cell"].iloc[2] == "link = 2 Mb/s, pir = 1 Mb/s"
+
+    def test_bounds_of_the_average_and_of_the_worst_cell_decide(self) -> None:
+        condition = "pir <= link and policer == 'dynamic'"
+        wanted = [
+            average_of(condition=condition, at_least="91 %", published="92 %"),
+            average_of(condition=condition, at_least="92 %"),
+            average_of(condition=condition, at_least="91 %", worst_at_least="86 %"),
+            average_of(condition=condition, at_most="92 %", worst_at_most="95.1 %"),
+        ]
+        found = averages_table(wanted, *sweep())
+        assert list(found["verdict"]) == ["within", "outside", "outside", "within"]
+        assert found["published"].iloc[0] == 0.92
+        assert found["tolerance"].iloc[2] == "at least 91 %, each cell at least 86 %"
+
+    def test_cells_that_are_not_valid_are_left_out_and_counted(self) -> None:
+        metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
+        found = averages_table([average_of(condition="policer == 'default'", at_least="90 %")], metrics, cells)
+        assert (found["cells"].iloc[0], found["excluded"].iloc[0]) == (5, 1)
+        assert found["value"].iloc[0] == pytest.approx(0.901)
+        metrics, cells = sweep(invalid="grid")
+        found = averages_table([average_of(at_least="90 %")], metrics, cells)
+        assert found["verdict"].iloc[0] == "informative" and found["excluded"].iloc[0] == 12
+        assert pd.isna(found["value"].iloc[0])
+
+    def test_the_interval_is_over_repetitions_where_there_are_some(self) -> None:
+        wanted = [average_of(condition="pir <= link")]
+        assert averages_table(wanted, *sweep())["over"].iloc[0] == "cells"
+        found = averages_table(wanted, *sweep(repetitions=3)).iloc[0]
+        assert found["over"] == "repetitions"
+        assert found["low"] <= found["value"] <= found["high"] and found["high"] - found["low"] < 0.003
+
+    @pytest.mark.parametrize("statistic", ["mean", "median"])
+    def test_the_median_is_another_average(self, statistic: str) -> None:
+        found = averages_table([average_of(statistic=statistic, condition="policer == 'default'")], *sweep()).iloc[0]
+        assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
+        assert found["low"] <= found["value"] <= found["high"]
+
+    def test_a_median_over_repeated_groups_has_its_interval(self) -> None:
+        found = average([[1.0, 2.0, 3.0], [10.0], [4.0, 6.0, 8.0]], statistic="median")
+        assert found.value == 6 and found.low == 4 and found.high == 8
+
+
+class TestPairs:
+    def test_cells_that_differ_in_nothing_else_are_compared(self) -> None:
+        found = pairs_table([pair_of(condition="pir < link")], *sweep())
+        assert list(found["cell"]) == [f"link = {link}, pir = {pir}" for link in LINKS for pir in PIRS
+                                       if (link, pir) in (("2 Mb/s", "1 Mb/s"),) or link == "10 Mb/s"]  # fmt: skip
+        assert list(found["winner"]) == ["second", "second", "first", "first"]
+        assert list(pairs_table([pair_of(better="lower")], *sweep())["winner"])[:3] == ["first", "second", "equal"]
+
+    def test_a_small_difference_is_a_draw(self) -> None:
+        found = pairs_table([pair_of(equal_within="6 %")], *sweep())
+        assert set(found["winner"]) == {"equal"}
+
+    def test_a_difference_within_its_interval_is_a_draw(self) -> None:
+        metrics, cells = sweep(repetitions=3)
+        noisy = metrics["cell"].str.contains("10Mbps,pir=2Mbps") & metrics["cell"].str.endswith("/3")
+        metrics.loc[noisy, "value"] += [-0.4, 0.3]
+        found = pairs_table([pair_of()], metrics, cells).set_index("cell")
+        assert found.loc["link = 10 Mb/s, pir = 2 Mb/s", "winner"] == "equal"
+        assert found.loc["link = 10 Mb/s, pir = 5 Mb/s", "winner"] == "first"
+
+    def test_without_a_counterpart_there_is_nothing(self) -> None:
+        metrics, cells = sweep()
+        assert pairs_table([pair_of()], metrics, [cell for cell in cells if "dynamic" in cell.name]).empty
+        assert len(pairs_table([pair_of()], *sweep(invalid="policer=default,link=2Mbps"))) == 3
+
+
+WANTED = [
+    average_of(title="All scenarios", each=["policer"], published="92 %", reason="Slides: average good put 92 %."),
+    average_of(title="The policer at work", condition="pir < link", each=["policer"], published="92 %",
+               at_least="92 %", worst_at_least="85 %"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def outcome() -> Outcome:
+    metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=1Mbps")
+    return Outcome(
+        True, (), frozenset(), compare("", metrics.assign(valid=True, repetition=1), (), ()),
+        averages_table(WANTED, metrics, cells), pairs_table([pair_of()], metrics, cells),
+    )  # fmt: skip
+
+
+def test_the_terminal_shows_them(
+    outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder.create(tmp_path, "grid", STARTED)
+    print_outcome(outcome, folder, as_json=False)
+    shown = capsys.readouterr().out.rpartition("Report: ")[0]
+    golden(Path(__file__).parents[1] / "goldens" / "averages.txt", shown)
+
+
+def test_the_report_shows_them(outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
+    run = make_run(tmp_path)
+    page = build_page(run, analyse(run))
+    _, cells = sweep()
+    compared = Comparison.model_validate_json(json.dumps({"article": "A", "published": "p.csv"}))
+    experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT)).model_copy(
+        update={"compare": compared.model_copy(update={"averages": tuple(WANTED), "pairs": (pair_of(),)})}
+    )
+    told = verdict(outcome, experiment)
+    assert told.kind == "outside" and "The policer at work" in told.details[0] and "2 of 2" in told.sentence
+    html = to_html(
+        dataclasses.replace(
+            page,
+            averages=average_rows(outcome.averages),
+            pairs=pair_sections(experiment, outcome.pairs, tuple(cells)),
+        )
+    )
+    part = html.partition('<section id="averages">')[2].partition('<section id="policed"')[0]
+    golden(Path(__file__).parents[1] / "goldens" / "averages.html", part)
+
+
+def test_notes_tell_figures_of_some_cells() -> None:
+    metrics, cells = sweep()
+    parameters = pd.DataFrame([{f"matrix.{name}": value for name, value in cell.parameters.items()} for cell in cells])
+    parameters["matrix.link"] = [int(cell.values["link"]) for cell in cells]
+    parameters["matrix.pir"] = [int(cell.values["pir"]) for cell in cells]
+    note = {
+        "title": "N",
+        "text": "{grid goodput.of_pir where policer = default, pir = 1 Mb/s} against {grid goodput.of_pir}.",
+        "table": {"arms": ["grid"], "metrics": ["goodput.of_pir"], "each": ["policer"]},
+    }
+    experiment = Experiment.model_validate_json(
+        json.dumps(EXPERIMENT | {"arms": [{"name": "grid"}], "compare": None, "notes": [note]})
+    )
+    (found,) = notes(experiment, pd.concat([metrics, parameters], axis=1), (), cells)
+    assert found.paragraphs[0].startswith("90.1\u00a0% against ")
+    assert [name for name, _ in found.rows] == ["grid, policer = dynamic", "grid, policer = default"]
+    assert found.rows[1][1] == ["80.1\u00a0%"]
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "experiments"
+    (tmp_path / "templates").symlink_to(source / "templates")
+    text = (source / "tcp-friendly-policer-more.yml").read_text()
+    (tmp_path / "p.csv").write_text("arm,metric,unit,value,source\n")
+    text = (
+        text.partition("\ncompare:")[0].partition("\nnotes:")[0]
+        + """
+traces:
+  - {title: T, arm: start, where: {pirr: 1 Mb/s}}
+notes:
+  - {title: N, text: "{cost interface.drops where link = 2 Mb/s, bukket = 3000 B}"}
+compare:
+  article: A
+  published: p.csv
+  averages:
+    - {title: a, arm: coupled, metric: goodput.of_pir, condition: pir <= linkk}
+    - {title: b, arm: coupled, metric: goodput.of_pir, condition: pir <= rtt}
+    - {title: c, arm: coupled, metric: goodput.of_pir, condition: pir > link}
+    - {title: d, arm: coupled, metric: goodput.of_pir, each: [policy], at_least: 900 kb/s}
+  pairs:
+    - {title: e, arm: coupled, metric: goodput.of_pir, parameter: policer, values: [dynamic, dynamic]}
+"""
+    )
+    file = tmp_path / "wrong.yml"
+    file.write_text(text)
+    with pytest.raises(ExperimentError) as raised:
+        load_sweep(file)
+    told = [finding.message for finding in raised.value.findings]
+    for words in (
+        'found "pirr", expected a parameter of arm "start"',
+        'found "bukket", expected a parameter of arm "cost"',
+        'found "linkk", expected a parameter, ',
+        "pir <= rtt: found a rate <= a duration",
+        'found "pir > link", which holds for no cell of arm "coupled"',
+        'found "policy", expected a parameter of arm "coupled"',
+        'found "900 kb/s", expected a percentage',
+        "found dynamic twice, expected two values",
+    ):
+        assert any(words in each for each in told), (words, told)
