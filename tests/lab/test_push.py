@@ -199,6 +199,21 @@ def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_
     assert significant(rig.running()) == significant(rig.text_before())
 
 
+def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+    own = ["ip sla 7", "icmp-echo 10.1.0.2", "ip sla schedule 7 life forever start-time now"]
+    collector.configure("R1", own)
+    before = rig.running()
+    (tmp_path / "R1.ios").write_text("ip sla 6\n icmp-echo 10.1.0.2\nip sla 7\n frequency 9\n")
+    with pytest.raises(RouterError) as caught:
+        rig.session.carry_out(["apply"], intended=tmp_path)
+    assert caught.value.message == (
+        "R1 refused the configuration (apply):\nip sla 7\nEntry already running and cannot be modified"
+    )
+    assert undo_lines(before, rig.running(), HARDWARE) == ["no ip sla 6"]
+    collector.configure("R1", ["no ip sla 6", "no ip sla 7"])
+    assert significant(rig.running()) == significant(rig.text_before())
+
+
 def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError, match=r"(?s)missing:.*service-policy output Missing"):

@@ -21,6 +21,7 @@ from qoslab.ios.diff import undo_lines
 from qoslab.ios.grammar import CliError
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.refusals import REFUSALS as OUR_WORDS
+from qoslab.ios.refusals import refusal_in
 from qoslab.ios.running_config import render
 from qoslab.ios.secrets import md5_crypt, secret_of, verify
 from qoslab.run.ansible import device_message, playbooks_folder
@@ -202,6 +203,17 @@ REFUSALS: list[tuple[str, str]] = [
     ("banner motd #a ^C b#", "% Error: a banner can not contain ^C"),
     ("enable secret 5 cisco", "ERROR: The secret you entered is not a valid encrypted secret."),
     ("line vty 3 2", "@11"),
+    ("ip sla schedule 1 start-time now", "%Entry not configured"),
+    ("ip sla 1\nip sla schedule 1 start-time now", "%Entry not configured"),
+    (
+        "ip sla 1\nicmp-echo 10.0.0.9\nfrequency 4",
+        "%Illegal Value: Cannot set Frequency to be less than Timeout",
+    ),
+    (
+        "ip sla 1\nicmp-echo 10.0.0.9\ntimeout 60001",
+        "%Illegal Value: Cannot set Timeout to be greater than Frequency",
+    ),
+    ("ip sla 1\nudp-echo 10.0.0.9 7\nrequest-data-size 3", "%Illegal Value: request data size must be 4 to 1500"),
     ("frobnicate", "@0"),
     ("e", '% Ambiguous command:  "e"'),
 ]
@@ -257,9 +269,22 @@ def test_clients_take_the_later_generations_refusals_for_errors(said: str) -> No
     assert marked_as_errors(f"bandwidth percent 60\r\n{said}\r\nR1(config-pmap-c)#") == [True, True, True]
 
 
+def test_clients_take_a_running_operation_for_an_error() -> None:
+    session = ConfigSession(parse_config(BASE, hardware()))
+    for line in ("ip sla 1", "icmp-echo 10.0.0.9", "ip sla schedule 1 start-time now"):
+        session.execute(line)
+    with pytest.raises(CliError) as caught:
+        session.execute("ip sla 1")
+    answer = "\r\n".join(["ip sla 1", *caught.value.render(), "R1(config)#"])
+    assert marked_as_errors(answer)[:2] == [True, True]
+    assert refusal_in(answer) == "Entry already running and cannot be modified"
+    assert "Entry already running" in device_message({"msg": f"Task failed: {answer.encode()!r}"})
+
+
 def test_clients_take_no_notice_for_an_error() -> None:
     answer = "configure terminal\r\nEnter configuration commands, one per line.  End with CNTL/Z.\r\nR1(config)#"
     assert marked_as_errors(answer)[:2] == [False, False]
+    assert refusal_in(answer) is None
 
 
 def test_ansible_is_given_its_own_words_and_ours() -> None:

@@ -7,6 +7,8 @@ searched line by line.
 
 from __future__ import annotations
 
+import re
+
 REFUSALS: tuple[str, ...] = (
     r"^Sum total of class bandwidths exceeds",
     r"^(?:CBWFQ|GTS) : ",
@@ -34,4 +36,17 @@ REFUSALS: tuple[str, ...] = (
     r"^% Address not found on this interface",
     r"^% Must delete secondary before deleting primary",
     r"^% The object being configured has been removed",
+    r"^Entry already running and cannot be modified",
+    r"^% ?Entry not configured",
+    r"^% ?Illegal Value: ",
 )
+
+_PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")
+"""What the parser says; `%SYS-5-…` is a line of the log."""
+REFUSED = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
+"""Any of these, in a line of all that a router said."""
+
+
+def refusal_in(said: str) -> str | None:
+    """The line by which a router refused what was typed, of all that it said; None where it did not."""
+    return next((line.strip() for line in said.splitlines() if REFUSED.search(line)), None)

@@ -27,7 +27,7 @@ from typing import Any, Literal, Self
 
 import qoslab
 from qoslab.errors import DeviceError, MachineError, QoslabError
-from qoslab.ios.refusals import REFUSALS
+from qoslab.ios.refusals import REFUSED
 from qoslab.results.folder import writing
 from qoslab.run import ansible_connection, ansible_watch
 
@@ -139,7 +139,6 @@ class RouterError(DeviceError):
         self.outcome = outcome
 
 
-_REFUSAL = re.compile("|".join(("^%", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command", *REFUSALS)))
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
@@ -157,7 +156,7 @@ def device_message(result: Mapping[str, Any]) -> str:
         # Ansible prints what the router sent as Python prints bytes
         text = ast.literal_eval(quoted[1]).decode(errors="replace")
     lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
-    last = next((number for number in reversed(range(len(lines))) if _REFUSAL.search(lines[number])), None)
+    last = next((number for number in reversed(range(len(lines))) if REFUSED.search(lines[number])), None)
     if last is None:
         return " ".join(line.strip() for line in lines)
     kept = [line for line in lines[max(0, last - 2) : last + 1] if not _PROMPT.fullmatch(line.strip())]
@@ -564,7 +563,7 @@ _TROUBLES = (
 
 
 def _connection_trouble(text: str) -> tuple[str, str] | None:
-    if any(_REFUSAL.search(line) for line in text.splitlines()):
+    if any(REFUSED.search(line) for line in text.splitlines()):
         # it was talked to: these are the router's words
         return None
     return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
+from qoslab.ios.refusals import refusal_in
 from qoslab.model.experiment import Probe
 from qoslab.run.probes.base import Prober, Setting
 from qoslab.run.probes.figures import figures_of_print, figures_of_runs
-
-REFUSED = re.compile(r"^\s*%(?!\w+-\d-).*|^.*(?:Entry already|Entry not configured).*", re.MULTILINE)
-"""What a router says when it did not schedule an operation; a line of its log (`%SYS-5-…`) is no refusal."""
 
 
 class IosProber(Prober):
@@ -48,8 +45,8 @@ class IosProber(Prober):
         line = f"ip sla schedule {self.number} start-time now life forever"
         self._scheduled = True
         said = self.setting.enter(self.probe.source, [line])
-        if (refusal := REFUSED.search(said)) is not None:
-            raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal[0].strip()}')
+        if (refusal := refusal_in(said)) is not None:
+            raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal}')
 
     def look(self) -> None:
         """See `Prober`."""
