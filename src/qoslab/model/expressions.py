@@ -3,8 +3,8 @@
 Arithmetic is exact, with units: a rate times a duration is a size, a size over a rate a duration, a size over a
 duration a rate, a quantity over its own kind a number. Comparisons need two of a kind. Loosest first: `or`, `and`,
 `not`, comparisons (which may be chained), `in UNIT` (a plain number of that unit), `+ -`, `* /`. Functions: `min`,
-`max`, `round` (to whole base units, or whole numbers). Texts stand in quotes. Nothing else is there: no attributes, no
-calls, no eval.
+`max`, `round` (to whole base units, or whole numbers), `if` (a condition, the value where it holds, the value where it
+does not). Texts stand in quotes. Nothing else is there: no attributes, no calls, no eval.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS = ("and", "or", "not", "in", "true", "false")
-_FUNCTIONS = ("min", "max", "round")
+_FUNCTIONS = ("min", "max", "round", "if")
 _NS = 10**9
 
 
@@ -296,6 +296,12 @@ class _Parser:
             if len(arguments) != 1:
                 raise ExpressionError(f'found {len(arguments)} values in round(…) of "{self.text}", expected one')
             return lambda values: _round(arguments[0](values))
+        if function == "if":
+            if len(arguments) != 3:
+                found = f'found {len(arguments)} values in if(…) of "{self.text}"'
+                raise ExpressionError(f"{found}, expected a condition and two values")
+            holds, then, otherwise = arguments
+            return lambda values: then(values) if _flag(holds(values)) else otherwise(values)
         return lambda values: _extreme(function, [argument(values) for argument in arguments])
 
 
