@@ -16,9 +16,12 @@ import pytest
 import sample_run
 
 from qoslab.analysis import analyse
+from qoslab.analysis.figures import class_graph
+from qoslab.analysis.series import class_rates
+from qoslab.model.comparison import Trace
 from qoslab.report import render, text
-from qoslab.report.page import build_page, notes
-from qoslab.results import RunFolder, tables
+from qoslab.report.page import build_page, notes, traced_cells
+from qoslab.results import CellSummary, RunFolder, tables
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -156,7 +159,8 @@ class TestPage:
         for cell in folder.cells():
             cell.counters("R1").unlink()
         page = build_page(folder, analyse(folder))
-        assert page.verdict.kind == "informative" and page.graphs == []
+        assert page.verdict.kind == "informative"
+        assert [graph.id for graph in page.graphs] == ["io-policed-reported", "io-shaped-reported"]
         assert "compared with nothing" in words(render(folder).read_text())
 
     @pytest.mark.parametrize(
@@ -180,6 +184,39 @@ class TestPage:
         page = words(render(folder, outcome).read_text()).replace("\xa0", " ")
         for each in said:
             assert re.search(each, page)
+
+    def test_without_a_capture_the_receivers_reports_are_drawn(self, tmp_path: Path) -> None:
+        other = sample_run.make_run(tmp_path / "other", experiment=sample_run.EXPERIMENT | {"captures": []})
+        page = build_page(other, analyse(other))
+        graph = page.arms[0].io_graphs[0]
+        assert graph.id == "io-policed-reported" and graph.summary.startswith("Payload: ")
+        lines = json.loads(graph.json)["data"]
+        assert [line["name"] for line in lines] == ["all flows", *(f"stream {number}" for number in range(1, 5))]
+        sums = [sum(values) for values in zip(*(line["y"] for line in lines[1:]), strict=True)]
+        assert sums == pytest.approx(lines[0]["y"], abs=0.01)
+
+    def test_a_dynamic_bucket_is_drawn_below_the_rates(self) -> None:
+        rows: list[dict[str, object]] = [
+            {
+                "time_s": float(second), "bytes": 1000 * second, "packets": second,
+                "police_dynamic_bucket_bytes": 15000 + second, "police_dynamic_level_bytes": second,
+            }
+            for second in range(6)
+        ]  # fmt: skip
+        figure = class_graph(class_rates(tables.frame("classes", rows)))
+        names = {line["name"]: line for line in figure["data"]}
+        assert names["bucket"]["y"] == [15001, 15002, 15003, 15004, 15005] and names["bucket"]["yaxis"] == "y2"
+        assert names["level"]["y"] == [1, 2, 3, 4, 5] and figure["layout"]["yaxis2"]["title"]["text"] == "B"
+
+    def test_traces_choose_cells_that_are_shown_in_full(self) -> None:
+        cells = [
+            CellSummary(arm="grid", parameters={"rtt": rtt, "pir": pir}, repetition=repetition, valid=pir != "2 Mb/s")
+            for rtt in ("10 ms", "50 ms")
+            for pir in ("1 Mb/s", "2 Mb/s", "5 Mb/s")
+            for repetition in (1, 2)
+        ]
+        found = traced_cells([Trace(title="T", arm="grid", where={"rtt": "50 ms"})], cells)
+        assert found == {"grid/rtt=50ms,pir=1Mbps/1": "T", "grid/rtt=50ms,pir=5Mbps/1": "T"}
 
     def test_repetitions_have_a_section_each(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT)) | {"repetitions": 2}

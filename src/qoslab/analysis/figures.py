@@ -77,8 +77,11 @@ def _line(
     }
 
 
-def io_graph(throughput: pd.DataFrame) -> Figure:
-    """The article's IO graph of `series.flow_throughput`: the aggregate in black, one colour a flow."""
+def io_graph(throughput: pd.DataFrame, what: str = "frames") -> Figure:
+    """The article's IO graph of `series.flow_throughput`: the aggregate in black, one colour a flow.
+
+    `what` is counted: frames, or payload in `series.reported_throughput`.
+    """
     factor, unit = unit_of(float(throughput[ALL].max()) if len(throughput) else 0.0)
     times = [round(float(time), 3) for time in throughput.index]
     lines = []
@@ -94,13 +97,13 @@ def io_graph(throughput: pd.DataFrame) -> Figure:
         lines,
         400,
         xaxis=_axis("seconds since the traffic started"),
-        yaxis=_axis(f"frames, {unit}", rangemode="tozero"),
+        yaxis=_axis(f"{what}, {unit}", rangemode="tozero"),
     )
 
 
 def class_graph(rates: pd.DataFrame) -> Figure:
-    """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue where it has one."""
-    queued = bool(rates["queue_packets"].notna().any())
+    """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue or dynamic bucket."""
+    below = [each for each in _STATE if bool(rates[each[0]].notna().any())]
     factor, unit = unit_of(float(rates["offered_bps"].max()) if len(rates) else 0.0)
     times = [round(float(time), 2) for time in rates["time_s"]]
     lines = []
@@ -112,19 +115,33 @@ def class_graph(rates: pd.DataFrame) -> Figure:
         values: list[float | None] = [round(float(rate) / factor, 4) for rate in rates[column]]
         lines.append(_line(name, times, values, unit, colour=colour, dash=dash))
     title = "seconds since the traffic started"
-    if not queued:
+    if not below:
         return _figure(lines, 300, xaxis=_axis(title), yaxis=_axis(unit, rangemode="tozero"))
-    depths: list[float | None] = [None if pd.isna(depth) else int(depth) for depth in rates["queue_packets"]]
-    # The second pair of axes shares the first one's times.
-    lines.append(_line("queue", times, depths, "packets", colour="#009e73") | {"xaxis": "x2", "yaxis": "y2"})
+    for column, name, of, colour, dash in below:
+        depths: list[float | None] = [None if pd.isna(depth) else int(depth) for depth in rates[column]]
+        # The second pair of axes shares the first one's times.
+        lines.append(_line(name, times, depths, of, colour=colour, dash=dash) | {"xaxis": "x2", "yaxis": "y2"})
     return _figure(
         lines,
         420,
         xaxis=_axis(None, anchor="y", matches="x2", showticklabels=False),
         yaxis=_axis(unit, anchor="x", domain=[0.56, 1], rangemode="tozero"),
         xaxis2=_axis(title, anchor="y2"),
-        yaxis2=_axis("queue, packets", anchor="x2", domain=[0, 0.44], rangemode="tozero"),
+        yaxis2=_axis(
+            ", ".join(dict.fromkeys(f"{name}, {of}" if len(below) == 1 else of for _, name, of, *_ in below)),
+            anchor="x2",
+            domain=[0, 0.44],
+            rangemode="tozero",
+        ),
     )
+
+
+_STATE = (
+    ("queue_packets", "queue", "packets", "#009e73", "solid"),
+    ("bucket_bytes", "bucket", "B", "#7b3294", "solid"),
+    ("level_bytes", "level", "B", "#b8860b", "dot"),
+)
+"""Columns of `series.class_rates` that are drawn below the rates."""
 
 
 def queue_graph(rates: pd.DataFrame) -> Figure:

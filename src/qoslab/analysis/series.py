@@ -62,13 +62,32 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
     return found.assign(**{label: table[members].sum(axis=1) for label, members in names.items()})
 
 
+def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> pd.DataFrame:
+    """Payload in bits per second as the receivers reported it, of one cell: as `flow_throughput`, without headers.
+
+    `time_s` is the middle of an interval, counted from the start of its flow's test.
+    """
+    labels = stream_labels(flows)
+    many = {traffic for traffic, table in flows.groupby("traffic") if len(table) > MANY}
+    names = [
+        str(row["traffic"]) if row["traffic"] in many else labels[str(row["traffic"]), int(row["stream"])]
+        for row in intervals.to_dict("records")
+    ]
+    middle = ((intervals["start_s"] + intervals["end_s"]).astype(float) / 2).round(1)
+    table = intervals.assign(name=names, time_s=middle).pivot_table(
+        index="time_s", columns="name", values="bps", aggfunc="sum", sort=False
+    )
+    table = table.sort_index().fillna(0).astype(float)
+    return pd.DataFrame({ALL: table.sum(axis=1), **{str(name): table[name] for name in table.columns}})
+
+
 def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     """What a class did between two readings of its counters, of one class of one cell.
 
-    Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps, queue_packets (at the reading; null without
-    a queue). Bits are those that the router counts: layer 3 and its layer-2 header. Counters that went back (a policy
-    that was attached anew) start over. A reading soon after another one (less than half the usual time) is left out,
-    for the rate of a moment would look like a peak.
+    Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps; at the reading queue_packets (null without
+    a queue), bucket_bytes and level_bytes (of a dynamic bucket). Bits are those that the router counts: layer 3 and its
+    layer-2 header. Counters that went back (a policy that was attached anew) start over. A reading soon after another
+    one (less than half the usual time) is left out, for the rate of a moment would look like a peak.
     """
     table = _spaced(classes.sort_values("time_s"))
     seconds = table["time_s"].astype(float).diff()
@@ -87,6 +106,8 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
             "sent_bps": rate(offered - dropped - waiting),
             "dropped_bps": rate(dropped),
             "queue_packets": table["queue_depth_packets"],
+            "bucket_bytes": table["police_dynamic_bucket_bytes"],
+            "level_bytes": table["police_dynamic_level_bytes"],
         }
     )
     return found[(seconds > 0) & (offered.diff() >= 0)].reset_index(drop=True)

@@ -128,8 +128,10 @@ def cell_anchor(cell: Cell) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "-", cell.name.removesuffix("/1"))
 
 
-def arm_page(folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str]) -> ArmPage:
-    """The section of a cell from the run's tables (`found`) and its raw files."""
+def arm_page(
+    folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str], title: str = ""
+) -> ArmPage:
+    """The section of a cell from the run's tables (`found`) and its raw files; `title` instead of the arm's."""
     experiment = cell.experiment()
     arm = experiment.arm(cell.arm)
     record = cell.record()
@@ -141,7 +143,7 @@ def arm_page(folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], prob
     udp = bool((own["flows"]["protocol"] == "udp").any())
     return ArmPage(
         anchor=anchor,
-        title=arm.title or arm.name,
+        title=title or arm.title or arm.name,
         subtitle=", ".join(
             filter(None, [parameters_text(cell.parameters), f"repetition {cell.repetition}" if repetitions > 1 else ""])
         ),
@@ -222,7 +224,23 @@ def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: Cel
                 binned=5 if experiment.duration.seconds >= _LONG_S else 1,
             )
         )
+    if not graphs and not own["intervals"].empty and not own["flows"].empty:
+        graphs.append(_reported_graph(own, anchor))
     return graphs
+
+
+def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Graph:
+    """Throughput without a capture."""
+    table = series.reported_throughput(own["intervals"], own["flows"])
+    _, unit = figures.unit_of(float(table[ALL].max()))
+    return graph_of(
+        f"io-{anchor}-reported",
+        "Throughput as the receivers reported it",
+        f"Payload: {text.rate(float(table[ALL].min()))} to {text.rate(float(table[ALL].max()))} in single intervals, "
+        "counted from the start of each flow.",
+        unit,
+        figures.io_graph(table, "payload"),
+    )
 
 
 def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
@@ -286,6 +304,10 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
             continue
         summary = f"Highest between two readings: offered {text.rate(offered)}, sent {text.rate(sent)}"
         summary += f", dropped {text.rate(dropped)}" if dropped else ", nothing dropped"
+        if rates["bucket_bytes"].notna().any():
+            sizes = rates["bucket_bytes"].dropna()
+            summary += f"; bucket {text.size(sizes.min())} to {text.size(sizes.max())}"
+            summary += f", at the end {text.size(sizes.iloc[-1])}"
         if rates["queue_packets"].notna().any():
             summary += f"; queue at most {int(rates['queue_packets'].max())} packets"
         name = _class_name(table.iloc[0].to_dict(), True)

@@ -15,9 +15,9 @@ from qoslab.analysis.compare import measured_figure
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
-from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, selection_text
+from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace, selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.matrix import Scalar, as_scalar
+from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
@@ -128,6 +128,8 @@ class Page:
         return of_sweep + [graph for arm in self.arms for graph in arm.graphs]
 
 
+TRACED = 8
+"""Cells that a trace shows at most."""
 CELLS_IN_FULL = 24
 """Runs with more cells get a table of them instead of a section with graphs for each."""
 
@@ -136,10 +138,12 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """The report of a run that has been analysed."""
     manifest = folder.manifest()
     experiment = manifest.experiment
-    found = {name: tables.read_table(folder, name) for name in ("flows", "classes", "packets_io", "queues")}
+    shown_tables = ("flows", "intervals", "classes", "packets_io", "queues")
+    found = {name: tables.read_table(folder, name) for name in shown_tables}
     arms = []
     cells = folder.cells()
-    shown = cells if len(cells) <= CELLS_IN_FULL else []
+    traced = traced_cells(experiment.traces, manifest.cells)
+    shown = [cell for cell in cells if len(cells) <= CELLS_IN_FULL or cell.name in traced]
     why: dict[str, str] = {}
     for reason in outcome.reasons:
         name, _, rest = reason.partition(": ")
@@ -149,7 +153,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
-        arms.append(arm_page(folder, cell, found, problems))
+        arms.append(arm_page(folder, cell, found, problems, traced.get(cell.name, "")))
     return Page(
         version=__version__,
         title=experiment.title,
@@ -171,6 +175,19 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         provenance_tables=_provenance_tables(manifest),
         experiment_file=folder.experiment_text(),
     )
+
+
+def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[str, str]:
+    """The cells of which a sweep's report shows what happened over time: their names with the title of their trace."""
+    found: dict[str, str] = {}
+    for trace in traces:
+        chosen: dict[tuple[tuple[str, Scalar], ...], str] = {}
+        for cell in cells:
+            if cell.valid and cell.arm == trace.arm and fits(cell.values, trace.where):
+                chosen.setdefault(tuple(cell.parameters.items()), cell.name)
+        for name in list(chosen.values())[:TRACED]:
+            found.setdefault(name, trace.title)
+    return found
 
 
 def _when(manifest: Manifest) -> str:
