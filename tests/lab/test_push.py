@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,10 @@ from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
 from qoslab.run.ansible import AnsibleSession, RouterError
+from qoslab.run.cell import CellRun
 from qoslab.run.collector import Collector
 from qoslab.run.inventory import IosAccess, lab_routers, write_inventory
-from qoslab.run.probes import Probes, Setting, probe_lines
+from qoslab.run.probes import Probes, Setting
 from qoslab.run.verify import policy_differences
 from qoslab.schema import CellIdentity
 
@@ -200,18 +202,22 @@ def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_
 
 
 def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+    def running() -> str:
+        return collector.observe("R1", "show running-config").raw
+
+    clean = running()
     own = ["ip sla 7", "icmp-echo 10.1.0.2", "ip sla schedule 7 life forever start-time now"]
     collector.configure("R1", own)
-    before = rig.running()
+    before = running()
     (tmp_path / "R1.ios").write_text("ip sla 6\n icmp-echo 10.1.0.2\nip sla 7\n frequency 9\n")
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["apply"], intended=tmp_path)
     assert caught.value.message == (
         "R1 refused the configuration (apply):\nip sla 7\nEntry already running and cannot be modified"
     )
-    assert undo_lines(before, rig.running(), HARDWARE) == ["no ip sla 6"]
+    assert undo_lines(before, running(), HARDWARE) == ["no ip sla 6"]
     collector.configure("R1", ["no ip sla 6", "no ip sla 7"])
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant(running()) == significant(clean)
 
 
 def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
@@ -280,60 +286,91 @@ def test_a_refused_command_is_kept_with_its_reason(collector: Collector) -> None
     assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}
 
 
-def probing(keys: str) -> Experiment:
-    """An experiment with a probe from R1 and these keys."""
-    probe = {"name": "echo", "from": "R1", "to": "client", "frequency": "1 s", "timeout": "500 ms", **json.loads(keys)}
-    flow = {"name": "flow", "tool": "iperf3", "from": "client", "to": "server"}
-    return Experiment.model_validate_json(
-        json.dumps({"name": "x", "title": "x", "topology": TOPOLOGY.model_dump(mode="json", by_alias=True),
-                    "duration": "2 s", "probes": [probe], "traffic": [flow], "arms": [{"name": "a"}]})
-    )  # fmt: skip
+def probing(*described: dict[str, str | int]) -> Experiment:
+    """An experiment with these probes and a flow beside them."""
+    times = {"frequency": "1 s", "timeout": "500 ms"}
+    probes = [{"name": f"{probe['from']}-probe", **times, **probe} for probe in described]
+    flow = {"name": "flow", "tool": "flood", "from": "client", "to": "server", "protocol": "udp", "rate": "100 kb/s",
+            "size": "100 B"}  # fmt: skip
+    text = {"name": "x", "title": "x", "topology": TOPOLOGY.model_dump(mode="json", by_alias=True), "duration": "2 s",
+            "probes": probes, "traffic": [flow], "arms": [{"name": "a"}]}  # fmt: skip
+    return Experiment.model_validate_json(json.dumps(text))
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    """An empty folder."""
+    return Cell(tmp_path, CellIdentity("a", (), 1))
+
+
+@pytest.fixture
+def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[..., Probes]]:
+    """Makes probes; R1 is reached by its command line alone, as a real router is."""
+    made: list[Probes] = []
+
+    def make(*described: dict[str, str | int]) -> Probes:
+        setting = Setting(routers, probing(*described), cell, observe=lambda *words: collector.observe(*words).raw,
+                          enter=collector.configure, data_planes=())  # fmt: skip
+        made.append(Probes(setting))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+    collector.configure("R1", ["no ip sla 1"])
 
 
 @pytest.mark.parametrize("kind", ["icmp-jitter", "icmp-echo"])
-def test_a_probe_of_a_router_that_has_only_its_command_line(
-    kind: str, routers: Lab, collector: Collector, tmp_path: Path
+def test_a_router_that_has_only_its_command_line_is_measured_over_it(
+    kind: str, routers: Lab, collector: Collector, cell: Cell
 ) -> None:
-    experiment = probing(f'{{"type": "{kind}"}}')
-    cell = Cell(tmp_path, CellIdentity("a", (), 1))
-    (tmp_path / "probes").mkdir()
-    setting = Setting(routers, experiment, cell, observe=lambda *words: collector.observe(*words).raw,
-                      enter=collector.configure, data_planes=())  # fmt: skip
-    probes = Probes(setting)
+    experiment = probing({"type": kind, "from": "R1", "to": "client"})
+    collector.configure("R1", ["ip sla 1", f" {kind} 10.1.0.2", " timeout 500", " frequency 1"])
+    before = collector.observe("R1", "show running-config").raw
+    run = CellRun(
+        routers, experiment, experiment.arms[0], cell, observe=collector.observe, enter=collector.configure,
+        tell=lambda *_: None, interrupted=threading.Event(), data_planes=(),
+    )  # fmt: skip
     try:
-        probes.prepare()
-        collector.configure("R1", probe_lines(experiment)["R1"].splitlines())
-        before = collector.observe("R1", "show running-config").raw
-        probes.start()
-        probes.finish()
-        assert "ip sla schedule 1" in collector.observe("R1", "show running-config").raw
-        probes.close()
-        assert significant(collector.observe("R1", "show running-config").raw) == significant(before)
-        # Its data plane is not asked.
-        assert sorted(file.name for file in (tmp_path / "probes").iterdir()) == ["echo.json", "echo.txt"]
-        figures = json.loads((tmp_path / "probes/echo.json").read_text())
-        assert figures["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
-        assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
+        run.measure(nullcontext())
+        after = collector.observe("R1", "show running-config").raw
     finally:
-        probes.close()
         collector.configure("R1", ["no ip sla 1"])
+    assert run.record().reasons == ()
+    assert significant(after) == significant(before)
+    # Its data plane was not asked.
+    assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]
+    assert cell.devices_with_counters() == [] and not run.record().health
+    figures = json.loads((cell.path / "probes/R1-probe.json").read_text())
+    assert figures["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
+    assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
+
+
+def test_without_responders_a_reader_is_told_what_to_do(probes: Callable[..., Probes], collector: Collector) -> None:
+    running = probes(
+        {"type": "udp-jitter", "from": "R1", "to": "client", "port": 5000},
+        {"type": "udp-echo", "from": "client", "to": "R1", "port": 5000},
+    )
+    collector.configure("R1", ["ip sla 1", " udp-jitter 10.1.0.2 5000", " timeout 500", " frequency 1"])
+    # Not prepared, so that no responder runs, and R1 was given none.
+    running.start()
+    with pytest.raises(RunInvalid) as caught:
+        running.finish()
+    told = 'probe "{}-probe": no packet was answered (return code: No connection): no responder of {} answers'
+    assert told.format("R1", "client") in caught.value.message
+    assert told.format("client", "R1") in caught.value.message
 
 
 def test_a_probe_that_the_router_does_not_start_is_told_with_its_words(
-    routers: Lab, collector: Collector, tmp_path: Path
+    probes: Callable[..., Probes], cell: Cell
 ) -> None:
-    cell = Cell(tmp_path, CellIdentity("a", (), 1))
-    setting = Setting(routers, probing('{"type": "icmp-echo"}'), cell,
-                      observe=lambda *words: collector.observe(*words).raw, enter=collector.configure,
-                      data_planes=())  # fmt: skip
-    probes = Probes(setting)
-    probes.start()
+    running = probes({"type": "icmp-echo", "from": "R1", "to": "client"})
+    running.start()
     with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
-        probes.finish()
-    probes.close()
+        running.finish()
     cell.write(cell.configuration("R1.before.ios"), "ip sla 1\n icmp-echo 10.9.9.9\n")
     with pytest.raises(RunInvalid, match="had an operation 1 before the run; give the probe another number"):
-        probes.prepare()
+        running.prepare()
 
 
 def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
