@@ -279,10 +279,10 @@ def test_the_token_bucket_keeps_the_line_rate(name: str) -> None:
 
 
 def test_topologies_that_the_virtual_lab_cannot_do_are_refused(name: str) -> None:
-    delayed = TWO_HOSTS.model_dump(mode="json")
-    delayed["links"][0]["delay"] = "1 ms"
-    with pytest.raises(ExperimentError, match="joins two hosts"):
-        Lab.up(type(TWO_HOSTS).model_validate_json(json.dumps(delayed)), name=name)
+    twice = TWO_HOSTS.model_dump(mode="json")
+    twice["links"].append({**twice["links"][0], "name": "again"})
+    with pytest.raises(ExperimentError, match="is used by two links"):
+        Lab.up(type(TWO_HOSTS).model_validate_json(json.dumps(twice)), name=name)
     with pytest.raises(UserError, match="cannot be a lab's name"):
         Lab.up(TWO_HOSTS, name="a/b")
     assert name not in [each.name for each in Lab.all()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,22 @@ pytestmark = pytest.mark.lab
 PING = str(Path(__file__).with_name("ping.py"))
 FLOOD = (
     "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
-    "[(s.sendto(bytes(100), ('10.2.0.2', 9)), time.sleep(0.001)) for _ in range(400)]"
+    "[(s.sendto(bytes(100), (to, 9)), time.sleep(0.0005)) for _ in range(400) for to in ('10.2.0.2', '10.3.0.2')]"
 )
 
 
 def impaired() -> Topology:
-    plain = topology(client="host", R1="linux", server="host")(
+    """Two hosts with a router between them and a link of their own."""
+    client = {"platform": "host", "routes": [{"prefix": "10.2.0.0/24", "via": "10.1.0.1"}]}
+    server = {"platform": "host", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]}
+    plain = topology(client=client, R1="linux", server=server)(
         "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
         "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+        "client eth1 10.3.0.1/24 - server eth1 10.3.0.2/24",
     ).model_dump(mode="json")
     plain["links"][0] |= {"delay": "20 ms", "jitter": {"size": "2 ms", "distribution": "exponential"}}
     plain["links"][1] |= {"delay": "5 ms", "loss": {"model": "random", "probability": "0 %"}}
+    plain["links"][2] |= {"delay": "15 ms", "loss": {"model": "random", "probability": "0 %"}}
     return Topology.model_validate(plain, strict=False)
 
 
@@ -38,11 +44,17 @@ def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
         assert int(answered) == 8
         # No upper bound: the machine may be busy. Nothing may be early.
         assert min(map(float, times)) >= 2 * (0.020 + 0.005)
+        answered, *times = lab.run("client", ["python3", PING, "10.3.0.2", "8", "0"], check=True).stdout.split()
+        assert int(answered) == 8
+        assert min(map(float, times)) >= 2 * 0.015
+        health = asyncio.run(lab.health())
+        assert health["l2.line"]["transmitted"] >= 16 and health["l2.line"]["lateness_ns"]["count"] >= 16
     lossy = wired.model_dump(mode="json")
-    lossy["links"][1]["loss"]["probability"] = "50 %"
+    for number in (1, 2):
+        lossy["links"][number]["loss"]["probability"] = "50 %"
     with Lab.up(Topology.model_validate(lossy, strict=False), name=name, seed=7) as lab:
         lab.run("client", ["python3", "-c", FLOOD], check=True)
-        interfaces = asyncio.run(_counters(lab))
+        interfaces = asyncio.run(_counters(lab, "R1", lambda found: found["FastEthernet0/1"]["output"]["packets"]))
         sent, link = interfaces["FastEthernet0/1"]["output"], interfaces["FastEthernet0/1"]["link"]
         # Beside the datagrams an ARP request may go out.
         assert 400 <= sent["packets"] <= 405
@@ -50,14 +62,23 @@ def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
         # Five standard deviations of 400 tosses.
         assert abs(link["output"]["lost"]["packets"] - 200) < 50
         assert interfaces["FastEthernet0/0"]["link"]["input"]["lost"]["packets"] == 0
+        line = asyncio.run(_counters(lab, "l2.line", lambda found: _passed(found["near"])))
+        assert 400 <= _passed(line["near"]) <= 405
+        assert abs(line["near"]["link"]["input"]["lost"]["packets"] - 200) < 50
+        assert line["far"]["link"]["input"]["lost"]["packets"] <= 5
 
 
-async def _counters(lab: Lab) -> dict[str, Any]:
-    async with lab.control("R1") as client:
+def _passed(interface: dict[str, Any]) -> int:
+    """Frames from the link, those that it lost included."""
+    return int(interface["input"]["packets"] + interface["link"]["input"]["lost"]["packets"])
+
+
+async def _counters(lab: Lab, name: str, sent: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
+    async with lab.control(name) as client:
         interfaces: dict[str, Any] = {}
         for _ in range(100):
             interfaces = (await client.counters())["interfaces"]
-            if interfaces["FastEthernet0/1"]["output"]["packets"] >= 400:
+            if sent(interfaces) >= 400:
                 break
             await asyncio.sleep(0.02)
         return interfaces

@@ -138,6 +138,30 @@ def test_jitter_and_loss_are_those_of_the_control_protocol() -> None:
     assert wire(impaired, seed=4).ports["R1"]["FastEthernet0/0"]["link"]["seed"] != link["seed"]
 
 
+def test_a_link_between_two_hosts_has_a_data_plane_where_it_is_emulated() -> None:
+    ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
+    wired = wire(
+        topology(
+            {"a": HOST, "b": HOST}, {"delay": "5 ms", "loss": {"model": "random", "probability": "1 %"}, "ends": ends}
+        ),
+        3,
+    )
+    assert wired.lines == ("l0.line",)
+    near, far = wired.ports["l0.line"]["near"], wired.ports["l0.line"]["far"]
+    assert (near["inside"], near["wire"], far["inside"], far["wire"]) == ("far", "near", "near", "far")
+    assert not near["paced_by_peer"] and near["link"]["delay_ns"] == far["link"]["delay_ns"] == 5_000_000
+    assert near["link"]["seed"] != far["link"]["seed"], "what is lost one way has nothing to do with the other"
+    assert [(one.namespace, other.namespace, other.name) for one, other in wired.pairs] == [
+        ("a", "l0.line", "near"),
+        ("b", "l0.line", "far"),
+    ]
+    # ARP entries are those of the hosts: nobody notices what is between them.
+    macs = {interface.namespace: interface.mac for interface in wired.interfaces() if interface.namespace in "ab"}
+    assert {(entry.namespace, entry.mac) for entry in wired.neighbours} == {("a", macs["b"]), ("b", macs["a"])}
+    plain = wire(topology({"a": HOST, "b": HOST}, {"ends": ends}))
+    assert plain.lines == () and plain.ports == {} and len(plain.pairs) == 1
+
+
 HOST = {"platform": "host"}
 SECOND = {"a": HOST, "b": HOST, "c": HOST}
 
@@ -146,8 +170,10 @@ SECOND = {"a": HOST, "b": HOST, "c": HOST}
     ("bad", "message"),
     [
         (
-            topology({"a": HOST, "b": HOST}, {"delay": "1 ms", "ends": [end("a", "eth0"), end("b", "eth0")]}),
-            "joins two hosts",
+            topology(
+                {"a": HOST, "b": HOST, "l0.line": HOST}, {"delay": "1 ms", "ends": [end("a", "eth0"), end("b", "eth0")]}
+            ),
+            "namespace l0.line",
         ),
         (topology({"a": HOST}, {"ends": [end("a", "eth0"), end("z", "eth0")]}), "ends at z"),
         (topology({"a": HOST, "b": HOST}, {"framing": "ppp", "ends": [end("a", "e0"), end("b", "e0")]}), "ppp framing"),

@@ -88,7 +88,8 @@ impl PortsConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortConfig {
-    /// The interface that leads to the router's own IP stack. The engine only carries it.
+    /// The interface that leads to the router's own IP stack. Two ports of which each names the other's `wire` here are a line: what
+    /// comes from the one link leaves on the other, after the first one's rate, delay, jitter and loss. The engine only carries it.
     pub inside: String,
     /// The interface that is the end of the link. The engine only carries it.
     pub wire: String,

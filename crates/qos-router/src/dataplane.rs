@@ -22,6 +22,7 @@ use crate::health::{Health, Lateness};
 use crate::ledger::{Ledger, Transit};
 use crate::netdev;
 use crate::pool::{Frame, Pool};
+use crate::ports::other_end;
 use crate::ring::{Ring, BATCH};
 use crate::sla::{self, Agent, Place};
 
@@ -79,10 +80,19 @@ struct Interface {
 struct Port {
     id: PortId,
     framing: Framing,
-    inside: Interface,
+    way: Way,
     wire: Interface,
     /// Frames from the router's side that have not been given to the engine yet.
     arrivals: Vec<Arrival>,
+}
+
+/// Where a port's frames from the link go, and those for it come from.
+#[derive(Debug)]
+enum Way {
+    /// The router's kernel, by this interface.
+    Kernel(Interface),
+    /// The link of another port, by its index: the two are the ends of a line.
+    Line(usize),
 }
 
 /// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
@@ -186,22 +196,65 @@ impl Interface {
 }
 
 impl Port {
-    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds.
-    fn open(id: PortId, framing: Framing, name: &str, config: &PortConfig, ring_ns: u64) -> Result<Self, StartError> {
+    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The end of a line
+    /// whose other end is port `peer` has one only.
+    fn open(
+        id: PortId,
+        framing: Framing,
+        name: &str,
+        config: &PortConfig,
+        peer: Option<usize>,
+        ring_ns: u64,
+    ) -> Result<Self, StartError> {
         let frames =
             u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
         let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
-        let (inside, wire) = thread::scope(|scope| {
-            let open = || Interface::open(&config.inside, &format!("ports.{name}.inside"), INSIDE_SLOTS);
-            let inside = scope.spawn(open);
+        let (way, wire) = thread::scope(|scope| {
+            let open = || match peer {
+                Some(peer) => Ok(Way::Line(peer)),
+                None => {
+                    let place = format!("ports.{name}.inside");
+                    Interface::open(&config.inside, &place, INSIDE_SLOTS).map(Way::Kernel)
+                }
+            };
+            let way = scope.spawn(open);
             let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
-            (inside.join().expect("opening does not panic"), wire)
+            (way.join().expect("opening does not panic"), wire)
         });
-        Ok(Self { id, framing, inside: inside?, wire: wire?, arrivals: Vec::new() })
+        Ok(Self { id, framing, way: way?, wire: wire?, arrivals: Vec::new() })
     }
 
-    fn interfaces(&self) -> [&Interface; 2] {
-        [&self.inside, &self.wire]
+    /// The interface that leads to the kernel; the end of a line has none.
+    fn inside(&mut self) -> Option<&mut Interface> {
+        match &mut self.way {
+            Way::Kernel(inside) => Some(inside),
+            Way::Line(_) => None,
+        }
+    }
+
+    fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        let inside = match &self.way {
+            Way::Kernel(inside) => Some(inside),
+            Way::Line(_) => None,
+        };
+        inside.into_iter().chain([&self.wire])
+    }
+
+    fn interfaces_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
+        let inside = match &mut self.way {
+            Way::Kernel(inside) => Some(inside),
+            Way::Line(_) => None,
+        };
+        inside.into_iter().chain([&mut self.wire])
+    }
+
+    /// Both interfaces, given up.
+    fn into_interfaces(self) -> impl Iterator<Item = Interface> {
+        let inside = match self.way {
+            Way::Kernel(inside) => Some(inside),
+            Way::Line(_) => None,
+        };
+        inside.into_iter().chain([self.wire])
     }
 }
 
@@ -218,7 +271,8 @@ impl Dataplane {
         let ports = thread::scope(|scope| {
             let open = |(id, name)| {
                 let framing = engine.framing(id);
-                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], ring_ns))
+                let peer = other_end(wiring, name).and_then(|other| engine.port(other)).map(|p| usize::from(p.0));
+                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], peer, ring_ns))
             };
             let opening: Vec<_> = engine.ports().map(open).collect();
             opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<_, _>>()
@@ -248,7 +302,7 @@ impl Dataplane {
     /// Closes all ports at the same time: the kernel keeps each socket waiting for some tens of milliseconds.
     pub fn close(self) {
         thread::scope(|scope| {
-            for interface in self.ports.into_iter().flat_map(|p| [p.inside, p.wire]) {
+            for interface in self.ports.into_iter().flat_map(Port::into_interfaces) {
                 scope.spawn(move || drop(interface));
             }
         });
@@ -345,20 +399,24 @@ impl Dataplane {
                 Output::Departure(departure) => {
                     self.mark(&departure);
                     match departure.side {
-                        Side::Inside => self.inward.push(departure),
-                        Side::Wire => {
-                            let port = usize::from(departure.port.0);
-                            let sending = &mut self.ports[port].wire.sending;
-                            sending.push(Sending { time: departure.time, frame: departure.payload.frame });
-                            if sending.len() == BATCH {
-                                self.flush_wire(port);
-                            }
-                        }
+                        Side::Inside => match self.ports[usize::from(departure.port.0)].way {
+                            Way::Kernel(_) => self.inward.push(departure),
+                            Way::Line(peer) => self.put_on_wire(peer, departure),
+                        },
+                        Side::Wire => self.put_on_wire(usize::from(departure.port.0), departure),
                     }
                 }
             }
         }
         self.outputs = outputs;
+    }
+
+    fn put_on_wire(&mut self, port: usize, departure: Departure<Held>) {
+        let sending = &mut self.ports[port].wire.sending;
+        sending.push(Sending { time: departure.time, frame: departure.payload.frame });
+        if sending.len() == BATCH {
+            self.flush_wire(port);
+        }
     }
 
     /// Writes the engine's markings into the bytes.
@@ -392,10 +450,11 @@ impl Dataplane {
                     self.ledger.insert(now.0, key, transit);
                 }
                 let sending = Sending { time, frame: payload.frame };
-                self.ports[usize::from(port.0)].inside.sending.push(sending);
+                let inside = self.ports[usize::from(port.0)].inside();
+                inside.expect("a line's frames do not come here").sending.push(sending);
             }
-            for port in &mut self.ports {
-                self.counts.unsent += port.inside.flush(&mut self.pool, |_| {});
+            for inside in self.ports.iter_mut().filter_map(Port::inside) {
+                self.counts.unsent += inside.flush(&mut self.pool, |_| {});
             }
             // The kernel has forwarded them within the call: what came of it waits in the rings already.
             self.take_from_inside();
@@ -432,12 +491,13 @@ impl Dataplane {
     /// Takes what the router's own IP stack has sent, with its event time.
     fn take_from_inside(&mut self) {
         for port in &mut self.ports {
-            if !port.inside.ring.ready() {
+            let Way::Kernel(inside) = &mut port.way else { continue };
+            if !inside.ring.ready() {
                 continue;
             }
             let now = self.clock.now();
             while port.arrivals.len() < WAITING {
-                let taken = port.inside.ring.take(|stamp, bytes| {
+                let taken = inside.ring.take(|stamp, bytes| {
                     let mut descriptor = parse(bytes, port.framing);
                     let transit = self.keys.key(bytes).and_then(|key| self.ledger.take(now.0, key));
                     let frame = self.pool.put(bytes);
@@ -577,7 +637,7 @@ impl Dataplane {
 
     /// Ring overflows since the start.
     fn lost(&mut self) -> u64 {
-        self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]).map(|i| i.ring.lost()).sum()
+        self.ports.iter_mut().flat_map(Port::interfaces_mut).map(|i| i.ring.lost()).sum()
     }
 
     /// Frames that came to the engine too late for their event time, since the start.
@@ -597,7 +657,7 @@ impl Dataplane {
 
     fn mark_undelivered(&mut self) {
         let now = netdev::read().unwrap_or_default();
-        for interface in self.ports.iter_mut().flat_map(|p| [&mut p.inside, &mut p.wire]) {
+        for interface in self.ports.iter_mut().flat_map(Port::interfaces_mut) {
             interface.unsent_before = now.iter().find(|u| u.name == interface.name).map_or(0, |u| u.frames);
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use qos_core::config::PortConfig;
 use qos_core::{ConfigError, PortsConfig};
 
 /// Longest Linux interface name (`IFNAMSIZ` less the final zero).
@@ -45,7 +46,9 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
     }
     let mut seen: BTreeMap<&str, String> = BTreeMap::new();
     for (name, port) in &wiring.ports {
-        for (key, interface) in [("inside", &port.inside), ("wire", &port.wire)] {
+        let sides = [("inside", &port.inside), ("wire", &port.wire)];
+        // The end of a line has no interface inside.
+        for (key, interface) in sides.into_iter().skip(usize::from(other_end(&wiring, name).is_some())) {
             let place = format!("ports.{name}.{key}");
             let strange = |c: char| c == '/' || c == '\0' || c.is_whitespace();
             if interface.is_empty() || interface.len() > LONGEST_NAME || interface.contains(strange) {
@@ -61,6 +64,15 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
         }
     }
     Ok(wiring)
+}
+
+/// The other end of the line that port `name` is an end of: the port whose `inside` is this one's `wire`, and the other way round.
+pub fn other_end<'a>(wiring: &'a PortsConfig, name: &str) -> Option<&'a str> {
+    let port = &wiring.ports[name];
+    let ends = |(other, peer): &(&'a String, &PortConfig)| {
+        *other != name && peer.inside == port.wire && peer.wire == port.inside
+    };
+    wiring.ports.iter().find(ends).map(|(other, _)| other.as_str())
 }
 
 #[cfg(test)]
@@ -80,6 +92,22 @@ mod tests {
         let wiring = parse(GOOD).unwrap();
         let port = &wiring.ports["FastEthernet0/1"];
         assert_eq!((port.inside.as_str(), port.wire.as_str()), ("Fa0-1.in", "Fa0-1"));
+    }
+
+    #[test]
+    fn two_ports_that_lead_to_each_others_link_are_a_line() {
+        let end = |inside: &str, wire: &str| {
+            format!(
+                r#"{{"inside": "{inside}", "wire": "{wire}", "paced_by_peer": false, "link": {{"rate_bps": 1000000, "framing": "ethernet"}}}}"#
+            )
+        };
+        let both = |near: String, far: String| format!(r#"{{"ports": {{"near": {near}, "far": {far}}}}}"#);
+        let line = parse(&both(end("b", "a"), end("a", "b"))).unwrap();
+        assert_eq!((other_end(&line, "near"), other_end(&line, "far")), (Some("far"), Some("near")));
+        assert_eq!(other_end(&parse(GOOD).unwrap(), "FastEthernet0/1"), None);
+        // Only one of them leads to the other.
+        let half = error(&both(end("b", "a"), end("c", "b")));
+        assert!(half.contains("already used by"), "{half}");
     }
 
     #[test]

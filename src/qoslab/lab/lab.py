@@ -28,6 +28,7 @@ from qoslab.lab.supervisor import PROCESS_NAME
 from qoslab.lab.wiring import (
     DATA_PLANE_SUFFIX,
     HOST_SYSCTLS,
+    LINE_SUFFIX,
     MTU,
     ROUTER_SYSCTLS,
     TXQUEUELEN,
@@ -149,7 +150,7 @@ class Lab:
         for router in routers:
             if router in RESERVED:
                 raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
-        program = own_program("qos-router") if routers else None
+        program = own_program("qos-router") if wiring.ports else None
         supervisor = Supervisor.start(name, owned=owned)
         try:
             state: dict[str, Any] = {
@@ -358,8 +359,13 @@ class Lab:
         except LabError:
             return False
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Data planes that make delay, jitter and loss of a link between two hosts: `LINK.line`."""
+        return self._wiring.lines
+
     async def health(self) -> dict[str, dict[str, Any]]:
-        """Lateness and lost input of each router's data plane."""
+        """Lateness and lost input of each data plane: each router's, and each of `lines`."""
         result = {}
         for router in self._wiring.ports:
             async with self.control(router) as client:
@@ -404,7 +410,8 @@ class Lab:
     def _emulation(self, link: Link) -> dict[str, Any]:
         """Rate, framing, delay, jitter and loss of a link; the seed of each of its ports."""
         configured = {end.node: link_configuration(link, end.node, self.seed) for end in link.ends}
-        seeds = {node: each["seed"] for node, each in configured.items() if node in self._wiring.ports}
+        made = link.name + LINE_SUFFIX in self.lines
+        seeds = {node: each["seed"] for node, each in configured.items() if made or node in self._wiring.ports}
         return {**configured[link.ends[0].node], "seed": seeds}
 
     def _sysctl(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
@@ -429,30 +436,37 @@ class Lab:
     # Routers
 
     def _start_routers(self, program: Path, routers: Sequence[str]) -> None:
+        """Start the data planes of routers and lines, and the routers' command lines."""
+        for line in self.lines:
+            self._start_data_plane(program, line, line, [])
         for router in routers:
-            self.runtime(router).mkdir()
-            (self.runtime(router) / "ports.json").write_text(json.dumps({"ports": self._wiring.ports[router]}))
-            inside = RUNTIME / router
-            self._supervisor.request(
-                "spawn",
-                name=router,
-                namespace=router + DATA_PLANE_SUFFIX,
-                argv=[
-                    *(str(program), "--name", router),
-                    *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
-                    # The supervisor is process 1 of the lab and holds the namespaces.
-                    *("--kernel-netns", f"/proc/1/fd/{self._handle(router)}"),
-                ],
-                environment=dict(os.environ),
-                log=str(inside / "qos-router.log"),
-            )
+            # The supervisor is process 1 of the lab and holds the namespaces.
+            kernel = ["--kernel-netns", f"/proc/1/fd/{self._handle(router)}"]
+            self._start_data_plane(program, router, router + DATA_PLANE_SUFFIX, kernel)
         ios = [router for router in routers if self.topology.nodes[router].platform == "ios"]
         if ios:
             self._start_iosd(ios)
-        for router in routers:
-            self._wait_for(router, self.runtime(router) / "control.sock")
+        for name in (*self.lines, *routers):
+            self._wait_for(name, self.runtime(name) / "control.sock")
         if ios:
             self._wait_for_iosd()
+
+    def _start_data_plane(self, program: Path, name: str, namespace: str, options: Sequence[str]) -> None:
+        self.runtime(name).mkdir()
+        (self.runtime(name) / "ports.json").write_text(json.dumps({"ports": self._wiring.ports[name]}))
+        inside = RUNTIME / name
+        self._supervisor.request(
+            "spawn",
+            name=name,
+            namespace=namespace,
+            argv=[
+                *(str(program), "--name", name),
+                *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
+                *options,
+            ],
+            environment=dict(os.environ),
+            log=str(inside / "qos-router.log"),
+        )
 
     def _start_iosd(self, routers: Sequence[str]) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}

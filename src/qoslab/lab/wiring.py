@@ -31,11 +31,13 @@ slower than its rate. A burst that leaves at once harms nothing: the data plane 
 link's own clock. Five milliseconds is also the data plane's budget for lateness.
 """
 
-NO_ROUTER_AT_ALL = "In the virtual lab the port of a router makes delay, jitter and loss: put a router between."
-"""Why a link between two hosts is a plain cable."""
-
 DATA_PLANE_SUFFIX = ".dp"
 """The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
+
+LINE_SUFFIX = ".line"
+"""The namespace in the middle of a link between two hosts that has delay, jitter or loss: `LINK.line`. A `qos-router`
+there takes frames from one side to the other; `near` and `far` are its interfaces, in the order of the link's ends."""
+LINE_ENDS = ("near", "far")
 
 COMMON_SYSCTLS: dict[str, str | int] = {
     # In all and default before any interface exists: no duplicate address detection, no router solicitations.
@@ -130,7 +132,9 @@ class Wiring:
     routes: tuple[StaticRoute, ...]
     neighbours: tuple[Neighbour, ...]
     ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    """Per router: the ports of docs/control-protocol.md, by the interface's own name."""
+    """Per router: the ports of docs/control-protocol.md, by the interface's own name; and those of `lines`."""
+    lines: tuple[str, ...] = ()
+    """Data planes that are no router's, but in the middle of a link between two hosts."""
 
     def interfaces(self) -> Iterator[Interface]:
         """Both ends of every pair."""
@@ -159,10 +163,10 @@ class _Numbers:
 def wire(topology: Topology, seed: int = 1) -> Wiring:
     """The wiring of a topology; `seed` decides jitter and loss of its links.
 
-    Raises `ExperimentError` where the virtual lab cannot do it: delay, jitter or loss on a link between two hosts,
-    names that meet, an interface used twice.
+    Raises `ExperimentError` where the virtual lab cannot do it: names that meet, an interface used twice.
     """
     namespaces: dict[str, dict[str, str | int]] = {}
+    lines: list[str] = []
     for name, node in topology.nodes.items():
         router = platform_of(node).is_router
         own = [(name, ROUTER_SYSCTLS if router else HOST_SYSCTLS)]
@@ -187,7 +191,20 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
         # The kernel addresses frames with the interface's own address where it does not ask for the other's.
         line = None if link.framing == "ethernet" else numbers.mac()
         ends = [_end(topology, link, end, numbers, line) for end in link.ends]
-        pairs.append((ends[0].wire, ends[1].wire))
+        if link.emulated and all(each.port is None for each in ends):
+            name = link.name + LINE_SUFFIX
+            if name in namespaces:
+                raise ExperimentError(
+                    f"link {link.name} needs a network namespace {name}, which a node has",
+                    hint=f'Rename the node whose name ends in "{LINE_SUFFIX}".',
+                )
+            namespaces[name] = COMMON_SYSCTLS
+            lines.append(name)
+            ports[name] = _line_ports(link, seed)
+            for each, host in zip(LINE_ENDS, ends, strict=True):
+                pairs.append((host.wire, Interface(name, each, numbers.index(name), numbers.mac())))
+        else:
+            pairs.append((ends[0].wire, ends[1].wire))
         for side in (0, 1):
             near, far, end, far_end = ends[side], ends[1 - side], link.ends[side], link.ends[1 - side]
             if near.port is not None:
@@ -201,7 +218,21 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
             here = near.layer3
             if here.up and here.arp and here.address is not None and far_end.address is not None:
                 neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, far.layer3.mac))
-    return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports)
+    return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
+
+
+def _line_ports(link: Link, seed: int) -> dict[str, dict[str, Any]]:
+    """The ports of a data plane in the middle of a link: what comes in at one leaves by the other."""
+    near, far = LINE_ENDS
+    return {
+        here: {
+            "inside": there,
+            "wire": here,
+            "link": link_configuration(link, end.node, seed),
+            "paced_by_peer": False,
+        }
+        for here, there, end in ((near, far, link.ends[0]), (far, near, link.ends[1]))
+    }
 
 
 @dataclass(frozen=True)
@@ -227,10 +258,6 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
             )
         used.add((end.node, end.interface))
     hosts = [end.node for end in link.ends if not platform_of(topology.nodes[end.node]).is_router]
-    if len(hosts) == 2 and link.emulated:
-        raise ExperimentError(
-            f"link {link.name} joins two hosts and has {' and '.join(link.emulated)}", hint=NO_ROUTER_AT_ALL
-        )
     if hosts and link.framing != "ethernet":
         raise ExperimentError(
             f"link {link.name} has {link.framing} framing and ends at the host {hosts[0]}",

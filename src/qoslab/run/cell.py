@@ -125,7 +125,7 @@ class CellRun:
                 self._lab.apply_tcp_profile(host, profile)
             for router in routers:
                 self._keep_engine_configuration(router)
-            start_afresh(self._lab, routers)
+            start_afresh(self._lab, (*routers, *self._lab.lines))
         captures: list[RunningCapture] = []
         sampler = CounterSampler(self._lab, routers, self.cell)
         flows: list[RunningFlow] = []
@@ -197,7 +197,7 @@ class CellRun:
         if sampler.error is not None:
             self.invalid(f"the counters could not be read to the end: {sampler.error}")
         with contextlib.suppress(ControlError, LabError):
-            self._health = read_health(self._lab, routers)
+            self._health = read_health(self._lab, (*routers, *self._lab.lines))
         for router, health in self._health.items():
             self._late |= health.late(self._traffic_s)
             for reason in health.reasons(router, self._traffic_s):

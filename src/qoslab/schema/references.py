@@ -149,12 +149,6 @@ class _Checker:
         topology = self.experiment.topology
         link = topology.links[index]
         here: Steps = ("topology", "links", index)
-        ends = [topology.nodes.get(end.node) for end in link.ends]
-        if all(node is not None and not platform_of(node).is_router for node in ends):
-            for key in link.emulated:
-                message = f"found {key} on a link that joins two hosts, expected none"
-                hint = "the port of a router makes delay, jitter and loss: put a router between"
-                yield self.document.finding((*here, key), message, hint)
         if link.jitter is not None:
             steps: Steps = (*here, "jitter")
             # What the data plane cuts normally distributed jitter at (`NORMAL_JITTER_CUT`).
