@@ -29,9 +29,12 @@ impl<P> DelayLine<P> {
         DelayLine { frames: VecDeque::new(), left: start }
     }
 
-    /// A frame enters. Mostly it is the last to arrive, so the search begins at the end.
+    /// A frame enters. Mostly it is the last to arrive, and if not, the search begins at the end.
     pub fn push(&mut self, mut frame: InFlight<P>) {
         frame.arrives = frame.arrives.max(self.left);
+        if self.frames.back().is_none_or(|last| last.arrives <= frame.arrives) {
+            return self.frames.push_back(frame);
+        }
         let later = self.frames.iter().rev().take_while(|other| other.arrives > frame.arrives).count();
         self.frames.insert(self.frames.len() - later, frame);
     }

@@ -20,7 +20,7 @@ use crate::port::{Outputs, Traffic};
 use crate::queue::{Discipline, Enqueued, Item};
 use crate::queueing_delay::QueueingDelay;
 use crate::scheduler::Scheduler;
-use crate::serialiser::Serialiser;
+use crate::serialiser::{Passage, Serialiser};
 use crate::time::Time;
 use crate::tx_ring::TxRing;
 
@@ -46,6 +46,8 @@ pub(crate) struct Egress<P> {
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
     link: Serialiser,
+    /// How the frame at the head of the ring will pass the link.
+    upcoming: Option<Passage>,
     impairment: Impairment,
     wire: DelayLine<P>,
     /// Everything up to here is settled.
@@ -66,6 +68,7 @@ impl<P> Egress<P> {
             scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, now),
             ring: TxRing::new(plan.ring_limit),
             link: Serialiser::new(plan.rate, now),
+            upcoming: None,
             impairment: Impairment::of(link, Side::Wire),
             wire: DelayLine::new(now),
             settled: now,
@@ -89,6 +92,7 @@ impl<P> Egress<P> {
         let now = now.max(self.settled);
         self.run(now);
         self.link.set_rate(new.rate);
+        self.look_ahead();
         self.ring.set_limit(new.ring_limit);
         self.traffic.load_interval_s = new.load_interval_s;
         self.enabled = new.enabled;
@@ -148,6 +152,7 @@ impl<P> Egress<P> {
             item.class = None;
             self.drop(now, item, DropReason::Disabled, outputs);
         }
+        self.upcoming = None;
     }
 
     /// The router sends a frame.
@@ -238,33 +243,51 @@ impl<P> Egress<P> {
                 policy.sent(class, item.bytes());
             }
             self.ring.push(now, item);
+            if self.upcoming.is_none() {
+                self.look_ahead();
+            }
         }
     }
 
-    /// When the next frame starts on the wire, and when it will have reached the other end at the earliest.
-    fn next_start(&self) -> Option<(Time, Time)> {
+    fn head_passage(&self) -> Option<Passage> {
         let (entered, item) = self.ring.head()?;
-        let arrives = self.link.end(entered, item.descriptor.line_len) + self.impairment.least();
-        Some((self.link.start(entered), arrives))
+        Some(self.link.pass(entered, item.descriptor.line_len))
     }
 
-    /// When a shaper next lets a packet go into the ring, and when it can have reached the other end at the earliest.
-    fn next_release(&self) -> Option<(Time, Time)> {
+    /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is another one.
+    fn look_ahead(&mut self) {
+        self.upcoming = self.head_passage();
+    }
+
+    /// When a shaper next lets a packet go into the ring, and which.
+    fn next_release(&self) -> Option<(Time, &Descriptor)> {
         if !self.ring.has_room() || self.scheduler.len() == 0 {
             return None;
         }
-        let (time, descriptor) = self.scheduler.next_release()?;
-        Some((time, self.link.end(time, descriptor.line_len) + self.impairment.least()))
+        self.scheduler.next_release()
+    }
+
+    /// What is due is the frame at the head of the ring, or else the packet that a shaper lets go next: when it starts (or is let go), and when
+    /// it can have reached the other end at the earliest.
+    fn next_due(&self) -> Option<(Time, Time)> {
+        let (time, end) = match self.upcoming {
+            Some(upcoming) => (upcoming.start, upcoming.end),
+            None => {
+                let (time, descriptor) = self.next_release()?;
+                (time, self.link.pass(time, descriptor.line_len).end)
+            }
+        };
+        Some((time, end + self.impairment.least()))
     }
 
     /// Settles everything up to `until`.
     fn run(&mut self, until: Time) {
         loop {
-            let start = self.next_start().map(|(time, _)| time).filter(|time| *time <= until);
+            let start = self.upcoming.map(|upcoming| upcoming.start).filter(|time| *time <= until);
             let release = self.next_release().map(|(time, _)| time).filter(|time| *time <= until);
             match (start, release) {
                 (None, None) => break,
-                (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(start),
+                (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(),
                 (_, Some(release)) => self.fill(release),
                 (Some(_), None) => unreachable!("a start without a release is taken above"),
             }
@@ -272,11 +295,13 @@ impl<P> Egress<P> {
         self.settled = self.settled.max(until);
     }
 
-    fn start_frame(&mut self, now: Time) {
-        let Some((entered, _)) = self.ring.head() else { return };
-        let Some(item) = self.ring.pop() else { return };
+    /// The frame at the head of the ring starts.
+    fn start_frame(&mut self) {
+        let Some((passage, item)) = self.upcoming.take().zip(self.ring.pop()) else { return };
+        let Passage { start: now, end, .. } = passage;
         let bytes = item.bytes();
-        let end = self.link.take(entered, item.descriptor.line_len);
+        self.link.enter(passage);
+        self.look_ahead();
         self.traffic.count(now, bytes);
         self.delay.record(now.since(item.arrival));
         let Fate { arrives, lost } = self.impairment.pass(end);
@@ -291,8 +316,7 @@ impl<P> Egress<P> {
 
     /// Passes on what has reached the other end by `now`.
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
-        // What is due is the frame at the head of the ring, or else the packet that a shaper lets go next.
-        while let Some((time, arrives)) = self.next_start().or_else(|| self.next_release()) {
+        while let Some((time, arrives)) = self.next_due() {
             if arrives > now {
                 break;
             }
@@ -309,8 +333,7 @@ impl<P> Egress<P> {
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        let due = self.next_start().or_else(|| self.next_release()).map(|(_, arrives)| arrives);
-        [self.wire.next(), due].into_iter().flatten().min()
+        earlier(self.wire.next(), self.next_due().map(|(_, arrives)| arrives))
     }
 
     pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
@@ -361,10 +384,21 @@ impl<P> Egress<P> {
     }
 
     pub fn audit(&self) -> Result<(), String> {
+        if self.upcoming != self.head_passage() {
+            return Err(format!("{:?} is to come, {:?} is expected", self.head_passage(), self.upcoming));
+        }
         self.scheduler.audit()?;
         let classes = self.scheduler.queues().flat_map(Discipline::items);
         let classes = classes.filter_map(|item| Some((item.class?, item.bytes())));
         self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(classes))
+    }
+}
+
+/// The earlier of two times that may be.
+pub(crate) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -1,54 +1,77 @@
 //! How long packets wait at an output interface: a histogram of fixed size, so that a port costs the same memory whatever passes it.
-
-use hdrhistogram::Histogram;
+//!
+//! The scale is log-linear, as that of the `hdrhistogram` crate, which takes five times the instructions for a record: too many for each packet.
 
 use crate::counters::QueueingDelayCounters;
 use crate::time::Duration;
 
-/// Two significant digits: a bucket is at most 1/128 of its values wide.
-const SIGNIFICANT_DIGITS: u8 = 2;
+/// Each power of two has two to this power of buckets, so that one is at most 1/128 of its values wide.
+const PRECISION: u32 = 7;
 
-/// Waits of the packets that have started on the line.
+/// Up to the longest duration: below 2⁸ a bucket for each value, from there on 2⁷ for each of the other 56 powers of two.
+const BUCKETS: usize = 58 << PRECISION;
+
+/// Waits of the packets that have started on the line, in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct QueueingDelay {
-    /// In nanoseconds; takes any 64-bit figure.
-    histogram: Histogram<u64>,
-    /// The histogram knows these only within its buckets.
+    /// Packets by length of wait.
+    buckets: Vec<u64>,
+    packets: u64,
     sum: u128,
     max: u64,
 }
 
+fn bucket(wait: u64) -> usize {
+    let shift = (u64::BITS - 1 - PRECISION).saturating_sub(wait.leading_zeros());
+    (shift as usize * (1 << PRECISION)) + (wait >> shift) as usize
+}
+
+/// The greatest wait that is counted in a bucket.
+fn greatest(bucket: usize) -> u64 {
+    let shift = (bucket >> PRECISION).saturating_sub(1);
+    let first = ((bucket - (shift << PRECISION)) as u64) << shift;
+    first + ((1 << shift) - 1)
+}
+
 impl QueueingDelay {
     pub fn new() -> QueueingDelay {
-        let histogram = Histogram::new_with_bounds(1, u64::MAX, SIGNIFICANT_DIGITS).expect("bounds that fit");
-        QueueingDelay { histogram, sum: 0, max: 0 }
+        QueueingDelay { buckets: vec![0; BUCKETS], packets: 0, sum: 0, max: 0 }
     }
 
     /// A packet starts on the line, so long after it came to the interface.
     pub fn record(&mut self, waited: Duration) {
-        self.histogram.saturating_record(waited.0);
+        self.buckets[bucket(waited.0)] += 1;
+        self.packets += 1;
         self.sum += u128::from(waited.0);
         self.max = self.max.max(waited.0);
     }
 
     pub fn clear(&mut self) {
-        self.histogram.reset();
-        (self.sum, self.max) = (0, 0);
+        self.buckets.fill(0);
+        (self.packets, self.sum, self.max) = (0, 0, 0);
     }
 
     /// None before the first packet.
     pub fn counters(&self) -> Option<QueueingDelayCounters> {
-        let packets = self.histogram.len();
-        let mean = self.sum.checked_div(u128::from(packets))?;
-        // A bucket tells its greatest value, which none of its packets need have.
-        let quantile = |share: f64| self.histogram.value_at_quantile(share).min(self.max);
+        let mean = self.sum.checked_div(u128::from(self.packets))?;
         Some(QueueingDelayCounters {
-            packets,
+            packets: self.packets,
             mean_ns: u64::try_from(mean).unwrap_or(u64::MAX),
-            p50_ns: quantile(0.5),
-            p99_ns: quantile(0.99),
+            p50_ns: self.quantile(50),
+            p99_ns: self.quantile(99),
             max_ns: self.max,
         })
+    }
+
+    /// The greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of all, where it is in that bucket.
+    fn quantile(&self, percent: u64) -> u64 {
+        let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
+        let mut below = 0;
+        let found = self.buckets.iter().position(|packets| {
+            below += u128::from(*packets);
+            below >= rank
+        });
+        found.map_or(self.max, greatest).min(self.max)
     }
 }
 
@@ -64,6 +87,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_bucket_is_at_most_one_per_cent_wide(wait in (0u32..64, any::<u64>()).prop_map(|(shift, any)| any >> shift)) {
+            let shown = greatest(bucket(wait));
+            prop_assert!(shown >= wait && shown - wait <= wait / 128);
+            prop_assert_eq!(bucket(shown), bucket(wait));
+            prop_assert!(shown == u64::MAX || bucket(shown + 1) == bucket(wait) + 1);
+        }
+
         #[test]
         fn quantiles_are_those_of_the_sorted_list_within_one_per_cent(
             waits in prop::collection::vec((0u32..64, any::<u64>()).prop_map(|(shift, any)| any >> shift), 1..400),
@@ -91,6 +122,11 @@ mod tests {
             prop_assert!(before.mean_ns <= after.mean_ns && before.p50_ns <= after.p50_ns);
             prop_assert!(before.p99_ns <= after.p99_ns && before.max_ns <= after.max_ns);
         }
+    }
+
+    #[test]
+    fn every_duration_has_its_bucket() {
+        assert_eq!((bucket(0), bucket(255), bucket(256), bucket(u64::MAX)), (0, 255, 256, BUCKETS - 1));
     }
 
     #[test]

@@ -272,6 +272,9 @@ impl<P> Scheduler<P> {
 
     /// Decides whether a node may send, and tells its parent or sets its timer.
     fn contend(&mut self, node: usize) {
+        if node == ROOT && self.nodes[ROOT].shaper.is_none() {
+            return;
+        }
         let head = self.head(node).map(|head| (head.counted_len, weighted_fair::weight(head)));
         let this = &self.nodes[node];
         let mut ready = head;
@@ -470,7 +473,9 @@ impl<P> Scheduler<P> {
         if self.len() == 0 {
             return None;
         }
-        self.expire(now);
+        if !self.shaped.is_empty() {
+            self.expire(now);
+        }
         let mut leaf = ROOT;
         while let Body::Inner(inner) = &self.nodes[leaf].body {
             leaf = inner.next()?;

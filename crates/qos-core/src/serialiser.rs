@@ -11,6 +11,15 @@ pub(crate) struct Serialiser {
     remainder: u64,
 }
 
+/// A frame's passing, which [`Serialiser::enter`] makes true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passage {
+    pub start: Time,
+    /// When its last bit has passed.
+    pub end: Time,
+    remainder: u64,
+}
+
 impl Serialiser {
     /// The rate must not be zero.
     pub fn new(rate: Rate, start: Time) -> Serialiser {
@@ -30,18 +39,20 @@ impl Serialiser {
         ready.max(self.free)
     }
 
-    /// When such a frame of `line_len` bytes on the wire will have passed.
-    pub fn end(&self, ready: Time, line_len: u32) -> Time {
-        self.pass(ready, line_len).0
-    }
-
-    /// Takes the frame; returns when it will have passed.
+    /// Takes a frame of `line_len` bytes on the wire that is ready at `ready`; returns when it will have passed.
     pub fn take(&mut self, ready: Time, line_len: u32) -> Time {
-        (self.free, self.remainder) = self.pass(ready, line_len);
-        self.free
+        let passage = self.pass(ready, line_len);
+        self.enter(passage);
+        passage.end
     }
 
-    fn pass(&self, ready: Time, line_len: u32) -> (Time, u64) {
+    /// Takes a frame as [`pass`](Self::pass) has said; nothing may have changed since.
+    pub fn enter(&mut self, passage: Passage) {
+        (self.free, self.remainder) = (passage.end, passage.remainder);
+    }
+
+    /// How such a frame would pass. A division: keep the result where the question comes again.
+    pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.
         let carried = if ready > self.free { 0 } else { self.remainder };
         // A frame's bits times a second's nanoseconds fit in 64 bits up to 2 GB, and dividing those is much cheaper than 128 bits.
@@ -55,7 +66,8 @@ impl Serialiser {
                 (u64::try_from(total / rate).unwrap_or(u64::MAX), (total % rate) as u64)
             }
         };
-        (Time(self.start(ready).0.saturating_add(nanos)), remainder)
+        let start = self.start(ready);
+        Passage { start, end: Time(start.0.saturating_add(nanos)), remainder }
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::counters::{Count, InterfaceQueueCounters, PropagationCounters, RingCounters};
 use crate::delay::{DelayLine, InFlight};
-use crate::egress::{EgressCounters, Line};
+use crate::egress::{earlier, EgressCounters, Line};
 use crate::engine::{DropReason, PortId, PortTotals};
 use crate::impairment::{Fate, Impairment};
 use crate::packet::Descriptor;
@@ -264,7 +264,7 @@ impl<P> SwitchEgress<P> {
         let start = self.srr.next(self.pace.start(self.settled), self.busy)?;
         let queue = self.srr.pick(start, self.busy)?;
         let head = self.queues[queue].front()?;
-        Some(Upcoming { start, queue, end: self.link.end(start, head.descriptor.line_len) })
+        Some(Upcoming { start, queue, end: self.link.pass(start, head.descriptor.line_len).end })
     }
 
     /// Settles everything up to `until`.
@@ -354,7 +354,7 @@ impl<P> SwitchEgress<P> {
 
     pub fn deadline(&self) -> Option<Time> {
         let due = self.upcoming.map(|next| next.end + self.impairment.least());
-        [self.wire.next(), due].into_iter().flatten().min()
+        earlier(self.wire.next(), due)
     }
 
     pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
