@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from qoslab.ios.device import Device, Hardware
 from qoslab.ios.parse import apply
+from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Node
+from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS
+from qoslab.results import Cell
 from qoslab.run.flows import flow_ports
-from qoslab.run.probes import PROBERS, probe_lines, reserved_ports
+from qoslab.run.probes import PROBERS, Setting, probe_lines, reserved_ports
 from qoslab.run.probes.figures import figures_of_print, figures_of_report, figures_of_runs
 from qoslab.run.probes.host import probe_arguments
+from qoslab.run.probes.ios_router import IosProber
+from qoslab.schema import CellIdentity
 
 ADDRESSES = {
     "lan": ("client", "10.0.1.1/24", "R1", "10.0.1.2/24"),
@@ -41,6 +47,54 @@ def experiment(*probes: dict[str, Any]) -> Experiment:
 def probe(kind: str, source: str, destination: str, **keys: Any) -> dict[str, Any]:
     """A probe named by its ends."""
     return {"name": f"{kind}-{source}-{destination}", "type": kind, "from": source, "to": destination, **keys}
+
+
+class Router:
+    """An IOS router whose echo operation has the round trips that are given, one a look."""
+
+    def __init__(self, folder: Path, *latest: str, successes: int) -> None:
+        made = experiment(probe("icmp-echo", "R1", "client", frequency="1 s", timeout="500 ms"))
+        cell = Cell(folder, CellIdentity("a", (), 1))
+        self._latest = iter(enumerate(latest))
+        self._successes = successes
+        setting = Setting(cast(Lab, None), made, cell, observe=self._show, enter=lambda *_: "", data_planes=())
+        self.prober = IosProber(setting, made.probes[0])
+
+    def _show(self, device: str, command: str) -> str:
+        assert (device, command) == ("R1", "show ip sla statistics 1")
+        number, rtt = next(self._latest)
+        return (
+            f"IPSLA operation id: 1\n        Latest RTT: {rtt}\n"
+            f"Latest operation start time: 13:54:{number:02} UTC Tue Nov 14 2017\n"
+            f"Latest operation return code: {'OK' if 'milli' in rtt else 'Timeout'}\n"
+            f"Number of successes: {self._successes}\nNumber of failures: 1\n"
+        )
+
+
+def test_an_echo_operation_is_read_run_by_run(tmp_path: Path) -> None:
+    texts = ("5 milliseconds", "NoConnection/Busy/Timeout", "20 milliseconds", "9 milliseconds")
+    router = Router(tmp_path, *texts, successes=4)
+    assert router.prober.look_every_s == 1
+    for _ in texts[1:]:
+        router.prober.look()
+    figures = router.prober.read()
+    assert (figures["rtt_count"], figures["rtt_ms"]) == (3, {"min": 5, "avg": 11, "max": 20})
+    assert router.prober.warnings == [
+        "1 of 4 answered runs were over before they were read, and are not in its figures"
+    ]
+    assert (tmp_path / "probes" / f"{router.prober.probe.name}.txt").read_text().count("operation id") == 4
+
+
+def test_the_plan_tells_of_probes() -> None:
+    made = experiment(
+        probe("icmp-jitter", "R1", "client", start_after="3 s"), probe("udp-echo", "client", "R1", port=5000)
+    )
+    steps = make_plan(made).cells[0].steps
+    planned = [(step.nodes, step.after_s) for step in steps if step.kind == "probe"]
+    assert planned == [(("R1", "client"), 3.0), (("client", "R1"), 0.0)]
+    assert [step.detail for step in steps if step.kind == "apply"] == [
+        "IP SLA operations and responder by role linux_router"
+    ]
 
 
 def test_every_platform_has_a_prober() -> None:

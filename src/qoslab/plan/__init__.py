@@ -27,6 +27,7 @@ StepKind = Literal[
     "capture on",
     "observe",
     "traffic",
+    "probe",
     "collect",
     "capture off",
     "restore",
@@ -288,10 +289,15 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
     profile = tcp if isinstance(tcp, str) else "own settings"
     control = experiment.tcp_of(arm).congestion_control
     yield Step("prepare", experiment.hosts, f"TCP: {profile} ({control})", PREPARE_S)
-    configurations = experiment.configurations_of(arm)
-    for device, layers in configurations.items():
+    configurations = {
+        device: [_configuration(layer) for layer in layers]
+        for device, layers in experiment.configurations_of(arm).items()
+    }
+    for device, what in _of_probes(experiment).items():
+        configurations.setdefault(device, []).append(what)
+    for device, parts in configurations.items():
         role = platform_of(experiment.topology.nodes[device]).ansible_role
-        yield Step("apply", (device,), f"{'; '.join(map(_configuration, layers))} by role {role}", PLAYBOOK_S)
+        yield Step("apply", (device,), f"{'; '.join(parts)} by role {role}", PLAYBOOK_S)
     for device in configurations:
         yield Step("verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
     for capture in experiment.captures:
@@ -303,6 +309,9 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
     nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
     text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in flows)
     yield Step("traffic", nodes, text, length.seconds + DRAIN_S)
+    for probe in experiment.probes:
+        text = f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
+        yield Step("probe", (probe.source, probe.destination), text, 0.0, probe.start_after.seconds)
     part, whole = DURING
     yield from _observations(experiment, "during", (length * part // whole).seconds)
     yield Step("collect", nodes, "output of the traffic tools, counters", COLLECT_S)
@@ -311,6 +320,19 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
         yield Step("capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
     for device in configurations:
         yield Step("restore", (device,), "the configuration from before", PLAYBOOK_S)
+
+
+def _of_probes(experiment: Experiment) -> dict[str, str]:
+    """What routers are configured with for probes: operations, the responder, or both."""
+    routers = experiment.routers
+    senders = [probe.source for probe in experiment.probes if probe.source in routers]
+    responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
+    return {
+        router: " and ".join(
+            each for each, whose in (("IP SLA operations", senders), ("responder", responders)) if router in whose
+        )
+        for router in dict.fromkeys((*senders, *responders))
+    }
 
 
 def _observations(experiment: Experiment, moment: Moment, after_s: float | None = None) -> Iterator[Step]:

@@ -224,6 +224,8 @@ class CellRun:
             probes.finish()
 
     def _close(self, probes: Probes) -> None:
+        for warning in probes.warnings:
+            self._warn(warning)
         try:
             probes.close()
         except RunInvalid as error:

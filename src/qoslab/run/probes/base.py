@@ -43,6 +43,8 @@ class Prober(ABC):
     def __init__(self, setting: Setting, probe: Probe) -> None:
         self.setting = setting
         self.probe = probe
+        self.warnings: list[str] = []
+        """What a reader should know of its figures."""
 
     @property
     def number(self) -> int:

@@ -68,6 +68,12 @@ class IosProber(Prober):
         else:
             self.look()
             figures = figures_of_runs(list(self._rtts.values()))
+            answered = self._latest(self._prints[-1]).get("successes")
+            if isinstance(answered, int) and answered > len(self._rtts):
+                self.warnings.append(
+                    f"{answered - len(self._rtts)} of {answered} answered runs were over before they were read, "
+                    "and are not in its figures"
+                )
         self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.data_planes:
             self.keep_samples(asyncio.run(self._report()))

@@ -46,6 +46,11 @@ class Probes:
         self.errors: list[str] = []
         """Why a probe has no figures."""
 
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know of the figures."""
+        return [f'probe "{each.probe.name}": {text}' for each in self._probers for text in each.warnings]
+
     def prepare(self) -> None:
         """Start the responders of hosts. `RunInvalid` where one does not listen, or an operation cannot run."""
         experiment = self._setting.experiment
