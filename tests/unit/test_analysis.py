@@ -657,6 +657,7 @@ def test_a_dynamic_bucket_is_described() -> None:
     assert found["police.bucket.final_ms"] == 168
     assert found["police.bucket.mean"] == pytest.approx(sum(sizes) / 6)
     assert (found["police.bucket.growths"], found["police.bucket.shrinks"]) == (5, 10)
+    assert found["police.bucket.late"] == pytest.approx(61000 / 3)
     # 22 000 is the first size within a fifth of the later 20 333.
     assert found["police.bucket.settled"] == 2000
     assert not dict(bucket_figures(tables.frame("classes", rows + rows), 5.0))

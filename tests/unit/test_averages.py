@@ -211,10 +211,10 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     text = (source / "tcp-friendly-policer-more.yml").read_text()
     (tmp_path / "p.csv").write_text("arm,metric,unit,value,source\n")
     text = (
-        text.partition("\ncompare:")[0].partition("\nnotes:")[0]
+        text.partition("\ngraphs:")[0]
         + """
 traces:
-  - {title: T, arm: start, where: {pirr: 1 Mb/s}}
+  - {title: T, arm: start-small, where: {pirr: 1 Mb/s}}
 notes:
   - {title: N, text: "{cost interface.drops where link = 2 Mb/s, bukket = 3000 B}"}
 compare:
@@ -235,7 +235,7 @@ compare:
         load_sweep(file)
     told = [finding.message for finding in raised.value.findings]
     for words in (
-        'found "pirr", expected a parameter of arm "start"',
+        'found "pirr", expected a parameter of arm "start-small"',
         'found "bukket", expected a parameter of arm "cost"',
         'found "linkk", expected a parameter, ',
         "pir <= rtt: found a rate <= a duration",

@@ -309,3 +309,13 @@ def test_bookkeeping_is_linear(grid: Path) -> None:
     assert len(plan.cells) == 10_000
     assert plan.seconds > 20_000
     assert time.monotonic() - began < 60
+
+
+def test_an_option_replaces_a_duration_that_is_a_parameter(tmp_path: Path) -> None:
+    text = GRID.replace("duration: 2 s", "duration: $(2 * rtt * 100)")
+    sweep = load_sweep(experiment_file(tmp_path, "grid.yml", text))
+    whole = make_plan(sweep, Options())
+    times = {whole.sweep.resolve(cell.identity).duration for cell in whole.cells}
+    assert times == {Duration.parse("2 s"), Duration.parse("10 s")}
+    short = make_plan(sweep, Options(duration=Duration.parse("1 s")))
+    assert {short.sweep.resolve(cell.identity).duration for cell in short.cells} == {Duration.parse("1 s")}

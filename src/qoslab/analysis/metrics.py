@@ -100,6 +100,8 @@ def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
     yield "police.bucket.growths", float(last["police_dynamic_growths"])
     yield "police.bucket.shrinks", float(last["police_dynamic_shrinks"])
     settled_at = float(sizes[while_sent["time_s"] >= traffic_s / 2].mean())
+    if not math.isnan(settled_at):
+        yield "police.bucket.late", settled_at
     near = while_sent[(sizes - settled_at).abs() <= SETTLED_WITHIN * settled_at]
     if not near.empty:
         yield "police.bucket.settled", float(near["time_s"].iloc[0]) * 1000

@@ -101,6 +101,7 @@ def _section(
     ]
     lowest = wanted.worst == "lowest"
     worst = sweeps.extremes(every, WORST, lowest=lowest)
+    names = sweeps.varied(every)
     return SweepSection(
         anchor=anchor,
         title=wanted.title,
@@ -112,7 +113,7 @@ def _section(
             if wanted.rows and each
         ],
         tables=list(_tables(wanted, every, unit)),
-        worst=[_listed(folder, point, unit, several=len(found) > 1) for point in worst],
+        worst=[_listed(folder, point, unit, names, several=len(found) > 1) for point in worst],
         worst_title=f"The {len(worst)} {wanted.worst}",
     )
 
@@ -223,9 +224,9 @@ def _tables(
         )
 
 
-def _listed(folder: RunFolder, point: Point, unit: Unit, *, several: bool) -> Listed:
+def _listed(folder: RunFolder, point: Point, unit: Unit, names: Sequence[str], *, several: bool) -> Listed:
     words = [point.arm] if several else []
-    words += [f"{name} {value}" for name, value in point.parameters.items()]
+    words += [f"{name} {value}" for name, value in point.parameters.items() if name in names]
     cell = folder.summarised(point.cells[0])
     captures = [
         (capture.stem, capture.relative_to(folder.path).as_posix())

@@ -144,8 +144,11 @@ class Sweep:
 
     def with_experiment(self, **changes: Any) -> Sweep:
         """The same with some keys of the experiment replaced in every cell (`duration`, `repetitions`, `order`)."""
+        changed = self.experiment.model_copy(update=changes)
+        # A placeholder of what is replaced must not stay behind as its text.
+        data = None if self._data is None else {**self._data, **changed.model_dump(mode="json", include=set(changes))}
         return Sweep(
-            self.experiment.model_copy(update=changes), self.file, self._data,
+            changed, self.file, data,
             {steps: each for steps, each in self._placeholders.items() if steps[0] not in changes}, self._cells,
         )  # fmt: skip
 
