@@ -1,0 +1,224 @@
+//! The classifying part of the configuration: access lists and class-maps.
+
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One entry of an extended IPv4 access list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccessListEntry {
+    /// What a match means.
+    pub action: AccessAction,
+    /// IP protocol number; null for `ip`.
+    #[serde(default)]
+    pub protocol: Option<u8>,
+    /// Source address.
+    pub source: AddressMatch,
+    /// Destination address.
+    pub destination: AddressMatch,
+    /// Source port (TCP and UDP).
+    #[serde(default)]
+    pub source_port: Option<PortMatch>,
+    /// Destination port (TCP and UDP).
+    #[serde(default)]
+    pub destination_port: Option<PortMatch>,
+    /// Differentiated services code point, 0 to 63.
+    #[serde(default)]
+    pub dscp: Option<u8>,
+    /// IP precedence, 0 to 7.
+    #[serde(default)]
+    pub precedence: Option<u8>,
+    /// TCP with ACK or RST set.
+    #[serde(default)]
+    pub established: bool,
+    /// ICMP type.
+    #[serde(default)]
+    pub icmp_type: Option<u8>,
+    /// ICMP code.
+    #[serde(default)]
+    pub icmp_code: Option<u8>,
+    /// Only fragments other than the first.
+    #[serde(default)]
+    pub fragments: bool,
+}
+
+/// What the match of an access list entry means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessAction {
+    /// The packet is in the class.
+    Permit,
+    /// The packet is not in the class.
+    Deny,
+}
+
+/// An address and the bits of it that do not matter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddressMatch {
+    /// IPv4 address.
+    pub address: Ipv4Addr,
+    /// Bits set here are ignored.
+    pub wildcard: Ipv4Addr,
+}
+
+/// A match of a TCP or UDP port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortMatch {
+    /// How to compare.
+    pub op: PortOperator,
+    /// One or more ports for `eq` and `neq`, one for `gt` and `lt`, first and last for `range`.
+    pub ports: Vec<u16>,
+}
+
+/// How a port is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PortOperator {
+    /// One of the ports.
+    Eq,
+    /// None of the ports.
+    Neq,
+    /// Greater.
+    Gt,
+    /// Less.
+    Lt,
+    /// From the first to the last, inclusive.
+    Range,
+}
+
+/// A class-map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassMap {
+    /// How the criteria combine.
+    #[serde(rename = "match")]
+    pub combine: MatchMode,
+    /// Criteria in configured order; with none nothing matches.
+    pub criteria: Vec<Criterion>,
+}
+
+/// How criteria combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchMode {
+    /// `match-all`.
+    All,
+    /// `match-any`.
+    Any,
+}
+
+/// One match statement; `negate` is `match not`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Criterion {
+    /// `match any`.
+    Any {
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match access-group`.
+    AccessGroup {
+        /// Name or number.
+        name: String,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match [ip] dscp`.
+    Dscp {
+        /// Code points, 0 to 63.
+        values: Vec<u8>,
+        /// IPv4 only.
+        #[serde(default)]
+        ip_only: bool,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match [ip] precedence`.
+    Precedence {
+        /// Precedences, 0 to 7.
+        values: Vec<u8>,
+        /// IPv4 only.
+        #[serde(default)]
+        ip_only: bool,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match cos`.
+    Cos {
+        /// Values, 0 to 7.
+        values: Vec<u8>,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match protocol`.
+    Protocol {
+        /// The protocol.
+        name: ProtocolName,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match packet length`, of the IP packet in bytes.
+    PacketLength {
+        /// Least, if any.
+        #[serde(default)]
+        min: Option<u32>,
+        /// Greatest, if any.
+        #[serde(default)]
+        max: Option<u32>,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match input-interface`.
+    InputInterface {
+        /// IOS name of the interface.
+        name: String,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match qos-group`.
+    QosGroup {
+        /// The group.
+        value: u16,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+    /// `match class-map`.
+    ClassMap {
+        /// Name of the other class-map.
+        name: String,
+        /// `match not`.
+        #[serde(default)]
+        negate: bool,
+    },
+}
+
+/// A protocol recognised by IP protocol number or well-known port (either end).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum ProtocolName {
+    Icmp,
+    Ospf,
+    Eigrp,
+    Bgp,
+    Http,
+    SecureHttp,
+    Smtp,
+    Rip,
+    Tcp,
+    Udp,
+    Ip,
+}

@@ -1,0 +1,269 @@
+//! The policy-maps of the configuration: marking, policing, shaping, and what a class's queue is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::switch::config::Trust;
+
+use super::queueing::{BandwidthConfig, PriorityConfig, RandomDetectConfig};
+
+/// A policy-map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyMap {
+    /// Classes in configured order. `class-default` is always there and last: it is added when missing.
+    pub classes: Vec<PolicyClass>,
+}
+
+/// One class of a policy-map with its actions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyClass {
+    /// Name of a class-map, or `class-default`.
+    pub name: String,
+    /// Markings.
+    #[serde(default)]
+    pub set: Vec<SetAction>,
+    /// Policer.
+    #[serde(default)]
+    pub police: Option<PoliceConfig>,
+    /// Shaper (output only).
+    #[serde(default)]
+    pub shape: Option<ShapeConfig>,
+    /// Length of the class's queue (output only).
+    #[serde(default)]
+    pub queue_limit: Option<QueueLimit>,
+    /// Fair queueing within the class (output only).
+    #[serde(default)]
+    pub fair_queue: Option<FairQueueConfig>,
+    /// What the class is guaranteed (output only).
+    #[serde(default)]
+    pub bandwidth: Option<BandwidthConfig>,
+    /// Low-latency queueing (output only).
+    #[serde(default)]
+    pub priority: Option<PriorityConfig>,
+    /// Weighted random early detection (output only).
+    #[serde(default)]
+    pub random_detect: Option<RandomDetectConfig>,
+    /// Name of the child policy-map.
+    #[serde(default)]
+    pub service_policy: Option<String>,
+    /// `trust` (a switch's input policy only).
+    #[serde(default)]
+    pub trust: Option<Trust>,
+    /// `police aggregate`: name of an aggregate policer (a switch's input policy only).
+    #[serde(default)]
+    pub police_aggregate: Option<String>,
+}
+
+/// One `set` command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetAction {
+    /// What is set.
+    pub field: SetField,
+    /// To which value.
+    pub value: u16,
+}
+
+/// What a `set` command sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SetField {
+    /// Code point of IPv4 and IPv6, 0 to 63.
+    Dscp,
+    /// Code point of IPv4 only, 0 to 63.
+    IpDscp,
+    /// Precedence of IPv4 and IPv6, 0 to 7.
+    Precedence,
+    /// Precedence of IPv4 only, 0 to 7.
+    IpPrecedence,
+    /// Class of service of the VLAN tag, 0 to 7.
+    Cos,
+    /// The router's own group number, 0 to 99.
+    QosGroup,
+}
+
+/// A rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateSpec {
+    /// Bits per second.
+    Bps(u64),
+    /// Per cent, 1 to 100.
+    Percent(u32),
+}
+
+/// A policer's burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PoliceBurst {
+    /// Bytes.
+    Bytes(u64),
+    /// Milliseconds of the rate.
+    Ms(u64),
+}
+
+/// A shaper's burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShapeBurst {
+    /// Bits.
+    Bits(u64),
+    /// Milliseconds of the rate.
+    Ms(u64),
+}
+
+/// A policer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoliceConfig {
+    /// Committed information rate.
+    pub cir: RateSpec,
+    /// Committed burst; null for the default.
+    #[serde(default)]
+    pub bc: Option<PoliceBurst>,
+    /// Peak information rate; makes it a two-rate policer.
+    #[serde(default)]
+    pub pir: Option<RateSpec>,
+    /// Excess burst; null for the default.
+    #[serde(default)]
+    pub be: Option<PoliceBurst>,
+    /// What happens to conforming packets; null for transmit.
+    #[serde(default)]
+    pub conform: Option<Vec<PoliceAction>>,
+    /// What happens to exceeding packets; null for drop.
+    #[serde(default)]
+    pub exceed: Option<Vec<PoliceAction>>,
+    /// What happens to violating packets; null for as exceeding ones.
+    #[serde(default)]
+    pub violate: Option<Vec<PoliceAction>>,
+    /// How it was written; affects only how counters are printed.
+    #[serde(default)]
+    pub form: PoliceForm,
+    /// The bucket finds its own size; null for one of `bc`. No IOS has this.
+    #[serde(default)]
+    pub dynamic: Option<DynamicBucketConfig>,
+}
+
+/// A bucket that finds its own size. Null for the default, which [`crate::defaults`] explains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DynamicBucketConfig {
+    /// Size at the start.
+    #[serde(default)]
+    pub initial_bytes: Option<u64>,
+    /// Least size; one that holds no full packet would let none pass.
+    #[serde(default)]
+    pub minimum_bytes: Option<u64>,
+    /// Greatest size; by default 1.5 seconds of the rate, or as much as the other two.
+    #[serde(default)]
+    pub maximum_bytes: Option<u64>,
+    /// How often the level is compared while the reaction to a drop is watched: more than a round trip.
+    #[serde(default)]
+    pub monitoring_ms: Option<u64>,
+    /// Without a packet for so long what was watched tells nothing.
+    #[serde(default)]
+    pub idle_ms: Option<u64>,
+    /// The first growths: this share of what overflowed.
+    #[serde(default)]
+    pub first_growth_percent: Option<u32>,
+    /// How many they are.
+    #[serde(default)]
+    pub first_growths: Option<u32>,
+    /// Later growths: this share of what overflowed.
+    #[serde(default)]
+    pub growth_percent: Option<u32>,
+    /// By how much the bucket shrinks.
+    #[serde(default)]
+    pub shrink_percent: Option<u32>,
+    /// It shrinks if this share of it was never filled.
+    #[serde(default)]
+    pub spare_percent: Option<u32>,
+}
+
+/// How a policer was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PoliceForm {
+    /// `police cir`.
+    #[default]
+    Cir,
+    /// `police rate`.
+    Rate,
+}
+
+/// What a policer does to a packet of one colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum PoliceAction {
+    /// Let it pass.
+    Transmit {},
+    /// Drop it.
+    Drop {},
+    /// Set the code point (0 to 63) and let it pass.
+    SetDscpTransmit {
+        /// Code point.
+        value: u16,
+    },
+    /// Set the precedence (0 to 7) and let it pass.
+    SetPrecTransmit {
+        /// Precedence.
+        value: u16,
+    },
+    /// Set the QoS group (0 to 99) and let it pass.
+    SetQosTransmit {
+        /// Group.
+        value: u16,
+    },
+    /// Set the class of service (0 to 7) and let it pass.
+    SetCosTransmit {
+        /// Class of service.
+        value: u16,
+    },
+    /// Set the code point by the policed-dscp map and let it pass (switches only).
+    PolicedDscpTransmit {},
+}
+
+/// A shaper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShapeConfig {
+    /// Average or peak.
+    pub mode: ShapeMode,
+    /// Committed rate.
+    pub rate: RateSpec,
+    /// Committed burst; null for the generation's default.
+    #[serde(default)]
+    pub bc: Option<ShapeBurst>,
+    /// Excess burst; null for as much as the committed burst.
+    #[serde(default)]
+    pub be: Option<ShapeBurst>,
+}
+
+/// What an interval of a shaper adds to its credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShapeMode {
+    /// The committed burst.
+    Average,
+    /// Committed and excess burst.
+    Peak,
+}
+
+/// A queue's length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueLimit {
+    /// Packets.
+    pub packets: u32,
+}
+
+/// Fair queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FairQueueConfig {
+    /// Number of flow queues (a power of two from 16 to 4096); null for the default.
+    #[serde(default)]
+    pub queues: Option<u32>,
+}
