@@ -16,11 +16,11 @@ from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS
 from qoslab.results import Cell
 from qoslab.run.flows import flow_ports
-from qoslab.run.probes import PROBERS, Setting, probe_lines, reserved_ports
+from qoslab.run.probes import PROBERS, Setting, reserved_ports
 from qoslab.run.probes.figures import figures_of_print, figures_of_report, figures_of_runs
 from qoslab.run.probes.host import probe_arguments
 from qoslab.run.probes.ios_router import IosProber
-from qoslab.schema import CellIdentity
+from qoslab.schema import CellIdentity, probe_configuration
 
 ADDRESSES = {
     "lan": ("client", "10.0.1.1/24", "R1", "10.0.1.2/24"),
@@ -111,8 +111,8 @@ def test_each_operation_keeps_its_own_lines() -> None:
         probe("udp-echo", "client", "R1", port=7000),
         probe("udp-echo", "server", "R1", port=7001),
     )
-    assert list(probe_lines(made)) == ["R1"]
-    lines = probe_lines(made)["R1"]
+    assert list(probe_configuration(made)) == ["R1"]
+    lines = probe_configuration(made)["R1"]
     assert lines.count("ip sla responder\n") == 1
     device = Device(Hardware("2811", ("FastEthernet0/0",)))
     apply(device, lines, source="probes")

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from qoslab import __version__
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.plan import Cell as PlannedCell
-from qoslab.run.probes import probe_lines
-from qoslab.schema import CellIdentity, configuration_text
+from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 from qoslab.traffic import TOOLS
 
 
@@ -42,7 +41,7 @@ def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) 
     """The task of a planned cell; `tools` are the versions of the measuring tools."""
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
-    for router, lines in probe_lines(experiment).items():
+    for router, lines in probe_configuration(experiment).items():
         texts[router] = texts.get(router, "") + lines
     return CellTask(planned.identity, experiment, texts, cell_key(planned, tools), attempt)
 

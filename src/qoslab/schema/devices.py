@@ -1,4 +1,7 @@
-"""Whether the devices take their configurations: rendered templates, through the command line of the node's model."""
+"""Whether the devices take their configurations, through the command line of the node's model.
+
+These are rendered templates, then what the probes need.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,26 @@ from qoslab.ios.grammar import InvalidInputError
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms.startup import hardware, startup_config
+from qoslab.schema.document import Document
+from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 
 
-def refused(experiment: Experiment, file: Path) -> Iterator[Finding]:
+def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[Finding]:
     """The first line of each arm and router that the router would refuse, at its place in the template.
 
     The experiment has to hold otherwise.
     """
+    of_probes = probe_lines(experiment)
     for arm in experiment.arms:
-        for router, layers in experiment.configurations_of(arm).items():
+        layers = experiment.configurations_of(arm)
+        for router in dict.fromkeys((*layers, *of_probes)):
             node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
-            lines = [line for layer in layers for line in render_lines(file, layer)]
+            lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
+            lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
             refusal = _refusal(base, "\n".join(text for text, _ in lines), hardware(experiment.topology, router))
             if refusal is None:
                 continue

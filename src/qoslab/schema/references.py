@@ -58,7 +58,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.notes(),
     ]
     if not found:
-        found += refused(experiment, file)
+        found += refused(experiment, document, file)
     order = {document.file: 0}
     return sorted(dict.fromkeys(found), key=lambda each: (order.get(each.file, 1), each.file, each.line, each.column))
 

@@ -1,11 +1,10 @@
-"""IP SLA operations of a cell: their configuration, their start while the traffic runs, and what they measured.
+"""IP SLA operations of a cell: their start while the traffic runs, and what they measured.
 
 `PROBERS` has a way of running them for each platform: a router's command line, a data plane's control socket, the
 program `sla` on a host. A new one is a module with a `Prober` and a line there.
 """
 
 from qoslab.run.probes.base import Enter, Setting, Show
-from qoslab.run.probes.lines import probe_lines
 from qoslab.run.probes.session import PROBERS, Probes, reserved_ports
 
-__all__ = ["PROBERS", "Enter", "Probes", "Setting", "Show", "probe_lines", "reserved_ports"]
+__all__ = ["PROBERS", "Enter", "Probes", "Setting", "Show", "reserved_ports"]

@@ -7,14 +7,17 @@ from qoslab.model.experiment import PROBE_FREQUENCY, Experiment, probe_number, p
 RESPONDER = "ip sla responder"
 
 
-def probe_lines(experiment: Experiment) -> dict[str, str]:
-    """The configuration lines of operations and responders, by router; they are pushed with the rest of its own."""
-    lines: dict[str, list[str]] = {}
-    for probe in experiment.probes:
+def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
+    """The configuration lines of operations and responders by router, pushed after its own configuration.
+
+    Beside each line the place in the list of the probe that it is for.
+    """
+    found: dict[str, list[tuple[str, int]]] = {}
+    for index, probe in enumerate(experiment.probes):
         if probe.udp and probe.destination in experiment.routers:
-            theirs = lines.setdefault(probe.destination, [])
-            if RESPONDER not in theirs:
-                theirs.insert(0, RESPONDER)
+            theirs = found.setdefault(probe.destination, [])
+            if all(line != RESPONDER for line, _ in theirs):
+                theirs.insert(0, (RESPONDER, index))
         if probe.source not in experiment.routers:
             continue
         target = probe_target(experiment, probe)
@@ -25,8 +28,7 @@ def probe_lines(experiment: Experiment) -> dict[str, str]:
             words.append(f"num-packets {probe.packets}")
         if probe.interval is not None:
             words.append(f"interval {probe.interval.ns // 10**6}")
-        mine = lines.setdefault(probe.source, [])
-        mine += [f"ip sla {probe_number(experiment, probe)}", " " + " ".join(words)]
+        mine = [f"ip sla {probe_number(experiment, probe)}", " " + " ".join(words)]
         if probe.size is not None:
             mine.append(f" request-data-size {probe.size.bytes}")
         times = []
@@ -40,4 +42,11 @@ def probe_lines(experiment: Experiment) -> dict[str, str]:
             mine.append(f" tos {probe.tos}")
         if probe.threshold is not None:
             mine.append(f" threshold {probe.threshold.ns // 10**6}")
-    return {router: "!\n" + "\n".join(texts) + "\n" for router, texts in lines.items()}
+        found.setdefault(probe.source, []).extend((line, index) for line in mine)
+    return found
+
+
+def probe_configuration(experiment: Experiment) -> dict[str, str]:
+    """The same as text, below a comment line."""
+    lines = probe_lines(experiment).items()
+    return {router: "!\n" + "".join(f"{text}\n" for text, _ in texts) for router, texts in lines}
