@@ -195,6 +195,14 @@ class TestJobs:
             jobs.learn(record(0.1, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
+    def test_a_look_while_cells_run_adds_one_where_there_is_room(self, grid: Path) -> None:
+        jobs, _ = self.jobs(grid)
+        assert jobs.look() == "2 to 3 labs side by side: the machine is busy for 20% of the time"
+        jobs._machine.load = 0.61  # type: ignore[attr-defined]
+        assert jobs.look() == "" and jobs.labs == 3  # four would make it 81 %
+        fixed, _ = self.jobs(grid, 3)
+        assert fixed.look() == "" and fixed.labs == 3
+
 
 class TestWhere:
     def metrics(self) -> pd.DataFrame:

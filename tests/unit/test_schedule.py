@@ -16,6 +16,7 @@ from experiment_files import experiment_file
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
+from qoslab.run import schedule
 from qoslab.run.cell import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.ledger import Ledger
@@ -107,6 +108,29 @@ def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path
     assert 1 < fake.most <= 3
     assert len({number for number, _ in fake.ran}) > 3, "labs were made ready while others had traffic"
     assert not fake.schedule.more()
+
+
+def test_long_cells_get_company_before_the_first_of_them_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "LOOK_S", 0.05)
+    fake = Fake(tmp_path, None)
+    monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
+    first = fake.jobs.labs
+    over: list[str] = []
+
+    def run(task: CellTask) -> dict[str, Any]:
+        for _ in range(500):
+            if fake.most > first:
+                break
+            time.sleep(0.01)
+        else:
+            over.append(task.name)
+        return {}
+
+    fake.crew(run)
+    assert fake.errors == [] and over == []
+    assert f"{first} to {first + 1} labs side by side: the machine is busy for 10% of the time" in fake.said.notes
 
 
 def test_one_lab_stays_alone(tmp_path: Path) -> None:

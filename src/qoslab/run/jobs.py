@@ -106,6 +106,15 @@ class Jobs:
         wanted = max(1, min(affordable, self._ceiling, self.most, self.labs + 1))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
+    def look(self) -> str:
+        """Add a lab while cells run that take long, where the machine as a whole has time for one more like them."""
+        if self._fixed is not None or self.labs >= min(self._ceiling, self.most):
+            return ""
+        busy = self._machine.busy()
+        if busy * (self.labs + 1) / self.labs > USABLE:
+            return ""
+        return self._set(self.labs + 1, f"the machine is busy for {busy:.0%} of the time")
+
     def _set(self, wanted: int, why: str) -> str:
         if wanted == self.labs:
             return ""

@@ -22,6 +22,8 @@ WINDOW = 16
 logins to all its routers. It is small, so that an order at random stays one: no parameter may go with time."""
 PASSED_OVER = 16
 """How often the first cell may be passed over by that."""
+LOOK_S = 10.0
+"""Traffic since a cell was added after which the machine's load tells whether there is room for another."""
 POLL_S = 0.2
 """How often whoever waits looks whether the run was interrupted."""
 
@@ -65,6 +67,8 @@ class Schedule:
         self._ready: deque[int] = deque()
         """The workers whose cells wait for their turn."""
         self._measuring = 0
+        self._settled = 0.0
+        """When the number of cells with traffic changed last, or was looked at."""
         self._clock: dict[int, float] = {}
         """When each worker began what it does beside its turn."""
         self._beside: dict[int, float] = {}
@@ -164,12 +168,18 @@ class Schedule:
                 while self._ready[0] != worker or self._measuring >= self.jobs.labs:
                     if self._interrupted.is_set():
                         raise Interrupted
+                    if time.monotonic() - self._settled >= LOOK_S and self._measuring == self.jobs.labs:
+                        self._settled = time.monotonic()
+                        if change := self.jobs.look():
+                            self._progress.note(change)
+                            continue
                     self.changed.wait(POLL_S)
             except BaseException:
                 self._ready.remove(worker)
                 raise
             self._ready.popleft()
             self._measuring += 1
+            self._settled = time.monotonic()
             self.changed.notify_all()
         try:
             yield
