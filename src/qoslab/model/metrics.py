@@ -59,7 +59,7 @@ METRICS: dict[str, Metric] = {
             "traffic",
             (
                 ("goodput.sum", "b/s", "TCP or UDP payload received, sum of all flows, over the traffic time"),
-                ("goodput.steady", "b/s", "the same without the warm-up: docs/statistics.md"),
+                ("goodput.steady", "b/s", "TCP or UDP payload received, without the warm-up (docs/statistics.md)"),
                 ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),
@@ -169,7 +169,7 @@ METRICS: dict[str, Metric] = {
                 ("police.bucket.mean", "B", "size of a dynamic bucket, the mean over the traffic time"),
                 ("police.bucket.mean_ms", "ms", "mean size of a dynamic bucket as time at the CIR"),
                 ("police.bucket.p95", "B", "95th percentile of a dynamic bucket's sizes, sampled once a second"),
-                ("police.bucket.p95_ms", "ms", "the same percentile as time at the CIR"),
+                ("police.bucket.p95_ms", "ms", "95th percentile of a dynamic bucket's sizes as time at the CIR"),
                 ("police.bucket.final", "B", "size of a dynamic bucket at the end"),
                 ("police.bucket.final_ms", "ms", "size of a dynamic bucket at the end as time at the CIR"),
                 ("police.bucket.late", "B", "mean size of a dynamic bucket over the second half of the traffic time"),
@@ -368,5 +368,5 @@ def format_value(value: float, unit: Unit) -> str:
         case "flag":
             return "yes" if value else "no"
         case "B" | "bit" | "ms" | "packets" | "count":
-            number = f"{value:.0f}" if value == round(value) else f"{value:.4g}"
+            number = f"{value:.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
             return f"{number} {unit}"
