@@ -14,7 +14,7 @@ from qoslab.cli.plan import plan_lines
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import BACKGROUND_MORE_S
 from qoslab.plan import DRAIN_S, Options, make_plan, traffic_time
-from qoslab.schema import load_experiment
+from qoslab.schema import load_experiment, load_sweep
 from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
@@ -59,6 +59,14 @@ def test_cells_follow_the_options(arms: list[str], repetitions: int, length: int
         traffic = [step.seconds for step in cell.steps if step.kind == "traffic"]
         assert traffic == [length + DRAIN_S]
     assert plan.seconds > sum(cell.seconds for cell in plan.cells)
+
+
+def test_no_number_of_labs_makes_a_cell_shorter() -> None:
+    plan = make_plan(load_sweep(TOP / "experiments" / "tx-ring-limit.yml"))
+    longest = max(step.seconds for cell in plan.cells for step in cell.steps if step.kind == "traffic")
+    estimates = [plan.seconds_with(labs) for labs in (1, 2, 4, 8, 100)]
+    assert estimates == sorted(estimates, reverse=True)
+    assert longest > 80 and estimates[-1] > longest
 
 
 def test_order_within_a_cell() -> None:

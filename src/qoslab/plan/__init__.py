@@ -166,8 +166,9 @@ class Plan:
         side_by_side = min(labs, len(self.cells))
         if side_by_side <= 1:
             return around + whole
-        # Nobody has traffic while the first cells are configured, and after the last.
-        return around + (whole - turns) / len(self.cells) + turns / side_by_side
+        # Nobody has traffic while the first cells are configured, and after the last. No cell is shorter beside others.
+        longest = max(turn for _, turn in known.values())
+        return around + (whole - turns) / len(self.cells) + max(turns / side_by_side, longest)
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: plain values, times in seconds."""
