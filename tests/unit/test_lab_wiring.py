@@ -94,8 +94,11 @@ def test_arp_entries_name_the_far_end_that_has_the_address() -> None:
     wiring = wire(ROUTED)
     macs = {(each.namespace, each.name): each.mac for each in wiring.interfaces()}
     assert all(int(mac[:2], 16) & 0b11 == 0b10 for mac in macs.values())  # unicast, locally administered
-    entries = {(each.namespace, str(each.address)): each.mac for each in wiring.neighbours}
-    assert entries == {("client", "10.1.0.1"): macs["R1", "Fa0-0"]}
+    entries = {(each.namespace, str(each.address), each.booted): each.mac for each in wiring.neighbours}
+    assert entries == {
+        ("client", "10.1.0.1", False): macs["R1", "Fa0-0"],
+        ("R1", "10.1.0.2", True): macs["client", "eth0"],
+    }
 
 
 def test_a_serial_line_has_no_arp_and_one_address_for_both_ends() -> None:

@@ -450,6 +450,9 @@ class Lab:
             self._wait_for(name, self.runtime(name) / "control.sock")
         if ios:
             self._wait_for_iosd()
+            for router, space in self._supervisor.namespaces(ios).items():
+                with contextlib.closing(space):
+                    space.transact(_neighbours(self._wiring, router, booted=True))
 
     def _start_data_plane(self, program: Path, name: str, namespace: str, options: Sequence[str]) -> None:
         self.runtime(name).mkdir()
@@ -594,7 +597,7 @@ def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str
             messages.append(netlink.address(interface))
         if interface.up:
             messages.append(netlink.link_up(interface))
-    messages += [netlink.neighbour(entry) for entry in wiring.neighbours if entry.namespace == namespace]
+    messages += _neighbours(wiring, namespace, booted=False)
     if metrics:
         messages += _host_routes(wiring, namespace, metrics)
     else:
@@ -602,6 +605,11 @@ def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str
             netlink.route(route.prefix, via=str(route.via)) for route in wiring.routes if route.namespace == namespace
         ]
     return messages
+
+
+def _neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[bytes, str]]:
+    mine = (entry for entry in wiring.neighbours if entry.namespace == namespace and entry.booted == booted)
+    return [netlink.neighbour(entry) for entry in mine]
 
 
 def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:

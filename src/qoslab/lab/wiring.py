@@ -111,6 +111,8 @@ class Neighbour:
     index: int
     address: IPv4Address
     mac: str
+    booted: bool = False
+    """To be made once the router has booted, which brings the interface up."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +218,9 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "paced_by_peer": far.port is not None,
                 }
             here = near.layer3
-            if here.up and here.arp and here.address is not None and far_end.address is not None:
-                neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, far.layer3.mac))
+            if here.arp and end.address is not None and far_end.address is not None:
+                mac = far.layer3.mac
+                neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, mac, booted=not here.up))
     return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
 
 
