@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,8 @@ from qoslab.errors import UserError
 from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.results import CellRecord, CellSummary, Health, RunFolder, find_unfinished, tables
+from qoslab.results import CellRecord, CellSummary, Health, RunFolder, Step, find_unfinished, tables
+from qoslab.results.records import TRAFFIC
 from qoslab.run.jobs import PATIENCE, Jobs
 from qoslab.run.ledger import Ledger
 from qoslab.run.task import cell_key, make_task
@@ -142,14 +144,17 @@ class Quiet:
         return self.load
 
 
-def record(cpu_s: float, *, late: bool = False, behind_ns: int = 0) -> CellRecord:
+def record(cpu_s: float, *, late: bool = False, behind_ns: int = 0, began: datetime | None = None) -> CellRecord:
     health = Health.model_validate(
         {
             "received": 1, "transmitted": 1, "lost_input": 0, "late_over_budget": 0, "behind_ns": behind_ns,
             "lateness_ns": {"max": 0, "p50": 0, "p99": 0, "p999": 0, "count": 1}, "budget_ns": 5_000_000,
         }
     )  # fmt: skip
-    return CellRecord(arm="policed", repetition=1, valid=not late, late=late, cpu_s=cpu_s, health={"R1": health})
+    steps = () if began is None else (Step(name=TRAFFIC, started=began),)
+    return CellRecord(
+        arm="policed", repetition=1, valid=not late, late=late, cpu_s=cpu_s, health={"R1": health}, steps=steps
+    )
 
 
 class TestJobs:
@@ -173,18 +178,22 @@ class TestJobs:
         jobs.learn(record(3.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
-    def test_lateness_takes_a_lab_away_and_patience_brings_it_back(self, grid: Path) -> None:
+    def test_lateness_takes_labs_away_and_patience_brings_them_back(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         for _ in range(7):
             jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 8
+        beside = datetime.now(UTC)
         assert "a router was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
-        assert jobs.labs == 7
+        assert jobs.labs == 6
+        # What ran beside it and was late too says nothing of six labs.
+        assert jobs.learn(record(0.4, late=True, began=beside), experiment) == ""  # type: ignore[arg-type]
+        assert jobs.labs == 6
         jobs.learn(record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
-        for _ in range(PATIENCE * 7 - 1):
+        for _ in range(PATIENCE * 6 - 1):
             assert jobs.learn(record(0.4), experiment) == ""  # type: ignore[arg-type]
         jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
-        assert jobs.labs == 8
+        assert jobs.labs == 7
 
     def test_never_below_one_and_none_added_on_a_busy_machine(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)

@@ -23,8 +23,12 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
+TRAFFIC = "traffic"
+"""The step in which a cell's traffic runs."""
+
+
 class Step(Record):
-    """One step of a cell: `apply`, `traffic`, …"""
+    """One step of a cell: `configure the routers`, `traffic`, …"""
 
     name: str
     started: datetime

@@ -19,6 +19,7 @@ from qoslab.lab.control import ControlError
 from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.model.matrix import as_texts
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
+from qoslab.results.records import TRAFFIC
 from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
 from qoslab.run.cpu import CpuMeter
@@ -160,7 +161,7 @@ class CellRun:
             sampler.start()
             cpu = CpuMeter(self._lab.pid)
             started = None if probes is None else probes.start
-            measuring = self.step("traffic", self._traffic_s)
+            measuring = self.step(TRAFFIC, self._traffic_s)
             self._keep_host_counters(0)
             with measuring, self._ending(sampler.stop), cpu, self._probing(probes):
                 results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)

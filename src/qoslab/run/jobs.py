@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import statistics
+from datetime import UTC, datetime
 
 from qoslab.model.experiment import Experiment
 from qoslab.plan import traffic_time
 from qoslab.results import CellRecord
-from qoslab.results.records import BEHIND_SHARE
+from qoslab.results.records import BEHIND_SHARE, TRAFFIC
 from qoslab.run.cpu import Machine
 
 USABLE = 0.8
@@ -22,6 +23,8 @@ MOST_SPARE = 4
 """Labs that are made ready while others have traffic, at most: each is some hundred megabytes of Ansible."""
 NEAR = 0.5
 """Share of the lateness that is allowed from which on no lab is added."""
+TAKEN_AWAY = 0.25
+"""Share of the labs that are taken away where a router was late: what made it late met the others too."""
 PATIENCE = 8
 """Punctual cells for each lab until one more is tried again after a router was late."""
 REMEMBERED = 16
@@ -31,6 +34,10 @@ REMEMBERED = 16
 def expected_labs(fixed: int | None, cells: int) -> int:
     """Labs with traffic that a run comes to, for an estimate beforehand: what is learnt may be less."""
     return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * len(os.sched_getaffinity(0)))
+
+
+def _traffic_began(record: CellRecord) -> datetime:
+    return next((step.started for step in record.steps if step.name == TRAFFIC), datetime.max.replace(tzinfo=UTC))
 
 
 class Jobs:
@@ -49,6 +56,7 @@ class Jobs:
         self._ceiling = self.most
         self._load: list[float] = []
         self._punctual = 0
+        self._reduced = datetime.min.replace(tzinfo=UTC)
         self._beside: list[float] = []
         self._traffic_s = 0.0
 
@@ -85,7 +93,11 @@ class Jobs:
             self._load = [*self._load[1 - REMEMBERED :], record.cpu_s / seconds]
         if record.late:
             self._punctual = 0
-            self._ceiling = max(1, self.labs - 1)
+            if _traffic_began(record) < self._reduced:
+                # It ran beside those for which labs were taken away already.
+                return ""
+            self._reduced = datetime.now(UTC)
+            self._ceiling = max(1, self.labs - math.ceil(self.labs * TAKEN_AWAY))
             return self._set(self._ceiling, "a router was late")
         near = any(health.behind_ns / 1e9 > NEAR * BEHIND_SHARE * seconds for health in record.health.values())
         if near:
