@@ -18,7 +18,7 @@ from qoslab.analysis.hosts import host_figures
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.analysis.steady import steady_figures
-from qoslab.analysis.throughput import segment_size, throughput_figures
+from qoslab.analysis.throughput import only_pir, segment_size, throughput_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
@@ -212,7 +212,11 @@ def metrics(
         for key, cell in intervals.groupby(_CELL, sort=False, dropna=False):
             for selector in _selectors(wanted, "traffic", cell["traffic"].unique()):
                 mine = cell if selector is None else cell[cell["traffic"] == selector]
-                found += [(key, selector, figure) for figure in steady_figures(mine)]
+                steady = dict(steady_figures(mine))
+                pir = only_pir(policed[policed["cell"] == key[2]], lines.get(str(key[2]), {}))
+                if pir is not None and "goodput.steady" in steady:
+                    steady["goodput.of_pir.steady"] = steady["goodput.steady"] / pir
+                found += [(key, selector, figure) for figure in steady.items()]
     if probes is not None:
         for key, cell in probes.groupby(_CELL, sort=False, dropna=False):
             for selector in _selectors(wanted, "probe", cell["probe"].unique()):

@@ -22,15 +22,19 @@ def granted_bps(policed: pd.Series, lines: Lines) -> float:
     return float(policed["police_cir_bps"]) * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + header)
 
 
+def only_pir(classes: pd.DataFrame, lines: Lines) -> float | None:
+    """What the only policer of a cell lets through; None where it has none, or several."""
+    policed = classes[classes["police_cir_bps"].notna()]
+    return granted_bps(policed.iloc[0], lines) if len(policed[CLASS].drop_duplicates()) == 1 else None
+
+
 def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths, lines: Lines) -> Iterator[Figure]:
     """Figures of one cell's `flows` (all, or those of one traffic) against all of its `classes`."""
     if flows.empty:
         return
     by_traffic = flows.groupby("traffic")
     goodput = float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
-    policed = classes[classes["police_cir_bps"].notna()]
-    policers = policed[CLASS].drop_duplicates()
-    pir = granted_bps(policed.iloc[0], lines) if len(policers) == 1 else None
+    pir = only_pir(classes, lines)
     mss = segment_size(flows)
     if pir is not None:
         yield "goodput.of_pir", goodput / pir
@@ -42,7 +46,7 @@ def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths,
     if path is None:
         return
     bottleneck = path.rate_bps
-    if pir is not None and _crosses(path, policed.iloc[0]):
+    if pir is not None and _crosses(path, classes[classes["police_cir_bps"].notna()].iloc[0]):
         bottleneck = min(bottleneck, pir)
     yield "goodput.of_bottleneck", goodput / bottleneck
     if len(names) == 1 and mss is not None:

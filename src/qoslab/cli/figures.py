@@ -71,8 +71,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     if len(outcome.comparison):
         console.print(table)
-    if len(outcome.averages):
-        console.print(_averages(outcome.averages))
+    for _, averages in outcome.averages.groupby("title", sort=False):
+        _print_averages(console, averages)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         click.echo(_score(pairs))
     if not outcome.valid:
@@ -87,28 +87,30 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     click.echo(f"Report: {report}")
 
 
-def _averages(averages: pd.DataFrame) -> Table:
+def _print_averages(console: Console, averages: pd.DataFrame) -> None:
+    """A table for each average, with a row for each combination of its `each`."""
+    row = averages.iloc[0].to_dict()
+    about = f"{row['statistic']} of {row['metric']} over cells of {row['arm']}"
+    about += f" with {row['condition']}" if row["condition"] else ""
+    about += "" if pd.isna(row["published"]) else f", published {format_value(row['published'], row['unit'])}"
+    about += f", expected {row['tolerance']}" if row["tolerance"] else ""
+    click.echo(f"{row['title']}: {about}")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("average", "cells", "published", "measured", "difference", "lowest cell", "tolerance", "verdict"):
-        table.add_column(name, justify="right" if name in ("cells", "published", "measured", "difference") else "left")
-    for row in averages.to_dict("records"):
-        shown = {
-            key: "" if pd.isna(row[key]) else format_value(row[key], row["unit"])
-            for key in ("published", "value", "lowest")
-        }
-        about = ", ".join(filter(None, (row["each"], row["condition"])))
+    for name in ("", "cells", "measured", "difference", "lowest cell", "verdict"):
+        table.add_column(name, justify="right" if name in ("cells", "measured", "difference") else "left")
+    for each in averages.to_dict("records"):
+        measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
+        lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])
         table.add_row(
-            f"{row['title']}: {row['arm']}, {row['statistic']} of {row['metric']}" + (f" ({about})" if about else ""),
-            str(row["cells"]) + (f", {row['excluded']} not valid" if row["excluded"] else ""),
-            shown["published"],
-            (shown["value"] or "not measured") + _interval(row),
-            _difference(row["published"], row["value"]),
-            f"{shown['lowest']} ({row['lowest_cell']})" if shown["lowest"] else "",
-            row["tolerance"],
-            row["verdict"],
-            style=_STYLE[row["verdict"]],
+            each["each"],
+            str(each["cells"]) + (f", {each['excluded']} not valid" if each["excluded"] else ""),
+            measured + _interval(each),
+            _difference(each["published"], each["value"]),
+            lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
+            each["verdict"],
+            style=_STYLE[each["verdict"]],
         )
-    return table
+    console.print(table)
 
 
 def _score(pairs: pd.DataFrame) -> str:

@@ -76,6 +76,11 @@ METRICS: dict[str, Metric] = {
                     "100 %",
                 ),
                 (
+                    "goodput.of_pir.steady",
+                    "fraction",
+                    "goodput.steady over the same: without what a bucket that is full at the start lets through more",
+                ),
+                (
                     "goodput.of_bottleneck",
                     "fraction",
                     "goodput.sum over the least rate on the path, in IP bytes of full packets: the policer's or a "
@@ -369,4 +374,4 @@ def format_value(value: float, unit: Unit) -> str:
             return "yes" if value else "no"
         case "B" | "bit" | "ms" | "packets" | "count":
             number = f"{value:.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
-            return f"{number} {unit}"
+            return number if unit == "count" else f"{number} {unit}"

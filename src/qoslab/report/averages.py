@@ -79,7 +79,9 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
         return text.figure(_number(row[key]), unit)
 
     def extreme(name: str) -> str:
-        return text.NONE if math.isnan(_number(row[name])) else f"{shown(name)} ({text.bound(row[name + '_cell'])})"
+        if math.isnan(_number(row[name])):
+            return text.NONE
+        return shown(name) + (f" ({text.bound(row[name + '_cell'])})" if row[name + "_cell"] else "")
 
     interval = ""
     if not math.isnan(_number(row["low"])):
