@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from qoslab.analysis import Outcome, analyse, figures, series
+from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.model.experiment import Moment
+from qoslab.model.matrix import Scalar, fits, parameters_text
 from qoslab.report.page import Verdict, figure_groups, verdict
+from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import Cell, Manifest, RunFolder, find_run, tables
 
 RUN_VARIABLE = "QOSLAB_RUN"
@@ -41,8 +47,13 @@ def open_run(experiment: str, root: Path | None = None) -> RunView:
 class RunView:
     """A finished run. `arm` is an arm's name; figures of arms with several repetitions are those of the first."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, where: Mapping[str, Scalar] = MappingProxyType({})) -> None:
         self.folder = folder
+        self._where = where
+
+    def where(self, **parameters: Scalar) -> RunView:
+        """The same run; figures and graphs of an arm are those of its first cell with these values of parameters."""
+        return RunView(self.folder, {**self._where, **parameters})
 
     def __repr__(self) -> str:
         return f"{self.manifest.experiment.title}, run {self.folder.path.name}"
@@ -86,6 +97,43 @@ class RunView:
             for row in group.rows
         ]
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
+
+    def averages(self) -> pd.DataFrame:
+        """The experiment's averages over cells beside the published ones, with intervals and the lowest cells."""
+        table = self.outcome.averages
+        return table[
+            ["title", "each", "condition", "metric", "cells", "excluded", "published", "value", "low", "high", "lowest",
+             "lowest_cell", "verdict"]
+        ].set_index(["title", "each"])  # fmt: skip
+
+    def scores(self) -> pd.DataFrame:
+        """Two values of a parameter against each other: how many pairs of cells the first won, lost or equalled."""
+        rows = [
+            {"title": title, **dict(zip(("won", "equal", "lost"), score(pairs), strict=True)), "pairs": len(pairs)}
+            for title, pairs in self.outcome.pairs.groupby("title", sort=False)
+        ]
+        return pd.DataFrame(rows, columns=["title", "won", "equal", "lost", "pairs"]).set_index("title")
+
+    def sweep_graph(self, title: str) -> go.Figure:
+        """The curves of an entry of `graphs`."""
+        return go.Figure(json.loads(self._sweep(title, "curves").curves[0].json))
+
+    def sweep_map(self, title: str) -> pd.DataFrame:
+        """The map of an entry of `graphs`, of its first arm: figures as text, by the parameters of rows and columns."""
+        shown = self._sweep(title, "a map").maps[0]
+        head = [[name for name, span in line for _ in range(span)] for line in shown.head]
+        index = pd.MultiIndex.from_tuples([tuple(names) for names, _ in shown.rows], names=shown.row_names)
+        content = [[cell.text for cell in cells] for _, cells in shown.rows]
+        return pd.DataFrame(content, index=index, columns=pd.MultiIndex.from_arrays(head))
+
+    def _sweep(self, title: str, form: str) -> SweepSection:
+        _ = self.outcome
+        sections = sweep_sections(self.folder, self.manifest, tables.read_table(self.folder, "metrics"))
+        known = [section.title for section in sections if (section.curves if form == "curves" else section.maps)]
+        for section in sections:
+            if section.title == title and title in known:
+                return section
+        raise UserError(f'found no {form} called "{title}", expected one of: {"; ".join(known) or "none"}')
 
     def streams(self, arm: str) -> pd.DataFrame:
         """Each stream's goodput in kb/s, bytes received, seconds and retransmissions."""
@@ -141,9 +189,11 @@ class RunView:
 
     def _cell(self, arm: str) -> Cell:
         for cell in self.folder.cells():
-            if cell.arm == arm:
+            if cell.arm == arm and fits(cell.parameters, self._where):
                 return cell
         known = ", ".join(dict.fromkeys(cell.arm for cell in self.folder.cells()))
+        if arm in known.split(", "):
+            raise UserError(f'arm "{arm}" has no cell with {parameters_text(dict(self._where))}')
         raise UserError(f'found arm "{arm}", expected one of {known}')
 
     def _table(self, name: str, arm: str) -> pd.DataFrame:
