@@ -108,10 +108,10 @@ class RunView:
 
     def scores(self) -> pd.DataFrame:
         """Two values of a parameter against each other: how many pairs of cells the first won, lost or equalled."""
-        rows = [
-            {"title": title, **dict(zip(("won", "equal", "lost"), score(pairs), strict=True)), "pairs": len(pairs)}
-            for title, pairs in self.outcome.pairs.groupby("title", sort=False)
-        ]
+        rows: list[dict[str, object]] = []
+        for title, pairs in self.outcome.pairs.groupby("title", sort=False):
+            won, equal, lost = score(pairs)
+            rows.append({"title": title, "won": won, "equal": equal, "lost": lost, "pairs": len(pairs)})
         return pd.DataFrame(rows, columns=["title", "won", "equal", "lost", "pairs"]).set_index("title")
 
     def sweep_graph(self, title: str) -> go.Figure:
