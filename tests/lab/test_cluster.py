@@ -1,9 +1,8 @@
-"""Cells on a Dask cluster: several workers, one of them killed; workers and schedulers that will not do."""
+"""Cells on a Dask cluster: several workers, one of them killed in mid-run; and a cluster of the run's own."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -12,11 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from commands import Command, run
+from commands import Command
 from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
-from qoslab import __version__
 
 pytestmark = pytest.mark.lab
 
@@ -104,24 +102,3 @@ def children(pid: int) -> list[str]:
             if int(fields[1]) == pid:
                 found += [line, *children(int(process.name))]
     return found
-
-
-def test_a_worker_of_another_version_is_refused(grid: Path, clean: Path, cluster: Cluster) -> None:
-    other = clean / "other.py"
-    other.write_text("import qoslab\nqoslab.__version__ = '0.0.9'\n")
-    worker = cluster.worker("--preload", str(other))
-    status, _, errors = run(clean, "run", str(grid), "--scheduler", cluster.address)
-    assert status == 2, errors
-    assert f"has qoslab 0.0.9, this is qoslab {__version__}" in errors
-    assert "Traceback" not in errors
-    worker.terminate()
-    worker.wait()
-    subprocess.run(["rm", "-rf", *map(str, (clean / "tmp").glob("dask-*"))], check=True)
-
-
-def test_no_scheduler_there(grid: Path, clean: Path) -> None:
-    status, _, errors = run(clean, "run", str(grid), "--scheduler", "tcp://127.0.0.1:9")
-    assert status == 2
-    assert "the Dask scheduler at tcp://127.0.0.1:9 cannot be reached" in errors
-    assert "Traceback" not in errors
-    assert os.listdir(clean / "tmp") == []  # noqa: PTH208

@@ -44,6 +44,7 @@ class Fake:
     def __init__(
         self, folder: Path, jobs: int | None, options: Options | None = None, attempts: int = 1, **sets: str
     ) -> None:
+        folder.mkdir(exist_ok=True)
         file = experiment_file(folder, "grid.yml", GRID)
         self.plan: Plan = make_plan(load_sweep(file, sets), options or Options())
         self.folder = RunFolder.create(folder / "runs", "grid")

@@ -63,8 +63,9 @@ NEWEST = ""
 )
 @click.option(
     "--scheduler",
-    metavar="ADDRESS",
-    help="Run the cells on the workers of this Dask cluster, as tcp://192.0.2.1:8786; see docs/scaling.md.",
+    metavar="ADDRESS|local",
+    help="Run the cells on the workers of this Dask cluster, as tcp://192.0.2.1:8786; local: on --jobs worker "
+    "processes of this machine. See docs/scaling.md.",
 )
 @json_option
 def command(
@@ -85,7 +86,7 @@ def command(
     tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
     invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
-    if scheduler is not None and jobs is not None:
+    if scheduler not in (None, "local") and jobs is not None:
         raise click.UsageError(
             "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
         )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import logging
 import shutil
 import tarfile
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from qoslab import __version__
@@ -24,8 +28,45 @@ WORKERS_S = 60.0
 """How long a run waits while the cluster has no worker."""
 LOOK_S = 1.0
 """How often the workers are counted."""
+END_S = 30
+"""Until the processes of a local cluster have ended their labs."""
 SPARE = 1
 """Cells that wait at the cluster beyond those that run, so that no worker is idle while a result is fetched."""
+
+
+LOCAL = "local"
+"""In place of an address: a cluster of worker processes on this machine, which ends with the run."""
+
+
+@contextmanager
+def local_cluster(workers: int) -> Iterator[str]:
+    """A scheduler and `workers` processes, each with one lab, on loopback; yields the address. All end with the block.
+
+    A worker process that dies is started again.
+    """
+    distributed = _distributed()
+    import dask
+
+    with (
+        tempfile.TemporaryDirectory(prefix="qoslab-dask-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({"temporary-directory": folder}),
+    ):
+        cluster: Any = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
+            worker_dashboard_address=None, silence_logs=logging.CRITICAL,
+        )  # fmt: skip
+        try:
+            yield str(cluster.scheduler_address)
+        finally:
+            cluster.close(timeout=END_S)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # slow, and only here
+    except ImportError as error:
+        raise MachineError("the Python package distributed is not installed", hint="Install it.") from error
+    return distributed
 
 
 class Finish(Protocol):
@@ -61,14 +102,10 @@ class Cluster:
 
     def __init__(self, address: str, note: Callable[[str], None]) -> None:
         """`MachineError` where there is no scheduler; `VersionError` where a worker has another version."""
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise MachineError("the Python package distributed is not installed", hint="Install it.") from error
         self._address = address
         self._note = note
+        connect = _distributed().Client
         try:
-            connect: Any = Client  # is typed in part
             self._client: Any = connect(address, timeout=CONNECT_S, set_as_default=False, name="qoslab")
         except (OSError, TimeoutError, ValueError) as error:
             raise MachineError(
@@ -90,13 +127,14 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._client.cancel(list(self._running), force=True)
-            self._client.run(cluster_worker.close_labs, on_error="ignore")
+            # Where the cluster is gone, its labs end with its workers.
+            if self._client.status == "running":
+                self._client.cancel(list(self._running), force=True)
+                self._client.run(cluster_worker.close_labs, on_error="ignore")
         except (OSError, TimeoutError):
-            # The cluster is gone; its labs end with its workers.
             self._note(f"the Dask scheduler at {self._address} is gone")
         finally:
-            self._client.close()
+            self._client.close(timeout=CONNECT_S)
 
     def look(self) -> None:
         """Count the workers and check those that are new.
@@ -106,9 +144,7 @@ class Cluster:
         if time.monotonic() - self._looked < LOOK_S:
             return
         if self._client.status != "running":
-            raise UserError(
-                f"the Dask scheduler at {self._address} is gone", hint="Start it again; --resume continues the run."
-            )
+            raise self._gone()
         info = self._client.scheduler_info(n_workers=-1)
         workers = {address: int(worker["nthreads"]) for address, worker in info["workers"].items()}
         new = [address for address in workers if address not in self._known]
@@ -126,6 +162,11 @@ class Cluster:
                 f"the Dask cluster at {self._address} has had no worker for {WORKERS_S:.0f} s",
                 hint="Start workers: dask worker ADDRESS --nthreads 1; --resume continues the run.",
             )
+
+    def _gone(self) -> UserError:
+        return UserError(
+            f"the Dask scheduler at {self._address} is gone", hint="Start it again; --resume continues the run."
+        )
 
     def _check(self, workers: list[str]) -> None:
         said = self._client.run(cluster_worker.version, workers=workers, on_error="return")
@@ -180,6 +221,9 @@ class Cluster:
 
         try:
             said = future.result()
+        except CancelledError as error:
+            # Nobody cancels a cell: its scheduler ended, and the cell with it.
+            raise self._gone() from error
         except KilledWorker as error:
             reason = f"the workers that ran it died, the last was {error.last_worker.address}"
             return task, _failed(task, reason), b""
@@ -224,16 +268,25 @@ class ClusterCrew:
     def __init__(
         self, address: str, *, lease: Callable[[], CellTask | None], finish: Finish,
         folder_of: Callable[[CellTask], Cell], interrupted: threading.Event, note: Callable[[str], None],
+        workers: int = 1,
     ) -> None:  # fmt: skip
-        """`lease` gives a cell without waiting, None where none waits now; `finish` takes a cell's record."""
+        """`address` is the scheduler's, or `LOCAL` for `workers` processes on this machine.
+
+        `lease` gives a cell without waiting, None where none waits now; `finish` takes a cell's record.
+        """
         self._address = address
+        self._workers = workers
         self._lease, self._finish, self._folder_of = lease, finish, folder_of
         self._interrupted = interrupted
         self._note = note
 
     def run(self, more: Callable[[], bool]) -> None:
         """Run cells as long as there are `more`, waiting or running."""
-        with Cluster(self._address, self._note) as cluster:
+        if not more():
+            return
+        with ExitStack() as stack:
+            address = stack.enter_context(local_cluster(self._workers)) if self._address == LOCAL else self._address
+            cluster = stack.enter_context(Cluster(address, self._note))
             while more() and not self._interrupted.is_set():
                 cluster.look()
                 while cluster.room and (task := self._lease()) is not None:

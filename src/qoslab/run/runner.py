@@ -51,7 +51,7 @@ class Request:
     attempts: int = 1
     """How often a cell is tried that a busy machine made invalid, or that was lost with its worker."""
     scheduler: str | None = None
-    """Address of the Dask scheduler whose workers run the cells; None: this machine does."""
+    """Address of the Dask scheduler whose workers run the cells, or `local`; None: the labs of this process."""
 
 
 @dataclass
@@ -179,6 +179,7 @@ class _Crew:
             ClusterCrew(
                 shared.request.scheduler, lease=shared.schedule.lease_now, finish=shared.schedule.finish,
                 folder_of=shared.folder_of, interrupted=shared.interrupted, note=shared.progress.note,
+                workers=shared.request.jobs or len(os.sched_getaffinity(0)),
             ).run(shared.schedule.more)  # fmt: skip
         except BaseException as error:
             self._errors.append(error)
