@@ -98,6 +98,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
 
     folder = RunFolder(newest(clean))
     flows = tables.read_table(folder, "flows")
+    assert set(tables.read_table(folder, "hosts")["host"]) == {"client", "server"}
     assert sorted(set(flows["matrix.rtt"])) == [10, 50] and sorted(set(flows["matrix.pir"])) == [1e6, 2e6]
     # The link and the policer were those of each cell.
     for cell in folder.cells():
