@@ -2,16 +2,22 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qos_core::{packet, Engine, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::{packet, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
 const PORTS: &str = r#"{"ports": {
     "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
     "Serial0/1/0": {"inside": "c", "wire": "d", "link": {"rate_bps": 512000, "framing": "ppp"}, "paced_by_peer": true}}}"#;
 
+/// A switch has Ethernet links only.
+const SWITCH_PORTS: &str = r#"{"ports": {
+    "FastEthernet0/0": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
+    "FastEthernet0/1": {"inside": "c", "wire": "d", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": true}}}"#;
+
 fuzz_target!(|text: &str| {
     let _ = PortsConfig::from_json(text);
     let Ok(config) = RouterConfig::from_json(text) else { return };
-    let mut engine = Engine::new(&PortsConfig::from_json(PORTS).unwrap(), Time(0)).unwrap();
+    let ports = if config.switch.is_some() { SWITCH_PORTS } else { PORTS };
+    let mut engine = Engine::new(&PortsConfig::from_json(ports).unwrap(), Time(0)).unwrap();
     if engine.configure(Time(0), &config).is_err() {
         assert!(engine.config().is_none());
         return;
@@ -29,6 +35,13 @@ fuzz_target!(|text: &str| {
         let descriptor = packet::parse(&frame, engine.framing(port));
         engine.receive(Time(step), port, descriptor, ());
         engine.transmit(Time(step), port, descriptor, ());
+    }
+    engine.poll_inside(Time(1_000_000), &mut outputs);
+    for output in outputs.drain(..) {
+        // With the label that a switch has given it.
+        if let Output::Departure(inside) = output {
+            engine.transmit(inside.time, PortId(1 - inside.port.0), inside.descriptor, ());
+        }
     }
     engine.poll(Time(1_000_000_000), &mut outputs);
     engine.audit().unwrap();

@@ -42,28 +42,23 @@ fn port(mut load: Load) -> (usize, Load) {
     (load.pass(), load)
 }
 
-fn hqf(classes: u16) -> Load {
-    Load::new(Kind::Hqf(classes), 1)
+fn hqf(classes: u16, flows: u32) -> Load {
+    Load::new(Kind::Hqf(classes), flows)
 }
-fn classic(classes: u16) -> Load {
-    Load::new(Kind::Classic(classes), 1)
+fn classic(classes: u16, flows: u32) -> Load {
+    Load::new(Kind::Classic(classes), flows)
 }
 fn access_lists(classes: u16) -> Load {
     Load::new(Kind::HqfAccessLists(classes), 1)
 }
-fn hqf_flows(flows: u32) -> Load {
-    Load::new(Kind::Hqf(100), flows)
-}
-fn classic_flows(flows: u32) -> Load {
-    Load::new(Kind::Classic(100), flows)
-}
 
+// Classes, and flows (of which there is at least one in each class).
 #[library_benchmark]
-#[benches::hqf(args = [1, 10, 100, 1_000], setup = hqf)]
-#[benches::classic(args = [1, 10, 100, 1_000], setup = classic)]
+#[benches::hqf(args = [(1, 1), (1, 1_000), (1, 100_000), (10, 1), (10, 1_000), (10, 100_000), (100, 1), (100, 1_000), (100, 100_000),
+    (1_000, 1), (1_000, 1_000), (1_000, 100_000)], setup = hqf)]
+#[benches::classic(args = [(1, 1), (1, 1_000), (1, 100_000), (10, 1), (10, 1_000), (10, 100_000), (100, 1), (100, 1_000), (100, 100_000),
+    (1_000, 1), (1_000, 1_000), (1_000, 100_000)], setup = classic)]
 #[benches::hqf_access_lists(args = [1, 10, 100, 1_000], setup = access_lists)]
-#[benches::hqf_flows(args = [1_000, 100_000], setup = hqf_flows)]
-#[benches::classic_flows(args = [1_000, 100_000], setup = classic_flows)]
 fn scheduler(mut load: Load) -> (usize, Load) {
     (load.pass(), load)
 }

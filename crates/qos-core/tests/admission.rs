@@ -3,6 +3,7 @@
 mod common;
 
 use common::{configuration, interface, read, with_policy};
+use proptest::prelude::*;
 use qos_core::config::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
 use serde_json::{json, Value};
@@ -89,6 +90,46 @@ fn more_than_there_is() {
     // Parts of the rest.
     let remaining = |name: &str, percent: u32| class(name, json!({"bandwidth": {"remaining_percent": percent}}));
     assert_refused("hqf", json!([remaining("c1", 60), remaining("c2", 41)]), "classes[1].bandwidth", "at most 100");
+}
+
+proptest! {
+    /// Classes are admitted up to what can be reserved, to the kb/s, and the first that goes beyond it is named.
+    #[test]
+    fn what_can_be_reserved_is_the_limit(
+        hqf in any::<bool>(),
+        in_percent in any::<bool>(),
+        most in prop::option::of(1u32..=100),
+        asked in prop::collection::vec((1u32..60, 0u32..20, any::<bool>()), 1..7),
+    ) {
+        let unit = if in_percent { "percent" } else { "kbps" };
+        let amount = |(percent, more, _): &(u32, u32, bool)| if in_percent { *percent } else { percent * 20 + more };
+        let classes: Vec<_> = asked.iter().enumerate().map(|(number, class)| {
+            let (name, amount) = (format!("c{}", number + 1), amount(class));
+            if class.2 {
+                json!({"name": name, "priority": {"unit": unit, "number": amount}})
+            } else {
+                json!({"name": name, "bandwidth": {unit: amount}})
+            }
+        }).collect();
+        let mut config = serde_json::to_value(with_policy(if hqf { "hqf" } else { "classic" }, 2_000, json!(classes))).unwrap();
+        config["interfaces"]["Out"]["max_reserved_percent"] = json!(most.filter(|_| !hqf));
+        let percent = if hqf { 99 } else { most.unwrap_or(75) };
+        let limit = if in_percent { percent } else { percent * 20 };
+        let mut sum = 0;
+        let beyond = asked.iter().position(|class| {
+            sum += amount(class);
+            sum > limit
+        });
+        let path = refused(&read(&config)).map(|(path, _)| path);
+        match beyond {
+            None => prop_assert_eq!(path, None),
+            Some(class) => {
+                let field = if asked[class].2 { "priority" } else { "bandwidth" };
+                let path = path.unwrap_or_default();
+                prop_assert!(path.ends_with(&format!("classes[{class}].{field}")), "{} instead of class {}", path, class);
+            }
+        }
+    }
 }
 
 /// The rate that a parent's shaper lets pass is what its children divide.

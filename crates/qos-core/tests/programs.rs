@@ -12,6 +12,12 @@ proptest! {
         common::program::run(&program);
     }
 
+    /// The same with a switch.
+    #[test]
+    fn everything_adds_up_in_a_switch(program in prop::collection::vec(any::<u8>(), 0..600)) {
+        common::program::run_switch(&program);
+    }
+
     /// Mostly packets on one port under changing policies, so that queues fill.
     #[test]
     fn everything_adds_up_when_queues_are_full(

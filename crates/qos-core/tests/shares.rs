@@ -217,23 +217,35 @@ proptest! {
     }
 }
 
-/// Classic: a class of half of 256 kb/s is 284 times as heavy as a flow of class-default, which starves (published: 200 against 6 kb/s of TCP).
-#[test]
-fn classic_class_default_starves_beside_a_class() {
-    let config = with_policy("classic", 256, json!([{"name": "c1", "bandwidth": {"percent": 50}}]));
-    let mut engine: Engine<usize> = common::engine(256_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
-    let sources = [Source::new(1300, 0, 0, 256_000), Source::new(1300, 1, 1, 256_000)];
-    let outputs = load(&mut engine, Ppp, &sources, Time(100 * SECOND));
-    let packets = bytes_by_source(&outputs, 2).iter().map(|bytes| bytes / 1_304).collect::<Vec<_>>();
-    // 57·256/128 = 114 against 32384 for a byte.
-    let expected = (packets[0] + packets[1]) / (32_384 / 114 + 1);
-    assert!(packets[0].abs_diff(expected) <= 3, "{packets:?} packets, {expected} expected");
-    // The same in the later generation: half each.
-    let mut engine: Engine<usize> = common::engine(256_000, Ppp);
-    engine.configure(Time(0), &with_policy("hqf", 256, json!([{"name": "c1", "bandwidth": {"percent": 50}}]))).unwrap();
-    let bytes = bytes_by_source(&load(&mut engine, Ppp, &sources, Time(100 * SECOND)), 2);
-    assert!(bytes[0].abs_diff(bytes[1]) <= 6 * 1_304, "{bytes:?}");
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of a flow of class-default 32384, so that
+    /// class-default starves (published: half of 256 kb/s is 284 times as heavy, and TCP got 200 against 6 kb/s). The later generation gives it the rest.
+    #[test]
+    fn classic_class_default_starves_beside_a_class(
+        (kbps, constant) in prop::sample::select(vec![(64u64, 64u64), (128, 64), (256, 57), (512, 30), (2_000, 16)]),
+        percent in 10u64..=75,
+        lengths in prop::array::uniform2(200usize..1_500),
+    ) {
+        let class = kbps * percent / 100;
+        let sources = [Source::new(lengths[0], 0, 0, kbps * 4_000), Source::new(lengths[1], 1, 1, kbps * 4_000)];
+        let end = Time(12_000 * sources[1].gap_ns);
+        let offer = |generation: &str| {
+            let config = with_policy(generation, kbps, json!([{"name": "c1", "bandwidth": {"kbps": class}}]));
+            let mut engine: Engine<usize> = common::engine(kbps * 1_000, Ppp);
+            engine.configure(Time(0), &config).unwrap();
+            bytes_by_source(&load(&mut engine, Ppp, &sources, end), 2)
+        };
+        let packet = lengths[0] as u64 + 4;
+        let bytes = offer("classic");
+        let expected = bytes[1] * (constant * kbps / class) / 32_384;
+        // Wire and ring take what comes first, whatever its weight.
+        prop_assert!(bytes[0].abs_diff(expected) <= 6 * packet, "{bytes:?} bytes, {expected} expected");
+        let bytes = offer("hqf");
+        let expected = (bytes[0] + bytes[1]) * (kbps - class) / kbps;
+        prop_assert!(bytes[0].abs_diff(expected) <= 6 * packet + 4 * 1_504, "{bytes:?} bytes, {expected} expected");
+    }
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use qos_core::counters::{ClassCounters, Count, PolicyCounters};
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
 use serde_json::{json, Value};
 
-use super::frames;
+use super::{frames, switch};
 
 const PORTS: [(&str, Framing); 3] =
     [("Ethernet0/0", Framing::Ethernet), ("Ethernet0/1", Framing::Ethernet), ("Serial0/0", Framing::Ppp)];
@@ -211,26 +211,91 @@ impl Reader<'_> {
     }
 }
 
-/// Runs a program. Panics where the engine breaks a promise.
+/// Configurations of a switch with [`PORTS`] ports: trust or policies, queues and thresholds, speeds that make frames wait.
+fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
+    let mut global = switch::defaults();
+    let [.., all] = choice;
+    global["qos"] = json!(all % 8 != 7);
+    global["rewrite_ip_dscp"] = json!(all & 16 == 0);
+    global["aggregate_policers"] =
+        json!({"A": {"rate_bps": 200_000, "burst_bytes": 8_000, "exceed": "policed-dscp-transmit"}});
+    let thresholds =
+        json!({"t1": 1 + u32::from(all), "t2": 400, "reserved": 1 + all % 100, "maximum": 1 + 10 * u32::from(all)});
+    global["queue_sets"][1] =
+        json!({"buffers": [1, 1, 1, 97], "thresholds": [thresholds, thresholds, thresholds, thresholds]});
+    let police =
+        |exceed: &str| json!({"cir": {"bps": 100_000}, "bc": {"bytes": 8_000}, "exceed": [{"action": exceed}]});
+    let policies = json!({
+        "mark": {"classes": [{"name": "udp", "set": [{"field": "dscp", "value": 46}], "police": police("drop")},
+            {"name": "class-default", "trust": "cos", "police_aggregate": "A"}]},
+        "trust": {"classes": [{"name": "udp", "trust": "dscp", "police": police("policed-dscp-transmit")}]}});
+    let port = |choice: u8| {
+        let trust = [None, None, Some("dscp"), Some("cos"), Some("ip-precedence")][usize::from(choice % 5)];
+        let speed = [10_000_000u64, 100_000_000, 1_000_000_000][usize::from(choice / 5 % 3)];
+        let part = json!({"trust": trust, "default_cos": choice % 8, "shape": [choice % 50, 0, choice / 60, 0],
+            "share": [1 + choice / 2, 25, 1, 255], "limit": if choice & 8 == 0 { 100 } else { 10 + choice % 81 },
+            "priority_queue": choice & 16 == 0, "queue_set": 1 + choice % 2, "vlan_based": choice & 32 == 0, "speed_bps": speed});
+        let mut port = switch::interface(part);
+        port["enabled"] = json!(choice % 16 != 15);
+        if trust.is_none() {
+            port["service_policy_input"] = json!([None, Some("mark"), Some("trust")][usize::from(choice / 15 % 3)]);
+        }
+        port
+    };
+    let interfaces: serde_json::Map<_, _> =
+        (1..=PORTS.len()).zip(choice).map(|(number, choice)| (switch::name(number), port(choice))).collect();
+    let mut config = switch::config(&global, json!(interfaces));
+    config["class_maps"] = json!({"udp": {"match": "any", "criteria": [{"type": "dscp", "values": [0, 5, 10]}]}});
+    config["policy_maps"] = policies;
+    switch::read(&config)
+}
+
+/// Runs a program on a router. Panics where the engine breaks a promise.
 pub fn run(program: &[u8]) {
+    play(Engine::new(&wiring(), Time(0)).unwrap(), Machine { configuration, switches: false }, program);
+}
+
+/// Runs a program on a switch, which forwards each frame that it receives by the next port.
+pub fn run_switch(program: &[u8]) {
+    let mut engine = Engine::new(&switch::ports(PORTS.len()), Time(0)).unwrap();
+    engine.configure(Time(0), &switch_configuration([0; 4])).unwrap();
+    play(engine, Machine { configuration: switch_configuration, switches: true }, program);
+}
+
+#[derive(Clone, Copy)]
+struct Machine {
+    configuration: fn([u8; 4]) -> RouterConfig,
+    switches: bool,
+}
+
+fn play(mut engine: Engine<u32>, machine: Machine, program: &[u8]) {
     let mut reader = Reader(program);
-    let mut engine: Engine<u32> = Engine::new(&wiring(), Time(0)).unwrap();
     let mut now = 0;
     let mut next = 0;
     let mut inside: BTreeSet<u32> = BTreeSet::new();
     let mut last: BTreeMap<(PortId, bool), Time> = BTreeMap::new();
     let mut outputs = Vec::new();
-    while step(&mut reader, &mut engine, &mut now, &mut next, &mut inside, &mut outputs).is_some() {
-        collect(&mut outputs, &mut inside, &mut last);
+    let settle =
+        |engine: &mut Engine<u32>, outputs: &mut Vec<_>, inside: &mut BTreeSet<u32>, last: &mut BTreeMap<_, _>| {
+            for (time, port, descriptor, payload) in collect(outputs, inside, last, machine.switches) {
+                let by = PortId((port.0 + 1) % PORTS.len() as u16);
+                engine.transmit(time, by, descriptor, payload);
+            }
+        };
+    while step(&mut reader, &mut engine, machine, &mut now, &mut next, &mut inside, &mut outputs).is_some() {
+        settle(&mut engine, &mut outputs, &mut inside, &mut last);
         engine.audit().unwrap();
     }
-    // At the end everything comes out.
-    for _ in 0..200_000 {
-        let Some(deadline) = engine.next_deadline() else { break };
-        engine.poll(deadline.max(Time(now)), &mut outputs);
+    // At the end everything comes out; what a switch then forwards, the second time.
+    for _ in 0..2 {
+        for _ in 0..200_000 {
+            let Some(deadline) = engine.next_deadline() else { break };
+            engine.poll(deadline.max(Time(now)), &mut outputs);
+            settle(&mut engine, &mut outputs, &mut inside, &mut last);
+        }
+        engine.poll(Time(now), &mut outputs);
+        settle(&mut engine, &mut outputs, &mut inside, &mut last);
     }
-    engine.poll(Time(now), &mut outputs);
-    collect(&mut outputs, &mut inside, &mut last);
     engine.audit().unwrap();
     assert!(inside.is_empty(), "never came back: {inside:?}");
 }
@@ -238,6 +303,7 @@ pub fn run(program: &[u8]) {
 fn step(
     reader: &mut Reader<'_>,
     engine: &mut Engine<u32>,
+    machine: Machine,
     now: &mut u64,
     next: &mut u32,
     inside: &mut BTreeSet<u32>,
@@ -250,12 +316,12 @@ fn step(
         1 => engine.poll(Time(*now), outputs),
         2 => {
             let choice = [reader.byte()?, reader.byte()?, reader.byte()?, reader.byte()?];
-            engine.configure(Time(*now), &configuration(choice)).unwrap();
+            engine.configure(Time(*now), &(machine.configuration)(choice)).unwrap();
         }
         3 => engine.clear(Time(*now), (operation & 16 == 0).then_some(port)),
         4 => {
             let counters = engine.counters(Time(*now), None);
-            assert_eq!(counters.interfaces.len(), 3);
+            assert_eq!(counters.interfaces.len(), PORTS.len());
             for interface in counters.interfaces.into_values() {
                 if let Some(delay) = interface.queueing_delay {
                     assert!(
@@ -314,15 +380,27 @@ fn children_add_up(policy: &PolicyCounters) {
     }
 }
 
-fn collect(outputs: &mut Vec<Output<u32>>, inside: &mut BTreeSet<u32>, last: &mut BTreeMap<(PortId, bool), Time>) {
+/// Takes what came out; gives back what is to be forwarded.
+fn collect(
+    outputs: &mut Vec<Output<u32>>,
+    inside: &mut BTreeSet<u32>,
+    last: &mut BTreeMap<(PortId, bool), Time>,
+    forward: bool,
+) -> Vec<(Time, PortId, Descriptor, u32)> {
+    let mut onward = Vec::new();
     for output in outputs.drain(..) {
         match output {
             Output::Dropped(dropped) => assert!(inside.remove(&dropped.payload), "{} came back twice", dropped.payload),
             Output::Departure(departure) => {
                 assert!(inside.remove(&departure.payload), "{} came back twice", departure.payload);
+                if forward && departure.side == Side::Inside {
+                    inside.insert(departure.payload);
+                    onward.push((departure.time, departure.port, departure.descriptor, departure.payload));
+                }
                 let before = last.insert((departure.port, departure.side == Side::Wire), departure.time);
                 assert!(before.is_none_or(|before| before <= departure.time), "departures out of order");
             }
         }
     }
+    onward
 }
