@@ -1,6 +1,7 @@
 """Sends ICMP echo requests: `ping.py ADDRESS COUNT INTERVAL_S`. Prints how many were answered and the round-trip times.
 
-Machines that run the tests need no `ping` then. It needs CAP_NET_RAW.
+Machines that run the tests need no `ping` then. It needs CAP_NET_RAW. As with ping(8) a reply's time is the kernel's
+stamp of it, so that it does not matter when this process was woken up.
 """
 
 import select
@@ -8,6 +9,9 @@ import socket
 import struct
 import sys
 import time
+
+SO_TIMESTAMPNS = 35
+"""asm-generic/socket.h; the module does not know it."""
 
 
 def checksum(data: bytes) -> int:
@@ -22,15 +26,19 @@ def main(address: str, count: int, interval: float) -> None:
     """Pings and prints one JSON-like line."""
     times = []
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         for number in range(count):
             body = struct.pack("!HH", 77, number) + bytes(56)
             packet = struct.pack("!BBH", 8, 0, checksum(struct.pack("!HH", 8 << 8, 0) + body)) + body
-            sent = time.monotonic()
+            end = time.monotonic() + 1
+            sent = time.time_ns()
             connection.sendto(packet, (address, 0))
-            while (left := sent + 1 - time.monotonic()) > 0 and select.select([connection], [], [], left)[0]:
-                reply = connection.recv(2000)[20:]
+            while (left := end - time.monotonic()) > 0 and select.select([connection], [], [], left)[0]:
+                datagram, ((_, _, stamp), *_), _, _ = connection.recvmsg(2000, socket.CMSG_SPACE(16))
+                reply = datagram[20:]
                 if reply[0] == 0 and reply[4:8] == packet[4:8]:
-                    times.append(time.monotonic() - sent)
+                    seconds, nanoseconds = struct.unpack("qq", stamp)
+                    times.append((seconds * 1_000_000_000 + nanoseconds - sent) / 1e9)
                     break
             time.sleep(interval)
     print(len(times), *times)
