@@ -234,6 +234,8 @@ def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> None:
+    # Where the tests run in the background of a shell, an interrupt is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     intended = rig.intend("interrupted", POLICE)
     scratch = str(rig.session._scratch).encode()
     assert processes_with(scratch)
