@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from commands import Command, run
 
 from experiment_files import experiment_file
 from qoslab.results import RunFolder, tables
+from qoslab.run.sampling import read_health
 
 pytestmark = pytest.mark.lab
 
@@ -47,6 +49,8 @@ arms:
     configure:
       R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
+UNDER_WAY = 100
+"""Packets that a router has sent when the traffic runs: what comes before it is less."""
 JOBS = ("--jobs", "2", "--attempts", "1")
 
 
@@ -115,6 +119,8 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
     command.wait_for("traffic")
     (lab,) = command.labs()
+    while read_health(lab, ["R1"])["R1"].transmitted < UNDER_WAY:
+        time.sleep(0.01)
     with lab.run(None, ["pkill", "-STOP", "-x", "qos-router"]) and lab.popen(None, ["sleep", "0.3"]) as pause:
         pause.wait()
     lab.run(None, ["pkill", "-CONT", "-x", "qos-router"])
