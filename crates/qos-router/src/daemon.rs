@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::control::Control;
 use crate::dataplane::{Dataplane, StartError};
-use crate::events::{be_punctual, Interest, Signals, Waiter};
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
 use crate::sla::Place;
+use waiting::{be_punctual, Interest, Signals, Waiter};
 
 /// How long before a departure the daemon stops sleeping and waits actively: about as long as the kernel takes to wake it up.
 pub const DEFAULT_SPIN_NS: u64 = 30_000;

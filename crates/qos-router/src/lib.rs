@@ -9,7 +9,6 @@ pub mod clock;
 pub mod control;
 pub mod daemon;
 pub mod dataplane;
-pub mod events;
 pub mod frame;
 pub mod health;
 pub mod ledger;

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +11,7 @@ use ip_sla::config::{Schedule, Start};
 use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
 use serde::Serialize;
 use sla::{Answering, Kind, Probing, Socket};
+use waiting::{be_punctual, Interest, Signals, Waiter};
 
 /// IP SLA on a host: runs an operation, or answers those of others. Packets and arithmetic are those of qos-router.
 #[derive(Debug, Parser)]
@@ -170,16 +170,16 @@ fn print(value: impl Serialize) -> io::Result<()> {
 }
 
 fn probe(config: &Config, duration: Option<Duration>) -> io::Result<()> {
-    let signals = Signals::new()?;
-    let end = duration.map(|duration| now() + duration.as_nanos() as Nanos);
+    let mut end = End::new()?;
+    let over = duration.map(|duration| now() + duration.as_nanos() as Nanos);
     let mut probing = Probing::new(config, now());
     loop {
         probing.step(now);
-        if end.is_some_and(|end| now() >= end) {
+        if over.is_some_and(|over| now() >= over) {
             break;
         }
-        let deadline = probing.deadline().into_iter().chain(end).min();
-        if signals.wait(probing.descriptors(), deadline)? {
+        let deadline = probing.deadline().into_iter().chain(over).min();
+        if end.wait(probing.descriptors(), deadline) {
             break;
         }
     }
@@ -197,13 +197,13 @@ fn probe(config: &Config, duration: Option<Duration>) -> io::Result<()> {
 }
 
 fn respond(permanent: &[u16]) -> io::Result<()> {
-    let signals = Signals::new()?;
+    let mut end = End::new()?;
     let open = |port| Socket::open(Kind::Udp { port }, None, 0);
     let mut answering = Answering::new();
     answering.configure(permanent, Answering::open_missing(permanent, None, open)?);
     loop {
         answering.poll(now());
-        if signals.wait(answering.descriptors(), answering.deadline())? {
+        if end.wait(answering.descriptors(), answering.deadline()) {
             break;
         }
         for port in answering.ports().collect::<Vec<_>>() {
@@ -218,38 +218,28 @@ fn respond(permanent: &[u16]) -> io::Result<()> {
     print(answering.responder().counts)
 }
 
-/// SIGINT and SIGTERM, which no longer end the process themselves.
-struct Signals {
-    end: UnixStream,
+/// What ends the process, and waiting for it or for a socket.
+struct End {
+    signals: Signals,
+    waiter: Waiter<bool>,
 }
 
-impl Signals {
+impl End {
     fn new() -> io::Result<Self> {
-        let (end, other) = UnixStream::pair()?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            signal_hook::low_level::pipe::register(signal, other.try_clone()?)?;
-        }
-        // SAFETY: no pointers. One nanosecond is the least slack of timers; zero would mean the default of 50 microseconds.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
-        Ok(Self { end })
+        be_punctual();
+        Ok(Self { signals: Signals::new()?, waiter: Waiter::default() })
     }
 
     /// Sleeps until a socket has something, the deadline has come, or a signal, which is told.
-    fn wait(&self, sockets: impl Iterator<Item = RawFd>, deadline: Option<Nanos>) -> io::Result<bool> {
-        let all = std::iter::once(self.end.as_raw_fd()).chain(sockets);
-        let mut polled: Vec<_> = all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
-        let left = deadline.map(|at| Duration::from_nanos(at.saturating_sub(now())));
-        let time = left
-            .map(|left| libc::timespec { tv_sec: left.as_secs() as libc::time_t, tv_nsec: left.subsec_nanos().into() });
-        let timeout = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: `polled` and `time` outlive the call, and the length is that of `polled`.
-        let found =
-            unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };
-        if found < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+    fn wait(&mut self, sockets: impl Iterator<Item = RawFd>, deadline: Option<Nanos>) -> bool {
+        self.waiter.clear();
+        self.waiter.add(self.signals.as_raw_fd(), Interest::READ, true);
+        for socket in sockets {
+            self.waiter.add(socket, Interest::READ, false);
         }
-        Ok(polled[0].revents != 0)
+        self.waiter.wait(deadline.map(|at| at.saturating_sub(now())));
+        let signalled = self.waiter.ready().any(|(signal, _)| signal);
+        signalled
     }
 }
 

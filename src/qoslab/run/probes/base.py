@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from abc import ABC, abstractmethod
@@ -77,6 +78,17 @@ class Prober(ABC):
     def file(self, suffix: str) -> Path:
         """A file of this probe."""
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
+
+    def data_plane_report(self) -> dict[str, Any]:
+        """What the data plane of the router that sends has measured, with the stamps of each packet."""
+
+        async def ask() -> dict[str, Any]:
+            async with self.setting.lab.control(self.probe.source) as client:
+                found = await client.ip_sla(self.number, samples=True)
+                report: dict[str, Any] = found["operations"][str(self.number)]
+                return report
+
+        return asyncio.run(ask())
 
     def keep_samples(self, report: dict[str, Any]) -> None:
         """Keep what the data plane or program says, with the stamps of each packet."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from qoslab.errors import RunInvalid
@@ -76,16 +75,10 @@ class IosProber(Prober):
                 )
         self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.data_planes:
-            self.keep_samples(asyncio.run(self._report()))
+            self.keep_samples(self.data_plane_report())
         if figures is None:
             raise self.unanswered(str(self._latest(self._show(str(self.number))).get("return_code", "Unknown")))
         return figures
-
-    async def _report(self) -> dict[str, Any]:
-        async with self.setting.lab.control(self.probe.source) as client:
-            found = await client.ip_sla(self.number, samples=True)
-            report: dict[str, Any] = found["operations"][str(self.number)]
-            return report
 
     def stop(self) -> None:
         """See `Prober`; the router may have had the operation before, without a schedule."""

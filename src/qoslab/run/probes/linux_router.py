@@ -26,7 +26,7 @@ class LinuxProber(Prober):
 
     def read(self) -> dict[str, Any]:
         """See `Prober`."""
-        report = asyncio.run(self._report())
+        report = self.data_plane_report()
         self.keep_samples(report)
         figures = figures_of_report(report, jitter=self.probe.jitter)
         if figures is None:
@@ -45,9 +45,3 @@ class LinuxProber(Prober):
                 config = await client.config()
                 config["ip_sla"]["operations"][str(self.number)]["schedule"] = schedule
                 await client.configure(config)
-
-    async def _report(self) -> dict[str, Any]:
-        async with self.setting.lab.control(self.probe.source) as client:
-            found = await client.ip_sla(self.number, samples=True)
-            report: dict[str, Any] = found["operations"][str(self.number)]
-            return report
