@@ -20,7 +20,6 @@ from typing import Any, Self
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import ios_routers, netlink, tcp
 from qoslab.lab.control import ControlClient
-from qoslab.lab.emulation import link_configuration
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
 from qoslab.lab.supervision import LabError, Supervisor
@@ -37,6 +36,7 @@ from qoslab.lab.wiring import (
 )
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
 from qoslab.platforms import platform_of
+from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program
 

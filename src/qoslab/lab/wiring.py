@@ -8,10 +8,11 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Any
 
 from qoslab.errors import ExperimentError
-from qoslab.lab.emulation import link_configuration
 from qoslab.lab.names import linux_interface
 from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
+from qoslab.platforms.emulation import link_configuration
+from qoslab.platforms.startup import static_routes
 
 MTU = 1500
 """Bytes of IP packet, on every interface."""
@@ -291,12 +292,6 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
 
 def _routes(topology: Topology) -> Iterator[StaticRoute]:
     for name, node in topology.nodes.items():
-        if node.platform == "ios":
-            continue
-        for route in node.routes:
-            yield StaticRoute(name, route.prefix, route.via)
-        links = topology.links_of(name)
-        if node.platform == "host" and not node.routes and len(links) == 1:
-            far = links[0][2]
-            if platform_of(topology.nodes[far.node]).is_router and far.address is not None:
-                yield StaticRoute(name, IPv4Network("0.0.0.0/0"), far.address.ip)
+        if node.platform != "ios":
+            for route in static_routes(topology, name):
+                yield StaticRoute(name, route.prefix, route.via)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import IPv4Network
 from typing import Any
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.admission import interface_bandwidth_kbps
-from qoslab.ios.device import Hardware, Interface
-from qoslab.model.experiment import Topology
+from qoslab.ios.compile import compile_device
+from qoslab.ios.device import Device, Hardware, Interface
+from qoslab.model.experiment import Route, Topology
 from qoslab.platforms import MODELS, platform_of
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
@@ -63,3 +65,21 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
 
 def _prefix(prefix: Any) -> str:
     return f"{prefix.network_address} {prefix.netmask}"
+
+
+def data_plane(topology: Topology, router: str, device: Device) -> dict[str, Any]:
+    """What a router's data plane is configured with: the device's configuration, of ports with a cable only."""
+    config = compile_device(device)
+    wired = {near.interface for _, near, _ in topology.links_of(router)}
+    return config | {"interfaces": {name: port for name, port in config["interfaces"].items() if name in wired}}
+
+
+def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
+    """The static routes of a node as the experiment gives them; of a host on one link with a router that router."""
+    node = topology.nodes[name]
+    links = topology.links_of(name)
+    if node.platform == "host" and not node.routes and len(links) == 1:
+        far = links[0][2]
+        if platform_of(topology.nodes[far.node]).is_router and far.address is not None:
+            return (Route(prefix=IPv4Network("0.0.0.0/0"), via=far.address.ip),)
+    return node.routes

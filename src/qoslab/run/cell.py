@@ -23,11 +23,13 @@ from qoslab.results.records import TRAFFIC
 from qoslab.run.captures import RunningCapture
 from qoslab.run.collector import Observed
 from qoslab.run.cpu import CpuMeter
-from qoslab.run.flows import RunningFlow, flow_ports, flow_seed, run_flows
+from qoslab.run.flows import RunningFlow, run_flows
+from qoslab.run.interrupted import Interrupted
 from qoslab.run.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.progress import Tell
 from qoslab.run.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.traffic import TrafficError
+from qoslab.traffic.endpoints import flow_ports, flow_seed
 
 
 class Observe(Protocol):
@@ -35,10 +37,6 @@ class Observe(Protocol):
 
     def __call__(self, device: str, command: str) -> Observed:
         """Take it now. `DeviceError` where the router does not answer."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """The user wants the run to end; raised in the thread of the cell."""
 
 
 class CellRun:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from ipaddress import IPv4Address
 from pathlib import Path
 
-from qoslab.errors import ExperimentError, RunInvalid
+from qoslab.errors import RunInvalid
 from qoslab.lab import Lab
 from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Flow, Topology
@@ -20,26 +18,15 @@ from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.folder import writing
 from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
+from qoslab.traffic.endpoints import address_of
 from qoslab.units import Duration
 
-FIRST_PORT = 5201
-"""iperf3's own; each flow has its own server and so its own port."""
 LISTEN_WAIT_S = 10.0
 POLL_S = 0.02
 STOP_WAIT_S = 5.0
 
 Check = Callable[[], None]
 """Raises when the cell must end now: interrupted, or a router died."""
-
-
-def address_of(topology: Topology, node: str) -> IPv4Address:
-    """The address under which a host sends and receives: that of its first link which has one."""
-    for _, near, _ in topology.links_of(node):
-        if near.address is not None:
-            return near.address.ip
-    raise ExperimentError(
-        f'node "{node}" has traffic but no address', hint="give its end of a link an address, as 192.168.10.2/24"
-    )
 
 
 @dataclass
@@ -255,15 +242,3 @@ class _Observer:
         self._thread.join()
         if self._error is not None:
             raise self._error
-
-
-def flow_seed(seed: int, repetition: int, flow: str) -> int:
-    """The seed of a flow: the same in all arms, another for each flow and repetition; at most 48 bits."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {repetition} {flow}".encode()).digest()[:6], "big")
-
-
-def flow_ports(flows: Sequence[Flow], reserved: Collection[int] = ()) -> dict[str, int]:
-    """A port for each flow: its own, else the first free one from 5201 that is not reserved."""
-    taken: dict[str, int] = {flow.name: flow.port for flow in flows if flow.port is not None}
-    free = (port for port in range(FIRST_PORT, 65536) if port not in {*taken.values(), *reserved})
-    return {flow.name: taken.get(flow.name) or next(free) for flow in flows}

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qoslab.errors import QoslabError
-from qoslab.ios.compile import compile_device
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
-from qoslab.platforms.startup import hardware
+from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
 from qoslab.results.folder import writing
 from qoslab.run.ansible import AnsibleSession, Intent, Outcome, RouterError
@@ -87,10 +86,7 @@ class Routers:
         """The data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
         apply(device, text, source=source)
-        config = compile_device(device)
-        # The data plane has ports only where a cable is plugged in.
-        wired = {near.interface for _, near, _ in self._topology.links_of(router)}
-        return config | {"interfaces": {name: port for name, port in config["interfaces"].items() if name in wired}}
+        return data_plane(self._topology, router, device)
 
     def restore(self, lines: Path, keep: Path) -> None:
         """Bring every router back to its configuration from before the run; nothing where nothing was pushed.

@@ -16,8 +16,8 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance
-from qoslab.run.cell import Interrupted
 from qoslab.run.collector import SharedCollector
+from qoslab.run.interrupted import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.lab_worker import LabWorker
 from qoslab.run.ledger import Ledger
