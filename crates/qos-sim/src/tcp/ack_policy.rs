@@ -1,0 +1,170 @@
+//! When the receiver acknowledges: at once, delayed, or several SACKs as one. As Linux does.
+
+use super::Settings;
+use qos_core::time::{Duration, Time};
+
+/// SACKs of one gap that are sent at once before any wait (Linux TCP_FASTRETRANS_THRESH).
+const SACKS_AT_ONCE: u32 = 3;
+/// A compressed SACK waits for a twentieth of the round trip at most (Linux: 5 %).
+const COMPRESSION_SHARE: u64 = 20;
+
+/// What to do about an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Send it now.
+    Now,
+    /// It waits for [`AckPolicy::deadline`].
+    Wait,
+}
+
+/// The state of delayed acknowledgements.
+#[derive(Clone, Debug)]
+pub(crate) struct AckPolicy {
+    quick: u32,
+    quick_most: u32,
+    /// Present delay; zero before the first data.
+    delay: u64,
+    least: u64,
+    most: u64,
+    last_data: Time,
+    /// Largest payload seen: a full segment.
+    full: u64,
+    /// The next byte expected at the last acknowledgement sent.
+    acknowledged: u64,
+    timer: Option<Time>,
+    compression: u64,
+    compression_count: u32,
+    compressed: u32,
+    compression_timer: Option<Time>,
+    gap_at: u64,
+    gap_acks: u32,
+    sack: bool,
+}
+
+impl AckPolicy {
+    pub(crate) fn new(settings: &Settings, first: u64, sack: bool) -> AckPolicy {
+        AckPolicy {
+            quick: 0,
+            quick_most: settings.quick_acks,
+            delay: 0,
+            least: settings.delayed_ack_min_ns,
+            most: settings.delayed_ack_max_ns,
+            last_data: Time(0),
+            full: 1,
+            acknowledged: first,
+            timer: None,
+            compression: settings.sack_compression_ns,
+            compression_count: settings.sack_compression_count,
+            compressed: 0,
+            compression_timer: None,
+            gap_at: first,
+            gap_acks: 0,
+            sack,
+        }
+    }
+
+    /// Data arrived that was accepted: how long the next acknowledgement may wait follows the gaps between arrivals.
+    pub(crate) fn on_data(&mut self, now: Time, len: u32, window: u64, rto: Duration) {
+        self.full = self.full.max(u64::from(len));
+        let gap = now.since(self.last_data).0;
+        if self.delay == 0 {
+            self.quicken(window);
+            self.delay = self.least;
+        } else if gap <= self.least / 2 {
+            self.delay = self.delay / 2 + self.least / 2;
+        } else if gap < self.delay {
+            self.delay = (self.delay / 2 + gap).min(rto.0);
+        } else if gap > rto.0 {
+            self.quicken(window);
+        }
+        self.last_data = now;
+    }
+
+    /// Some acknowledgements are not delayed: as many as half a window has segments.
+    pub(crate) fn quicken(&mut self, window: u64) {
+        if self.quick_most > 0 {
+            let most = u64::from(self.quick_most);
+            let count = match window / (2 * self.full) {
+                0 => 2,
+                count => count,
+            };
+            self.quick = self.quick.max(count.min(most) as u32);
+        }
+    }
+
+    /// In-order data: `next` is the next byte expected.
+    pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool) -> Decision {
+        if filled || self.quick > 0 || next - self.acknowledged > self.full {
+            return Decision::Now;
+        }
+        self.delay_one(now)
+    }
+
+    /// Data after a gap, or in order while a gap remains.
+    pub(crate) fn around_gap(&mut self, now: Time, next: u64, round_trip: Option<Duration>) -> Decision {
+        if self.quick > 0 || next - self.acknowledged > self.full {
+            return Decision::Now;
+        }
+        if !self.sack || self.compression == 0 || self.compressed >= self.compression_count {
+            return Decision::Now;
+        }
+        if self.gap_at != next {
+            self.gap_at = next;
+            self.gap_acks = 0;
+        }
+        if self.gap_acks < SACKS_AT_ONCE {
+            self.gap_acks += 1;
+            return Decision::Now;
+        }
+        self.compressed += 1;
+        if self.compression_timer.is_none() {
+            let share = round_trip.map_or(self.compression, |rtt| rtt.0 / COMPRESSION_SHARE);
+            self.compression_timer = Some(now + Duration(share.min(self.compression)));
+        }
+        Decision::Wait
+    }
+
+    fn delay_one(&mut self, now: Time) -> Decision {
+        let wait = Duration(self.delay.min(self.most));
+        let mut until = now + wait;
+        if let Some(timer) = self.timer {
+            if timer <= now + Duration(wait.0 / 4) {
+                return Decision::Now;
+            }
+            until = until.min(timer);
+        }
+        self.timer = Some(until);
+        Decision::Wait
+    }
+
+    /// An acknowledgement of everything before `next` leaves.
+    pub(crate) fn sent(&mut self, next: u64) {
+        self.acknowledged = next;
+        self.timer = None;
+        self.compressed = 0;
+        self.compression_timer = None;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = self.least;
+            }
+        }
+    }
+
+    /// Whether an acknowledgement is due; a delay that ran out doubles the next.
+    pub(crate) fn due(&mut self, now: Time, rto: Duration) -> bool {
+        let delayed = self.timer.is_some_and(|timer| timer <= now);
+        if delayed {
+            self.delay = (self.delay * 2).min(rto.0);
+        }
+        delayed || self.compression_timer.is_some_and(|timer| timer <= now)
+    }
+
+    /// When to ask again.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match (self.timer, self.compression_timer) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}

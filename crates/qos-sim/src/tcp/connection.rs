@@ -1,0 +1,404 @@
+//! One end of a connection: handshake, the two halves, close.
+
+use super::ack_policy::{AckPolicy, Decision};
+use super::receiver::{Arrival, Receiver};
+use super::recovery::estimator;
+use super::rto::{INITIAL_RTO, MAX_RTO};
+use super::segment::{Segment, SynOptions};
+use super::sender::{Emit, Phase, Sender};
+use super::settings::Settings;
+use qos_core::time::{Duration, Time};
+
+/// The first byte of payload: the SYN is number 0.
+const FIRST: u64 = 1;
+/// The scale of windows that a SYN offers: what Linux chooses for its default of 6 MiB. It is only shown; windows here are not rounded.
+const WINDOW_SCALE: u8 = 7;
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was answered.
+    SynReceived,
+    /// Data may flow.
+    Established,
+    /// [`Connection::close`] was called; not everything is acknowledged yet.
+    Closing,
+    /// The other end has everything, the FIN too.
+    Closed,
+}
+
+/// What a connection tells of itself. Windows in segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow start threshold; `None` before the first congestion.
+    pub ssthresh: Option<u32>,
+    /// Segments in flight (RFC 6675's pipe).
+    pub pipe: u32,
+    /// Smoothed round trip; `None` before the first sample.
+    pub srtt_ns: Option<u64>,
+    /// Least round trip of the last five minutes.
+    pub min_rtt_ns: Option<u64>,
+    /// Retransmission timeout with its back-off.
+    pub rto_ns: u64,
+    /// Segments with data or FIN sent, retransmissions too.
+    pub sent_segments: u64,
+    /// Retransmissions, tail loss probes among them.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries begun.
+    pub fast_recoveries: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Reductions of the window that were taken back.
+    pub undone: u64,
+    /// Bytes that the other end has acknowledged.
+    pub acknowledged_bytes: u64,
+    /// Where the connection stands.
+    pub state: State,
+}
+
+/// The handshake while it lasts.
+#[derive(Clone, Debug)]
+struct Handshake {
+    /// The SYN, to be sent again.
+    syn: Segment,
+    sent: Time,
+    timeout: Duration,
+    retransmissions: u32,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    settings: Settings,
+    handshake: Option<Handshake>,
+    /// What both ends have.
+    sack: bool,
+    timestamps: bool,
+    mss: u32,
+    sender: Sender,
+    receiver: Receiver,
+    policy: AckPolicy,
+    /// Timestamp to be echoed.
+    recent: u64,
+    acknowledged: u64,
+    passive: bool,
+}
+
+impl Connection {
+    /// Opens a connection: its SYN is put in `out`.
+    pub fn connect(settings: Settings, now: Time, out: &mut Vec<Segment>) -> Connection {
+        let (sack, timestamps, mss) = (settings.sack, settings.timestamps, settings.mss);
+        let mut connection = Connection::new(settings, now, sack, timestamps, mss, false);
+        connection.send_syn(now, out);
+        connection
+    }
+
+    /// Answers a SYN. Options are used that both ends have; segments are at most as large as the other end takes.
+    pub fn accept(settings: Settings, now: Time, syn: &Segment, out: &mut Vec<Segment>) -> Connection {
+        let (sack, timestamps, mss) = agree(&settings, syn);
+        let mut connection = Connection::new(settings, now, sack, timestamps, mss, true);
+        connection.recent = syn.timestamps.map_or(0, |(value, _)| value);
+        connection.sender.edge = FIRST + syn.window;
+        connection.send_syn(now, out);
+        connection
+    }
+
+    fn new(settings: Settings, now: Time, sack: bool, timestamps: bool, mss: u32, passive: bool) -> Connection {
+        Connection {
+            handshake: None,
+            sack,
+            timestamps,
+            mss,
+            sender: Sender::new(&settings, now, FIRST, (sack, timestamps, mss), estimator(&settings, None, FIRST)),
+            receiver: Receiver::new(&settings, FIRST, sack, timestamps),
+            policy: AckPolicy::new(&settings, FIRST, sack),
+            settings,
+            recent: 0,
+            acknowledged: FIRST,
+            passive,
+        }
+    }
+
+    fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let options = if self.timestamps { super::TIMESTAMPS_BYTES } else { 0 };
+        let syn = Segment {
+            seq: 0,
+            syn: true,
+            has_ack: self.passive,
+            ack: if self.passive { FIRST } else { 0 },
+            window: self.settings.initial_receive_window,
+            timestamps: self.timestamps.then_some((now.0, self.recent)),
+            syn_options: Some(SynOptions {
+                mss: u16::try_from(self.settings.mss + options).unwrap_or(u16::MAX),
+                sack_permitted: self.sack,
+                window_scale: WINDOW_SCALE,
+            }),
+            ..Segment::default()
+        };
+        out.push(syn);
+        self.handshake = Some(Handshake { syn, sent: now, timeout: INITIAL_RTO, retransmissions: 0 });
+    }
+
+    /// The application has so many more bytes to send. `u64::MAX / 2` and more are as good as without end.
+    pub fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
+        assert!(!self.sender.closing, "offered {bytes} bytes after close");
+        self.sender.offered = self.sender.offered.saturating_add(bytes).min(u64::MAX / 2);
+        self.send_new(now, out);
+    }
+
+    /// Takes back what was offered and not yet sent.
+    pub fn drop_unsent(&mut self) {
+        self.sender.offered = self.sender.next.min(self.sender.offered);
+    }
+
+    /// Sends a FIN after what was offered.
+    pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if !self.sender.closing {
+            self.sender.closing = true;
+            self.send_new(now, out);
+        }
+    }
+
+    fn send_new(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.handshake.is_none() {
+            self.with_sender(now, out, |sender, emit| {
+                sender.send_new(emit, false);
+            });
+        }
+    }
+
+    /// Takes a segment from the network.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
+        if segment.syn {
+            self.on_syn(now, segment, out);
+            return;
+        }
+        if let Some((value, _)) = segment.timestamps.filter(|_| self.timestamps) {
+            // RFC 7323 section 4.3.
+            if segment.seq <= self.acknowledged && value >= self.recent {
+                self.recent = value;
+            }
+        }
+        if self.handshake.is_some() {
+            if !self.passive || !segment.has_ack || segment.ack < FIRST {
+                return;
+            }
+            self.establish(now, segment);
+            self.send_new(now, out);
+        }
+        if segment.has_ack {
+            self.with_sender(now, out, |sender, emit| sender.on_ack(segment, emit));
+        }
+        self.receive(now, segment, out);
+    }
+
+    fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
+        if self.passive {
+            if let Some(handshake) = &self.handshake {
+                out.push(Segment { retransmission: true, ..handshake.syn });
+            }
+            return;
+        }
+        if !segment.has_ack {
+            return;
+        }
+        if self.handshake.is_some() {
+            (self.sack, self.timestamps, self.mss) = agree(&self.settings, segment);
+            self.recent = segment.timestamps.map_or(0, |(value, _)| value);
+            self.establish(now, segment);
+        }
+        self.acknowledge(now, out);
+        self.send_new(now, out);
+    }
+
+    /// The handshake is complete.
+    fn establish(&mut self, now: Time, segment: &Segment) {
+        let Some(handshake) = self.handshake.take() else { return };
+        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps);
+        let measured = match (handshake.retransmissions, echo) {
+            (0, _) => Some(now.since(handshake.sent)),
+            (_, Some(echo)) => Some(now.since(echo)),
+            _ => None,
+        };
+        let (offered, closing) = (self.sender.offered, self.sender.closing);
+        let agreed = (self.sack, self.timestamps, self.mss);
+        self.sender = Sender::new(&self.settings, now, FIRST, agreed, estimator(&self.settings, measured, FIRST));
+        self.sender.offered = offered;
+        self.sender.closing = closing;
+        self.sender.edge = FIRST + segment.window;
+        if let Some(rtt) = measured {
+            self.sender.least_rtt.sample(now, rtt);
+        }
+        if handshake.retransmissions > 1 {
+            // RFC 5681 section 3.1: after a lost SYN; Linux: after the second.
+            self.sender.window.cwnd = 1;
+        }
+        self.receiver = Receiver::new(&self.settings, FIRST, self.sack, self.timestamps);
+        self.policy = AckPolicy::new(&self.settings, FIRST, self.sack);
+    }
+
+    fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
+        let arrival = self.receiver.accept(now, segment);
+        let rto = self.sender.rtt.timeout();
+        let window = self.receiver.offer_window();
+        let decision = match arrival {
+            Arrival::Empty => {
+                // Before what is expected: a probe of the window or of the connection.
+                if segment.seq >= self.receiver.next() {
+                    return;
+                }
+                Decision::Now
+            }
+            Arrival::Duplicate | Arrival::BeyondWindow => {
+                self.policy.quicken(window);
+                Decision::Now
+            }
+            Arrival::OutOfOrder => {
+                self.policy.on_data(now, segment.len, window, rto);
+                self.policy.around_gap(now, self.receiver.next(), self.receiver.round_trip())
+            }
+            Arrival::InOrder { filled } => {
+                self.policy.on_data(now, segment.len, window, rto);
+                if self.receiver.has_gaps() {
+                    self.policy.around_gap(now, self.receiver.next(), self.receiver.round_trip())
+                } else {
+                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin)
+                }
+            }
+        };
+        if decision == Decision::Now {
+            self.acknowledge(now, out);
+        }
+    }
+
+    fn template(&mut self, now: Time) -> Segment {
+        Segment {
+            ack: self.receiver.next(),
+            window: self.receiver.offer_window(),
+            has_ack: true,
+            timestamps: self.timestamps.then_some((now.0, self.recent)),
+            ..Segment::default()
+        }
+    }
+
+    /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no room for them.
+    fn with_sender(&mut self, now: Time, out: &mut Vec<Segment>, act: impl FnOnce(&mut Sender, &mut Emit<'_>)) {
+        let template = self.template(now);
+        let mut emit = Emit { now, out, template, used: false };
+        act(&mut self.sender, &mut emit);
+        if emit.used {
+            self.note_acknowledged();
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let template = self.template(now);
+        out.push(Segment { seq: self.sender.next, sack: self.receiver.sack_blocks(), ..template });
+        self.note_acknowledged();
+    }
+
+    fn note_acknowledged(&mut self) {
+        self.acknowledged = self.receiver.next();
+        self.policy.sent(self.acknowledged);
+    }
+
+    /// The time of [`Connection::deadline`] has come.
+    pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if let Some(handshake) = &mut self.handshake {
+            if handshake.sent + handshake.timeout <= now {
+                handshake.sent = now;
+                handshake.timeout = Duration(handshake.timeout.0 * 2).min(MAX_RTO);
+                handshake.retransmissions += 1;
+                let mut syn = Segment { retransmission: true, ..handshake.syn };
+                syn.timestamps = syn.timestamps.map(|(_, echo)| (now.0, echo));
+                handshake.syn.timestamps = syn.timestamps;
+                out.push(syn);
+            }
+            return;
+        }
+        self.with_sender(now, out, |sender, emit| sender.on_timer(emit));
+        if self.policy.due(now, self.sender.rtt.timeout()) {
+            self.acknowledge(now, out);
+        }
+    }
+
+    /// When [`Connection::on_timer`] is to be called, whatever arrives before.
+    pub fn deadline(&self) -> Option<Time> {
+        if let Some(handshake) = &self.handshake {
+            return Some(handshake.sent + handshake.timeout);
+        }
+        let sender = self.sender.timer.map(|(_, at)| at);
+        match (sender, self.policy.deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Bytes of payload handed to the application, in order and complete.
+    pub fn received(&self) -> u64 {
+        self.receiver.payload_since(FIRST)
+    }
+
+    /// Whether the other end has closed and all it sent has come.
+    pub fn peer_finished(&self) -> bool {
+        self.receiver.finished()
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        if self.handshake.is_some() {
+            return if self.passive { State::SynReceived } else { State::SynSent };
+        }
+        match (self.sender.closing, self.sender.fin_sent && self.sender.una == self.sender.end()) {
+            (true, true) => State::Closed,
+            (true, false) => State::Closing,
+            _ => State::Established,
+        }
+    }
+
+    /// Payload bytes of a full segment, as both ends agreed.
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// What the connection tells of itself.
+    pub fn figures(&self) -> Figures {
+        let sender = &self.sender;
+        let ssthresh = (sender.window.ssthresh < super::congestion::INFINITE).then_some(sender.window.ssthresh);
+        debug_assert!(sender.phase != Phase::Recovery || ssthresh.is_some());
+        Figures {
+            cwnd: sender.window.cwnd,
+            ssthresh,
+            pipe: sender.board.pipe(),
+            srtt_ns: sender.rtt.smoothed().map(|rtt| rtt.0),
+            min_rtt_ns: sender.least_rtt.get().map(|rtt| rtt.0),
+            rto_ns: sender.rtt.timeout().0,
+            sent_segments: sender.counts.sent,
+            retransmitted_segments: sender.counts.retransmitted,
+            timeouts: sender.counts.timeouts,
+            fast_recoveries: sender.counts.recoveries,
+            probes: sender.counts.probes,
+            undone: sender.counts.undone,
+            acknowledged_bytes: sender.una - FIRST - u64::from(self.state() == State::Closed),
+            state: self.state(),
+        }
+    }
+}
+
+/// What both ends have: SACK, timestamps, and payload bytes of a full segment.
+fn agree(settings: &Settings, syn: &Segment) -> (bool, bool, u32) {
+    let options = syn.syn_options;
+    let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);
+    let timestamps = settings.timestamps && syn.timestamps.is_some();
+    let own = if settings.timestamps && !timestamps { settings.mss + super::TIMESTAMPS_BYTES } else { settings.mss };
+    let taken = if timestamps { super::TIMESTAMPS_BYTES } else { 0 };
+    // RFC 9293 section 3.7.1: without the option 536 bytes.
+    let theirs = u32::from(options.map_or(536, |options| options.mss)).saturating_sub(taken);
+    (sack, timestamps, own.min(theirs))
+}

@@ -1,0 +1,83 @@
+//! HyStart as Linux's CUBIC has it: slow start ends when acknowledgements come in a train as long as half a round trip, or when round
+//! trips grow. (It is not HyStart++ of RFC 9406.)
+
+use super::congestion::Progress;
+use qos_core::time::{Duration, Time};
+
+/// Below this window nothing is looked for (Linux hystart_low_window).
+const LOW_WINDOW: u32 = 16;
+/// Acknowledgements closer than this make a train (Linux hystart_ack_delta_us).
+const TRAIN_GAP: Duration = Duration(2_000_000);
+/// Round trips of a round that are looked at before its least one is judged (Linux HYSTART_MIN_SAMPLES).
+const LEAST_SAMPLES: u32 = 8;
+/// By how much round trips must grow: an eighth, between these (Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX).
+const LEAST_GROWTH: u64 = 4_000_000;
+const MOST_GROWTH: u64 = 16_000_000;
+/// What delayed acknowledgements may add to a train's length (Linux: at most 1 ms).
+const TRAIN_SLACK: Duration = Duration(1_000_000);
+
+/// State of HyStart in a round.
+#[derive(Clone, Debug)]
+pub(crate) struct HyStart {
+    enabled: bool,
+    found: bool,
+    round_start: Time,
+    last_ack: Time,
+    round_end: u64,
+    least: u64,
+    samples: u32,
+}
+
+impl HyStart {
+    pub fn new(enabled: bool) -> HyStart {
+        HyStart {
+            enabled,
+            found: false,
+            round_start: Time(0),
+            last_ack: Time(0),
+            round_end: 0,
+            least: u64::MAX,
+            samples: 0,
+        }
+    }
+
+    /// The state after a timeout: it looks again.
+    pub fn restarted(self, now: Time, next: u64) -> HyStart {
+        let mut fresh = HyStart::new(self.enabled);
+        fresh.begin_round(now, next);
+        fresh
+    }
+
+    fn begin_round(&mut self, now: Time, next: u64) {
+        self.round_start = now;
+        self.last_ack = now;
+        self.round_end = next;
+        self.least = u64::MAX;
+        self.samples = 0;
+    }
+
+    /// Whether slow start should end; `least_delay` is the least round trip of all.
+    pub fn found(&mut self, cwnd: u32, progress: &Progress, rtt: Duration, least_delay: Duration) -> bool {
+        if !self.enabled || self.found {
+            return false;
+        }
+        if progress.una > self.round_end {
+            self.begin_round(progress.now, progress.next);
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
+        }
+        if progress.now.since(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = progress.now;
+            let longest = Duration((least_delay.0 + TRAIN_SLACK.0) / 2);
+            self.found = progress.now.since(self.round_start) > longest;
+        }
+        self.least = self.least.min(rtt.0);
+        if self.samples < LEAST_SAMPLES {
+            self.samples += 1;
+        } else if self.least > least_delay.0 + (least_delay.0 / 8).clamp(LEAST_GROWTH, MOST_GROWTH) {
+            self.found = true;
+        }
+        self.found
+    }
+}

@@ -1,0 +1,69 @@
+//! Proportional rate reduction (RFC 9937): how much is sent for what is delivered while the window is reduced.
+
+/// State of one reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reduction {
+    /// Window at the beginning (Linux takes the window, RFC 9937 what is in flight).
+    prior: u32,
+    delivered: u32,
+    /// Segments sent since the beginning.
+    pub out: u32,
+}
+
+impl Reduction {
+    pub fn begin(cwnd: u32) -> Reduction {
+        Reduction { prior: cwnd, delivered: 0, out: 0 }
+    }
+
+    /// The window after `delivered` further segments, `pipe` being in flight; `None`: it stays.
+    ///
+    /// Above `ssthresh` in proportion to what is delivered. Below it as much as is delivered, and one more when the acknowledgement
+    /// moves on without a new loss (`safe`): the slow start reduction bound.
+    pub fn window(&mut self, delivered: u32, pipe: u32, ssthresh: u32, safe: bool) -> Option<u32> {
+        if delivered == 0 || self.prior == 0 {
+            return None;
+        }
+        self.delivered += delivered;
+        let may_send = if pipe > ssthresh {
+            let due = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.prior));
+            due.saturating_sub(u64::from(self.out)) as u32
+        } else {
+            let conserved = self.delivered.saturating_sub(self.out).max(delivered);
+            (conserved + u32::from(safe)).min(ssthresh - pipe)
+        };
+        // The first retransmission leaves in any case.
+        Some(pipe + may_send.max(u32::from(self.out == 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sends_in_proportion_above_the_threshold() {
+        // Window 20, threshold 10: one segment for every two delivered.
+        let mut reduction = Reduction::begin(20);
+        let mut pipe = 19;
+        let mut sent = Vec::new();
+        for _ in 0..8 {
+            pipe -= 1;
+            let window = reduction.window(1, pipe, 10, false).expect("a window");
+            sent.push(window - pipe);
+            reduction.out += window - pipe;
+            pipe = window;
+        }
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn conserves_below_the_threshold_and_grows_when_it_is_safe() {
+        let mut reduction = Reduction::begin(20);
+        reduction.out = 1;
+        assert_eq!(reduction.window(1, 5, 10, false), Some(6));
+        reduction.out = 2;
+        assert_eq!(reduction.window(1, 5, 10, true), Some(7));
+        assert_eq!(reduction.window(1, 10, 10, true), Some(10));
+        assert_eq!(reduction.window(0, 10, 10, true), None);
+    }
+}

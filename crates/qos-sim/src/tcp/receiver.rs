@@ -1,0 +1,283 @@
+//! The receiving half: reassembly, what is reported in SACK blocks, and the window.
+
+use super::segment::{SackBlock, SackBlocks, Segment};
+use super::Settings;
+use qos_core::time::{Duration, Time};
+use std::collections::VecDeque;
+
+/// What a segment was to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Nothing that has a sequence number.
+    Empty,
+    /// The next in order.
+    InOrder {
+        /// It filled the last gap.
+        filled: bool,
+    },
+    /// After a gap.
+    OutOfOrder,
+    /// Had before, whole.
+    Duplicate,
+    /// Beyond the window, dropped.
+    BeyondWindow,
+}
+
+/// What has come from the other end.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    next: u64,
+    /// Bytes after a gap, ascending and apart from each other.
+    gaps: VecDeque<SackBlock>,
+    /// Blocks by the time of their last arrival, latest first: the order in which they are reported (RFC 2018).
+    recent: [SackBlock; 4],
+    recent_used: usize,
+    duplicate: Option<SackBlock>,
+    /// Sequence number after the FIN, when it has come.
+    fin: Option<u64>,
+    /// Right edge of the window that was last offered; it never moves back.
+    edge: u64,
+    window: ReceiveWindow,
+    sack: bool,
+    dsack: bool,
+    timestamps: bool,
+}
+
+impl Receiver {
+    /// A receiver whose first byte of payload is `first`.
+    pub(crate) fn new(settings: &Settings, first: u64, sack: bool, timestamps: bool) -> Receiver {
+        Receiver {
+            next: first,
+            gaps: VecDeque::new(),
+            recent: [SackBlock::default(); 4],
+            recent_used: 0,
+            duplicate: None,
+            fin: None,
+            edge: first + settings.initial_receive_window,
+            window: ReceiveWindow::new(settings, first),
+            sack,
+            dsack: settings.dsack && sack,
+            timestamps,
+        }
+    }
+
+    /// The next byte expected.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether there is something after a gap.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.gaps.is_empty()
+    }
+
+    /// Whether the other end has closed and everything has come.
+    pub(crate) fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next >= fin)
+    }
+
+    /// Bytes of payload that the application has; `first` is the number of the first.
+    pub(crate) fn payload_since(&self, first: u64) -> u64 {
+        self.next - first - u64::from(self.finished())
+    }
+
+    /// Takes a segment.
+    pub(crate) fn accept(&mut self, now: Time, segment: &Segment) -> Arrival {
+        let (start, end) = (segment.seq, segment.end());
+        if start == end {
+            return Arrival::Empty;
+        }
+        if end <= self.next {
+            self.report_duplicate(start, end);
+            return Arrival::Duplicate;
+        }
+        if end > self.edge {
+            return Arrival::BeyondWindow;
+        }
+        if segment.fin {
+            self.fin = Some(end);
+        }
+        if start > self.next {
+            return if self.keep(start, end) { Arrival::OutOfOrder } else { Arrival::Duplicate };
+        }
+        if start < self.next {
+            self.report_duplicate(start, self.next);
+        }
+        let had_gaps = self.has_gaps();
+        self.next = end;
+        while let Some(block) = self.gaps.front().filter(|block| block.start <= self.next).copied() {
+            if block.start < self.next {
+                self.report_duplicate(block.start, block.end.min(self.next));
+            }
+            self.next = self.next.max(block.end);
+            self.gaps.pop_front();
+        }
+        if had_gaps {
+            self.forget_delivered();
+        }
+        self.window.delivered(now, self.next, u64::from(segment.len));
+        Arrival::InOrder { filled: had_gaps && self.gaps.is_empty() }
+    }
+
+    /// Keeps bytes after a gap; false when all of them were there.
+    fn keep(&mut self, start: u64, end: u64) -> bool {
+        // Blocks that end before this one begins stay as they are.
+        let first = self.gaps.partition_point(|block| block.end < start);
+        let mut merged = SackBlock { start, end };
+        let mut last = first;
+        while let Some(block) = self.gaps.get(last).filter(|block| block.start <= end).copied() {
+            let common = SackBlock { start: block.start.max(start), end: block.end.min(end) };
+            if common.start < common.end {
+                self.report_duplicate(common.start, common.end);
+            }
+            if block.start <= start && block.end >= end {
+                self.note_recent(block);
+                return false;
+            }
+            merged.start = merged.start.min(block.start);
+            merged.end = merged.end.max(block.end);
+            last += 1;
+        }
+        if last == first {
+            self.gaps.insert(first, merged);
+        } else {
+            self.gaps[first] = merged;
+            self.gaps.drain(first + 1..last);
+        }
+        self.note_recent(merged);
+        true
+    }
+
+    fn note_recent(&mut self, block: SackBlock) {
+        let mut kept = [SackBlock::default(); 4];
+        kept[0] = block;
+        let mut used = 1;
+        for old in &self.recent[..self.recent_used] {
+            let covered = old.start >= block.start && old.end <= block.end;
+            if !covered && used < kept.len() {
+                kept[used] = *old;
+                used += 1;
+            }
+        }
+        self.recent = kept;
+        self.recent_used = used;
+    }
+
+    fn forget_delivered(&mut self) {
+        let mut used = 0;
+        for i in 0..self.recent_used {
+            if self.recent[i].start >= self.next {
+                self.recent[used] = self.recent[i];
+                used += 1;
+            }
+        }
+        self.recent_used = used;
+    }
+
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        if self.dsack && start < end {
+            self.duplicate = Some(SackBlock { start, end });
+        }
+    }
+
+    /// The SACK option of the next acknowledgement. A duplicate is reported once.
+    pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if let Some(duplicate) = self.duplicate.take() {
+            blocks.push(duplicate, self.timestamps);
+        }
+        if self.sack {
+            for block in &self.recent[..self.recent_used] {
+                blocks.push(*block, self.timestamps);
+            }
+        }
+        blocks
+    }
+
+    /// The window to offer now, from the next byte.
+    pub(crate) fn offer_window(&mut self) -> u64 {
+        self.edge = self.edge.max(self.next + self.window.bytes());
+        self.edge - self.next
+    }
+
+    /// The smoothed round trip as the receiver sees it, for how long SACKs may wait.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        self.window.round_trip
+    }
+}
+
+/// The window: it begins small and grows with what arrives, at most to twice what comes in a round trip and to the buffer.
+///
+/// The application reads everything at once. Linux measures the receiver's round trip by timestamps or by the time that a window of
+/// data takes; here it is the latter's upper bound, or the echo of a timestamp ([`super::Connection`] tells).
+#[derive(Clone, Debug)]
+struct ReceiveWindow {
+    /// What may be offered at present (Linux rcv_ssthresh).
+    allowed: u64,
+    /// What `allowed` may grow to (Linux window_clamp).
+    clamp: u64,
+    buffer: u64,
+    mss: u64,
+    /// Bytes that came in the best round trip so far.
+    most_in_round: u64,
+    round_start: Option<Time>,
+    round_first: u64,
+    round_trip: Option<Duration>,
+    measured_from: Option<(Time, u64)>,
+}
+
+impl ReceiveWindow {
+    fn new(settings: &Settings, first: u64) -> ReceiveWindow {
+        let initial = settings.initial_receive_window.min(settings.receive_buffer);
+        ReceiveWindow {
+            allowed: initial,
+            clamp: initial,
+            buffer: settings.receive_buffer,
+            mss: u64::from(settings.mss),
+            most_in_round: initial / 2,
+            round_start: None,
+            round_first: first,
+            round_trip: None,
+            measured_from: None,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.allowed
+    }
+
+    fn delivered(&mut self, now: Time, next: u64, len: u64) {
+        self.measure(now, next);
+        if len >= 128 {
+            self.allowed = (self.allowed + 2 * self.mss).min(self.clamp);
+        }
+        let Some(round_trip) = self.round_trip else { return };
+        let start = *self.round_start.get_or_insert(now);
+        if now.since(start) < round_trip {
+            return;
+        }
+        let copied = next - self.round_first;
+        if copied > self.most_in_round {
+            let window = 2 * copied + 16 * self.mss;
+            let grown =
+                u128::from(window) * u128::from(copied - self.most_in_round) / u128::from(self.most_in_round.max(1));
+            self.clamp = self.clamp.max(window.saturating_add(2 * grown as u64)).min(self.buffer);
+            self.most_in_round = copied;
+        }
+        self.round_start = Some(now);
+        self.round_first = next;
+    }
+
+    /// The time in which a whole window came is at least a round trip; the least is kept.
+    fn measure(&mut self, now: Time, next: u64) {
+        match self.measured_from {
+            Some((_, until)) if next < until => {}
+            Some((start, _)) => {
+                let took = now.since(start);
+                self.round_trip = Some(self.round_trip.map_or(took, |known| known.min(took)));
+                self.measured_from = Some((now, next + self.allowed));
+            }
+            None => self.measured_from = Some((now, next + self.allowed)),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Reno's window (RFC 5681) as Linux counts it: in segments, by segments acknowledged.
+
+use super::congestion::{Algorithm, Progress, Window, LEAST_THRESHOLD};
+
+/// Slow start, then one segment a window; half on congestion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reno;
+
+impl Algorithm for Reno {
+    fn grow(&mut self, window: &mut Window, progress: &Progress) {
+        if !window.is_limited() {
+            return;
+        }
+        let mut acked = progress.acked;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+        }
+        if acked > 0 {
+            window.grow_by_count(window.cwnd, acked);
+        }
+    }
+
+    fn threshold(&mut self, window: &Window) -> u32 {
+        (window.cwnd / 2).max(LEAST_THRESHOLD)
+    }
+}

@@ -1,0 +1,328 @@
+//! What was sent and not yet acknowledged, segment by segment, and how many of them are thought to be where (RFC 6675's pipe).
+//!
+//! Segments are found by a number that grows with each; those in flight are also chained in the order of their last transmission, which
+//! is the order in which RACK judges them. Every operation costs the segments that it changes, besides a search of the window.
+
+use qos_core::time::Time;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Nobody: the end of the chain.
+const NOBODY: u64 = u64::MAX;
+
+/// The segment was reported received.
+pub(crate) const SACKED: u8 = 1;
+/// The segment is thought to be lost.
+pub(crate) const LOST: u8 = 2;
+/// A retransmission of the segment is in flight.
+pub(crate) const RETRANSMITTED: u8 = 4;
+/// The segment was retransmitted at some time.
+pub(crate) const EVER_RETRANSMITTED: u8 = 8;
+/// The segment carries the FIN.
+pub(crate) const FIN: u8 = 16;
+/// The segment is in the chain.
+const CHAINED: u8 = 32;
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub seq: u64,
+    pub end: u64,
+    /// Last transmission.
+    pub at: Time,
+    /// Segments delivered when it was last transmitted.
+    pub delivered: u64,
+    older: u64,
+    newer: u64,
+    pub flags: u8,
+}
+
+impl Sent {
+    pub fn is(&self, flag: u8) -> bool {
+        (self.flags & flag) != 0
+    }
+
+    /// Bytes of payload.
+    pub fn len(&self) -> u32 {
+        (self.end - self.seq) as u32 - u32::from(self.is(FIN))
+    }
+}
+
+/// The segments in flight and their counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    /// Number of the first of `segments`.
+    first: u64,
+    oldest: u64,
+    newest: u64,
+    /// Lost and not yet retransmitted.
+    waiting: BTreeSet<u64>,
+    /// SACKed segments; without SACK, duplicate acknowledgements.
+    pub sacked: u32,
+    pub lost: u32,
+    pub retransmitted: u32,
+    /// Segments ever marked lost.
+    pub lost_total: u64,
+    /// The first byte of the highest SACKed segment's successor.
+    highest_sacked: Option<u64>,
+    /// Segments before this one were judged by the count of SACKed ones above them (RFC 6675), ...
+    judged: u64,
+    /// ... and so many of them are SACKed.
+    judged_sacked: u32,
+}
+
+impl Scoreboard {
+    pub fn new() -> Scoreboard {
+        Scoreboard {
+            segments: VecDeque::new(),
+            first: 0,
+            oldest: NOBODY,
+            newest: NOBODY,
+            waiting: BTreeSet::new(),
+            sacked: 0,
+            lost: 0,
+            retransmitted: 0,
+            lost_total: 0,
+            highest_sacked: None,
+            judged: 0,
+            judged_sacked: 0,
+        }
+    }
+
+    /// Segments between the first unacknowledged byte and the next to send.
+    pub fn out(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// RFC 6675's pipe, in segments: out, less what has left the network, and what was sent again.
+    pub fn pipe(&self) -> u32 {
+        self.out() + self.retransmitted - (self.sacked + self.lost)
+    }
+
+    pub fn get(&self, id: u64) -> &Sent {
+        &self.segments[(id - self.first) as usize]
+    }
+
+    fn at(&mut self, id: u64) -> &mut Sent {
+        &mut self.segments[(id - self.first) as usize]
+    }
+
+    /// Number of the first segment.
+    pub fn head(&self) -> Option<u64> {
+        (!self.segments.is_empty()).then_some(self.first)
+    }
+
+    /// Number of the last segment.
+    pub fn tail(&self) -> Option<u64> {
+        (!self.segments.is_empty()).then(|| self.first + self.segments.len() as u64 - 1)
+    }
+
+    /// Numbers of all segments.
+    pub fn ids(&self) -> std::ops::Range<u64> {
+        self.first..self.first + self.segments.len() as u64
+    }
+
+    /// The first segment that ends after `seq`.
+    pub fn ending_after(&self, seq: u64) -> u64 {
+        self.first + self.segments.partition_point(|s| s.end <= seq) as u64
+    }
+
+    /// The end of the highest SACKed segment.
+    pub fn highest_sacked(&self) -> Option<u64> {
+        self.highest_sacked
+    }
+
+    /// Adds a segment that leaves now.
+    pub fn push(&mut self, now: Time, seq: u64, end: u64, fin: bool, delivered: u64) {
+        let id = self.first + self.segments.len() as u64;
+        let flags = if fin { FIN } else { 0 };
+        self.segments.push_back(Sent { seq, end, at: now, delivered, older: NOBODY, newer: NOBODY, flags });
+        self.chain(id);
+    }
+
+    /// Notes that a segment leaves again. `counted` is false for a loss probe, which leaves the pipe as it is.
+    pub fn resent(&mut self, now: Time, id: u64, counted: bool, delivered: u64) {
+        self.unchain(id);
+        let segment = self.at(id);
+        segment.at = now;
+        segment.delivered = delivered;
+        segment.flags |= EVER_RETRANSMITTED;
+        if counted && !segment.is(RETRANSMITTED) {
+            segment.flags |= RETRANSMITTED;
+            self.retransmitted += 1;
+        }
+        self.waiting.remove(&id);
+        if !self.get(id).is(SACKED) {
+            self.chain(id);
+        }
+    }
+
+    fn chain(&mut self, id: u64) {
+        let older = self.newest;
+        let segment = self.at(id);
+        segment.flags |= CHAINED;
+        segment.older = older;
+        segment.newer = NOBODY;
+        if older == NOBODY {
+            self.oldest = id;
+        } else {
+            self.at(older).newer = id;
+        }
+        self.newest = id;
+    }
+
+    fn unchain(&mut self, id: u64) {
+        let Sent { older, newer, flags, .. } = *self.get(id);
+        if (flags & CHAINED) == 0 {
+            return;
+        }
+        self.at(id).flags &= !CHAINED;
+        if older == NOBODY {
+            self.oldest = newer;
+        } else {
+            self.at(older).newer = newer;
+        }
+        if newer == NOBODY {
+            self.newest = older;
+        } else {
+            self.at(newer).older = older;
+        }
+    }
+
+    /// The segment in flight that was transmitted first.
+    pub fn oldest(&self) -> Option<u64> {
+        (self.oldest != NOBODY).then_some(self.oldest)
+    }
+
+    /// The one transmitted after `id`.
+    pub fn newer(&self, id: u64) -> Option<u64> {
+        let newer = self.get(id).newer;
+        (newer != NOBODY).then_some(newer)
+    }
+
+    /// Marks a segment as received. A retransmission of a segment that is not thought lost is taken to be in flight still.
+    pub fn mark_sacked(&mut self, id: u64) {
+        self.unchain(id);
+        self.waiting.remove(&id);
+        let segment = self.at(id);
+        debug_assert!(!segment.is(SACKED));
+        let was = segment.flags;
+        segment.flags |= SACKED;
+        let end = segment.end;
+        if (was & LOST) != 0 {
+            segment.flags &= !(LOST | RETRANSMITTED);
+            self.lost -= 1;
+            self.retransmitted -= u32::from((was & RETRANSMITTED) != 0);
+        }
+        self.sacked += 1;
+        self.judged_sacked += u32::from(id < self.judged);
+        self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));
+    }
+
+    /// A duplicate report of the segment: its retransmission is not in flight any more.
+    pub fn clear_retransmission(&mut self, id: u64) {
+        let segment = self.at(id);
+        if segment.is(RETRANSMITTED) {
+            segment.flags &= !RETRANSMITTED;
+            let lost = segment.is(LOST);
+            self.retransmitted -= 1;
+            if lost {
+                self.waiting.insert(id);
+            }
+        }
+    }
+
+    /// Marks a segment, or its retransmission, as lost; false when there was nothing to mark.
+    pub fn mark_lost(&mut self, id: u64) -> bool {
+        let segment = self.at(id);
+        if segment.is(SACKED) {
+            return false;
+        }
+        let mut marked = false;
+        if !segment.is(LOST) {
+            segment.flags |= LOST;
+            marked = true;
+        }
+        let again = segment.is(RETRANSMITTED);
+        segment.flags &= !RETRANSMITTED;
+        self.lost += u32::from(marked);
+        self.retransmitted -= u32::from(again);
+        self.lost_total += u64::from(marked || again);
+        self.waiting.insert(id);
+        self.unchain(id);
+        marked || again
+    }
+
+    /// Takes back that segments are lost.
+    pub fn unmark_lost(&mut self) {
+        self.lost = 0;
+        self.waiting.clear();
+        self.judged = self.first;
+        self.judged_sacked = 0;
+        self.oldest = NOBODY;
+        self.newest = NOBODY;
+        let mut order: Vec<(Time, u64)> = Vec::new();
+        for id in self.ids() {
+            let segment = self.at(id);
+            segment.flags &= !(LOST | CHAINED);
+            if !segment.is(SACKED) {
+                order.push((segment.at, id));
+            }
+        }
+        order.sort_unstable();
+        for (_, id) in order {
+            self.chain(id);
+        }
+    }
+
+    /// Marks every segment with at least `threshold` SACKed ones above it (RFC 6675's IsLost).
+    pub fn mark_lost_below(&mut self, threshold: u32) {
+        let Some(below) = self.sacked.checked_sub(threshold) else { return };
+        while self.judged < self.ids().end && self.judged_sacked <= below {
+            if self.get(self.judged).is(SACKED) {
+                if self.judged_sacked == below {
+                    break;
+                }
+                self.judged_sacked += 1;
+            } else if !self.get(self.judged).is(LOST) {
+                self.mark_lost(self.judged);
+            }
+            self.judged += 1;
+        }
+    }
+
+    /// The first lost segment without a retransmission in flight.
+    pub fn next_lost(&self) -> Option<u64> {
+        self.waiting.first().copied()
+    }
+
+    /// Takes the first segment off when all of it is before `ack`; trims it when a part is.
+    pub fn pop_before(&mut self, ack: u64) -> Option<Sent> {
+        let head = *self.segments.front()?;
+        if head.end > ack {
+            if head.seq < ack {
+                self.segments[0].seq = ack;
+            }
+            return None;
+        }
+        let id = self.first;
+        self.unchain(id);
+        self.waiting.remove(&id);
+        self.segments.pop_front();
+        self.first += 1;
+        self.judged_sacked -= u32::from(id < self.judged && head.is(SACKED));
+        self.judged = self.judged.max(self.first);
+        self.sacked -= u32::from(head.is(SACKED) && self.sacked > 0);
+        self.lost -= u32::from(head.is(LOST));
+        self.retransmitted -= u32::from(head.is(RETRANSMITTED));
+        if self.highest_sacked.is_some_and(|highest| highest <= ack) {
+            self.highest_sacked = None;
+        }
+        Some(head)
+    }
+
+    /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the head.
+    pub fn any_retransmitted(&self) -> bool {
+        self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
+    }
+}

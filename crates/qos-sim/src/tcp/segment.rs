@@ -1,0 +1,116 @@
+//! What one end of a connection sends to the other.
+
+/// Bytes of a TCP header without options (RFC 9293).
+pub const HEADER_BYTES: u32 = 20;
+/// Bytes that the timestamps option takes in every segment: 10, padded to a multiple of four (RFC 7323, appendix A).
+pub const TIMESTAMPS_BYTES: u32 = 12;
+/// Most SACK blocks in a segment: what 40 bytes of options leave room for without timestamps (RFC 2018).
+const MOST_BLOCKS: usize = 4;
+/// The same beside timestamps.
+const MOST_BLOCKS_WITH_TIMESTAMPS: usize = 3;
+
+/// Payload from `start` to before `end`, as sequence numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+}
+
+/// The SACK option of a segment; the first block may report a duplicate (RFC 2883).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [SackBlock; MOST_BLOCKS],
+    used: u8,
+}
+
+impl SackBlocks {
+    /// Adds a block; false when the option is full.
+    pub fn push(&mut self, block: SackBlock, timestamps: bool) -> bool {
+        let most = if timestamps { MOST_BLOCKS_WITH_TIMESTAMPS } else { MOST_BLOCKS };
+        let used = usize::from(self.used);
+        if used >= most {
+            return false;
+        }
+        self.blocks[used] = block;
+        self.used += 1;
+        true
+    }
+
+    /// The blocks in their order.
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.used)]
+    }
+
+    /// Whether the segment has no SACK option.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SynOptions {
+    /// The largest segment that its sender takes, payload and options without the header (RFC 9293).
+    pub mss: u16,
+    /// SACK permitted (RFC 2018).
+    pub sack_permitted: bool,
+    /// Shift of the windows of later segments (RFC 7323); the windows of [`Segment`] are shifted already.
+    pub window_scale: u8,
+}
+
+/// A TCP segment without its payload's bytes. Sequence numbers begin at 0 with the SYN and never wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte of payload (of the SYN or the FIN when there is none).
+    pub seq: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// The next byte expected; meaningful with `has_ack`.
+    pub ack: u64,
+    /// Receive window in bytes, scaled already.
+    pub window: u64,
+    /// SYN.
+    pub syn: bool,
+    /// FIN.
+    pub fin: bool,
+    /// ACK.
+    pub has_ack: bool,
+    /// PSH.
+    pub push: bool,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+    /// Value and echo of the timestamps option in nanoseconds of virtual time.
+    pub timestamps: Option<(u64, u64)>,
+    /// Options that only a SYN has.
+    pub syn_options: Option<SynOptions>,
+    /// Sent before; for counting, not on the wire.
+    pub retransmission: bool,
+}
+
+impl Segment {
+    /// The sequence number after the segment: SYN and FIN count as one byte each.
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.syn) + u64::from(self.fin)
+    }
+
+    /// Bytes of the TCP header with its options, as Linux lays them out.
+    pub fn header_bytes(&self) -> u32 {
+        let mut options = 0;
+        if self.timestamps.is_some() {
+            options += TIMESTAMPS_BYTES;
+        }
+        if let Some(syn) = self.syn_options {
+            // MSS 4; window scale 3 and a pad. SACK permitted stands in the pad of the timestamps, or takes 4 without them.
+            options += 4 + 4;
+            if syn.sack_permitted && self.timestamps.is_none() {
+                options += 4;
+            }
+        }
+        if !self.sack.is_empty() {
+            options += 4 + 8 * u32::from(self.sack.used);
+        }
+        HEADER_BYTES + options
+    }
+}

@@ -1,0 +1,156 @@
+//! Settings of one end: those of the experiment's TCP profile, and Linux's defaults for the rest.
+
+use super::segment::{HEADER_BYTES, TIMESTAMPS_BYTES};
+use serde::Deserialize;
+
+/// Bytes of an IPv4 header without options.
+const IPV4_HEADER_BYTES: u32 = 20;
+const MS: u64 = 1_000_000;
+
+/// How the congestion window grows and shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CongestionControl {
+    /// RFC 5681 as Linux's `reno`.
+    Reno,
+    /// RFC 9438 as Linux's `cubic`.
+    Cubic,
+}
+
+/// The experiment's TCP profile (`tcp`): the sysctls and route attributes that a Linux host would be given.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// `reno` or `cubic`.
+    pub congestion_control: CongestionControl,
+    /// sysctl tcp_sack; with it D-SACK (tcp_dsack).
+    pub sack: bool,
+    /// sysctl tcp_timestamps.
+    pub timestamps: bool,
+    /// sysctl tcp_recovery: bit 0 RACK, bit 1 a fixed reordering window, bit 2 no duplicate threshold in RACK.
+    pub recovery: u8,
+    /// sysctl tcp_early_retrans: 3 and 4 are tail loss probe.
+    pub early_retrans: u8,
+    /// sysctl tcp_frto: zero is off.
+    pub frto: u8,
+    /// Route attribute initcwnd, segments.
+    pub initcwnd: u32,
+    /// Route attribute rto_min, nanoseconds.
+    pub rto_min_ns: u64,
+}
+
+/// Settings of one end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How the congestion window grows and shrinks.
+    pub congestion_control: CongestionControl,
+    /// Payload bytes of a full segment, options already taken off.
+    pub mss: u32,
+    /// Selective acknowledgements (RFC 2018), if the other end has them too.
+    pub sack: bool,
+    /// Reports of duplicates (RFC 2883); heeded with `sack` only.
+    pub dsack: bool,
+    /// Timestamps option (RFC 7323), if the other end has it too.
+    pub timestamps: bool,
+    /// RACK (RFC 8985) rather than counting SACKed segments (RFC 6675); heeded with `sack` only.
+    pub rack: bool,
+    /// RACK's reordering window stays a quarter of the least round trip (bit 1 of tcp_recovery).
+    pub rack_static_window: bool,
+    /// RACK waits for its reordering window even when a duplicate threshold of segments is SACKed (bit 2 of tcp_recovery).
+    pub rack_no_threshold: bool,
+    /// Tail loss probe (RFC 8985); heeded with `sack` only.
+    pub tail_loss_probe: bool,
+    /// Detection of spurious timeouts (RFC 5682).
+    pub frto: bool,
+    /// Slow start ends when round trips grow (Linux `cubic`'s hystart=1).
+    pub hystart: bool,
+    /// The window grows by segments acknowledged (RFC 3465 without its limit, as Linux); else by one an acknowledgement (RFC 5681).
+    pub byte_counting: bool,
+    /// Initial and restart window in segments.
+    pub initial_window: u32,
+    /// The window restarts after an idle time (sysctl tcp_slow_start_after_idle).
+    pub slow_start_after_idle: bool,
+    /// Duplicate threshold to begin with (sysctl tcp_reordering).
+    pub reordering: u32,
+    /// Least retransmission timeout; with `rto_floor_on_variance` the least variance term.
+    pub min_rto_ns: u64,
+    /// Linux adds the least timeout to the round trip; RFC 6298 compares it with the sum.
+    pub rto_floor_on_variance: bool,
+    /// Acknowledgements at the start and after gaps that are not delayed (Linux TCP_MAX_QUICKACKS); zero: none.
+    pub quick_acks: u32,
+    /// Delay of an acknowledgement to begin with (Linux TCP_ATO_MIN, TCP_DELACK_MIN).
+    pub delayed_ack_min_ns: u64,
+    /// Longest delay of an acknowledgement (Linux TCP_DELACK_MAX).
+    pub delayed_ack_max_ns: u64,
+    /// Longest wait of SACKs that are sent as one (sysctl tcp_comp_sack_delay_ns); zero: each is sent.
+    pub sack_compression_ns: u64,
+    /// Most SACKs that are sent as one (sysctl tcp_comp_sack_nr).
+    pub sack_compression_count: u32,
+    /// Window of the SYN (Linux: 64 KiB less one, as it cannot be scaled there).
+    pub initial_receive_window: u64,
+    /// Bytes that the receive window can grow to.
+    pub receive_buffer: u64,
+    /// Bytes sent and not acknowledged that the sender holds at most.
+    pub send_buffer: u64,
+}
+
+impl Settings {
+    /// A current Linux with its defaults, on an interface of `mtu` bytes.
+    pub fn modern(mtu: u32) -> Settings {
+        Settings {
+            congestion_control: CongestionControl::Cubic,
+            mss: mss_for(mtu, true),
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            rack: true,
+            rack_static_window: false,
+            rack_no_threshold: false,
+            tail_loss_probe: true,
+            frto: true,
+            hystart: true,
+            byte_counting: true,
+            initial_window: 10,
+            slow_start_after_idle: true,
+            reordering: 3,
+            min_rto_ns: 200 * MS,
+            rto_floor_on_variance: true,
+            quick_acks: 16,
+            delayed_ack_min_ns: 40 * MS,
+            delayed_ack_max_ns: 200 * MS,
+            sack_compression_ns: MS,
+            sack_compression_count: 44,
+            initial_receive_window: 65_535,
+            // The third figure of sysctl tcp_rmem, of which Linux offers half as window and keeps half for its own structures
+            // (tcp_adv_win_scale 1).
+            receive_buffer: 6_291_456 / 2,
+            // The third figure of sysctl tcp_wmem. Linux counts its own structures in it too.
+            send_buffer: 4_194_304,
+        }
+    }
+
+    /// What the profile means on an interface of `mtu` bytes.
+    pub fn from_profile(profile: &Profile, mtu: u32) -> Settings {
+        Settings {
+            congestion_control: profile.congestion_control,
+            mss: mss_for(mtu, profile.timestamps),
+            sack: profile.sack,
+            dsack: profile.sack,
+            timestamps: profile.timestamps,
+            rack: (profile.recovery & 1) != 0,
+            rack_static_window: (profile.recovery & 2) != 0,
+            rack_no_threshold: (profile.recovery & 4) != 0,
+            tail_loss_probe: matches!(profile.early_retrans, 3 | 4),
+            frto: profile.frto != 0,
+            initial_window: profile.initcwnd,
+            min_rto_ns: profile.rto_min_ns,
+            ..Settings::modern(mtu)
+        }
+    }
+}
+
+/// Payload bytes of a full segment over an interface of `mtu` bytes.
+pub fn mss_for(mtu: u32, timestamps: bool) -> u32 {
+    let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
+    mtu.saturating_sub(IPV4_HEADER_BYTES + HEADER_BYTES + options)
+}
