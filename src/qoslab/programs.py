@@ -8,8 +8,11 @@ from pathlib import Path
 
 from qoslab.errors import MachineError
 
+SIMULATOR = "qos-sim"
+
 OWN_PROGRAMS = {
     "qos-router": "the routers' data plane",
+    SIMULATOR: "the simulator",
     "flood": "the UDP traffic generator",
     "sla": "IP SLA on hosts",
 }
@@ -17,7 +20,7 @@ OWN_PROGRAMS = {
 
 
 def own_program(name: str) -> Path:
-    """The program: that of $QOSLAB_QOS_ROUTER (_FLOOD, _SLA), the repository's release build, or the one in PATH.
+    """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build, or the one in PATH.
 
     `MachineError` where there is none.
     """

@@ -68,7 +68,7 @@ def grid(clean: Path) -> Path:
 def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
     workers = [cluster.worker(), cluster.worker()]
     command = Command(clean, "run", str(grid), "--scheduler", cluster.address, "--duration", "3s", "--attempts", "1")
-    command.wait_for("labs")
+    command.wait_for("at a time")
     deadline = time.monotonic() + START_S
     # Until its lab has traffic.
     while not any("iperf3" in line for line in children(workers[0].pid)):

@@ -15,12 +15,13 @@ from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
 from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.expressions import read_value
+from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import Parameters, Scalar, as_number, fits
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
 COLUMNS = [
-    *("article", "arm", "where", "metric", "unit", "published"),
+    *("article", "lab", "arm", "where", "metric", "unit", "published"),
     *("measured", "low", "high", "n", "over", "excluded", "effect"),
     *("tolerance", "verdict"),
 ]
@@ -129,8 +130,11 @@ def compare(
     *,
     arms: Sequence[str] = (),
     show: Mapping[str, Sequence[str]] | None = None,
+    lab: str = VIRTUAL,
 ) -> pd.DataFrame:
     """One row for each expectation, then one for each other published figure and each of `show`, arm by arm.
+
+    `lab` is the kind of lab that the measured figures come from.
 
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
@@ -152,6 +156,7 @@ def compare(
         rows.append(
             {
                 "article": article,
+                "lab": lab,
                 "arm": expectation.arm,
                 "where": expectation.selection,
                 "metric": expectation.metric,
@@ -174,6 +179,7 @@ def compare(
         rows.append(
             {
                 "article": article,
+                "lab": lab,
                 "arm": arm,
                 "where": selection,
                 "metric": metric,

@@ -13,21 +13,22 @@ from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
 from qoslab.analysis.averages import averages_table, pairs_table
 from qoslab.analysis.classes import COUNTED_HEADER, DURING, LINE_EXTRA, Line, Lines
-from qoslab.analysis.hosts import host_row, read_counters
 from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.outputs import OUTPUTS
 from qoslab.analysis.packets import bin_packets
 from qoslab.analysis.paths import Paths, paths_of
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
-from qoslab.errors import ExitStatus, UserError
+from qoslab.errors import ExitStatus, QoslabError
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
+from qoslab.model.labs import VIRTUAL
 from qoslab.model.metrics import Reference
 from qoslab.results import Cell, CellRecord, RunFolder, tables
-from qoslab.traffic import TrafficError, tool
+from qoslab.traffic import TrafficError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,6 +48,8 @@ class Outcome:
     """See `qoslab.analysis.averages.averages_table`."""
     pairs: pd.DataFrame
     """See `qoslab.analysis.averages.pairs_table`."""
+    lab: str = VIRTUAL
+    """The kind of lab that the figures come from."""
 
     @property
     def outside(self) -> int:
@@ -99,6 +102,7 @@ def analyse(folder: RunFolder) -> Outcome:
         [each for each in wanted.expectations if planned.has(each.arms, each.where)] if wanted else (),
         arms=[arm.name for arm in experiment.arms],
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
+        lab=manifest.lab,
     )
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
@@ -108,7 +112,7 @@ def analyse(folder: RunFolder) -> Outcome:
     pairs = pairs_table(wanted.pairs if wanted else (), found["metrics"], cells)
     for name, table in (("averages", averages), ("pairs", pairs)):
         tables.write_table(folder, name, table)
-    return Outcome(not reasons, tuple(reasons), untrusted, comparison, averages, pairs)
+    return Outcome(not reasons, tuple(reasons), untrusted, comparison, averages, pairs, manifest.lab)
 
 
 @dataclass(frozen=True)
@@ -223,30 +227,26 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     """Add the rows of a cell; what could not be read is returned."""
     problems: list[str] = []
     arm = experiment.arm(cell.arm)
+    outputs = OUTPUTS[record.lab]
     for flow in experiment.flows_of(arm):
-        generator = tool(flow.tool)
-        if not cell.traffic(flow.name, "server", generator.suffix).exists():
-            problems.append(f'traffic "{flow.name}" left no output')
-            continue
-        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in ("client", "server"))
         try:
-            result = generator.parse(flow, experiment.duration_of(arm, flow), client, server)
+            result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
         except TrafficError as error:
             problems.append(error.message)
+            continue
+        if result is None:
+            problems.append(f'traffic "{flow.name}" left no output')
             continue
         for row in raw.flow_rows(flow.name, result):
             add("flows", row)
         for row in raw.interval_rows(flow.name, result):
             add("intervals", row)
     senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
-    for host in cell.hosts_with_counters():
-        texts = [(file, cell.text(file)) for file in cell.host_counters(host)]
-        try:
-            before, after = (read_counters(text, file.name) for file, text in texts)
-        except UserError as error:
-            problems.append(error.message)
-            continue
-        add("hosts", host_row(host, before, after, sends=host in senders))
+    try:
+        for row in outputs.hosts(cell, senders):
+            add("hosts", row)
+    except QoslabError as error:
+        problems.append(error.message)
     for probe in experiment.probes:
         file = cell.path / "probes" / f"{probe.name}.json"
         if not file.exists():

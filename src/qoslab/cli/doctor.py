@@ -19,7 +19,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
-from qoslab.programs import OWN_PROGRAMS, own_program
+from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -145,7 +145,7 @@ def _own_programs() -> Iterator[Check]:
         try:
             program = own_program(name)
         except QoslabError as error:
-            yield Check(name, "missing", error.message, error.hint)
+            yield Check(name, "optional" if name == SIMULATOR else "missing", error.message, error.hint)
         else:
             yield Check(name, "ok", f"{_version([str(program), '--version'])} at {program}")
 

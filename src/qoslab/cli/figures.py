@@ -16,6 +16,7 @@ from rich.table import Table
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import score
+from qoslab.model.labs import REMARKS
 from qoslab.model.metrics import format_value
 from qoslab.results import RunFolder
 
@@ -35,6 +36,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
                 {
                     "run": str(folder.path),
                     "report": str(folder.report),
+                    "lab": outcome.lab,
                     "valid": outcome.valid,
                     "reasons": list(outcome.reasons),
                     "comparison": rows,
@@ -75,6 +77,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         _print_averages(console, averages)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         click.echo(_score(pairs))
+    if remark := REMARKS.get(outcome.lab):
+        click.echo(remark)
     if not outcome.valid:
         click.echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:

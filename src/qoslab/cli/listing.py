@@ -10,6 +10,7 @@ import click
 
 from qoslab.cli.options import EXPERIMENTS, RUNS, json_option
 from qoslab.errors import ExperimentError
+from qoslab.model.labs import VIRTUAL
 
 
 @click.command()
@@ -76,10 +77,12 @@ def _state(folder: Path) -> str:
     """
     try:
         rows = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-        cells = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["cells"]
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        cells, lab = manifest["cells"], manifest.get("lab", VIRTUAL)
     except (OSError, ValueError):
         return "unfinished"
     verdicts = [row["verdict"] for row in rows]
     invalid = sum(not cell["valid"] for cell in cells)
     text = f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
-    return f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
+    text = f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
+    return text if lab == VIRTUAL else f"{lab}: {text}"

@@ -6,13 +6,16 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import click
 
-from qoslab.errors import ExperimentError
+from qoslab.errors import ExperimentError, UserError
 from qoslab.model.experiment import Order
-from qoslab.plan import Options
+from qoslab.model.labs import LABS, SIMULATED, VIRTUAL
+from qoslab.plan import Options, Plan, make_plan
+from qoslab.run.labs import lab_kind
 from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.units import Duration, QuantityError
 
@@ -49,6 +52,12 @@ set_option = click.option(
     metavar="PATH=VALUE",
     help="Change one value of the file, as R1.platform=linux or arms.policed.configure.R1.variables.cir=2000000.",
 )
+lab_option = click.option(
+    "--lab",
+    type=click.Choice(LABS),
+    help="Where cells run. virtual: namespaces of this machine, real TCP, real time; simulated: virtual time, modelled "
+    f"TCP. [default: {VIRTUAL}]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
@@ -79,8 +88,23 @@ class Choice:
     duration: Duration | None = None
     repetitions: int | None = None
     order: Order | None = None
+    lab: str | None = None
+    """Of `LABS`; None where it was not said."""
 
-    def options(self) -> Options:
+    @property
+    def lab_or_default(self) -> str:
+        """The kind of lab."""
+        return self.lab or VIRTUAL
+
+    def plan(self, sweep: Sweep) -> Plan:
+        """What a run would do. `ExperimentError` for options that it cannot follow."""
+        if self.lab_or_default != SIMULATED:
+            return make_plan(sweep, self.options())
+        from qoslab.run.costs import learnt_costs  # it loads what reads run folders
+
+        return make_plan(sweep, self.options(learnt_costs(RUNS, sweep.experiment.name)))
+
+    def options(self, costs: Mapping[str, float] = MappingProxyType({})) -> Options:
         """As the plan takes them. `ExperimentError` for an `--only` that is not KEY=VALUE."""
         only = []
         for each in self.only:
@@ -89,8 +113,9 @@ class Choice:
                 raise ExperimentError(f'found --only "{each}", expected KEY=VALUE, such as rtt="50 ms"')
             only.append((name.strip(), value.strip()))
         return Options(
-            arms=self.arms, duration=self.duration, repetitions=self.repetitions, only=tuple(only), order=self.order
-        )
+            arms=self.arms, duration=self.duration, repetitions=self.repetitions, only=tuple(only), order=self.order,
+            lab=self.lab_or_default, costs=costs,
+        )  # fmt: skip
 
     def words(self) -> tuple[str, ...]:
         """As typed."""
@@ -99,6 +124,7 @@ class Choice:
         found += [f"--repetitions {self.repetitions}"] if self.repetitions is not None else []
         found += [f"--only {each}" for each in self.only]
         found += [f"--order {self.order}"] if self.order is not None else []
+        found += [f"--lab {self.lab}"] if self.lab is not None else []
         return tuple(found)
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,32 +135,42 @@ class Choice:
             "duration": None if self.duration is None else str(self.duration),
             "repetitions": self.repetitions,
             "order": self.order,
+            "lab": self.lab_or_default,
         }
 
     def after(self, recorded: Mapping[str, Any]) -> Choice:
-        """What was recorded, but for what is given anew."""
+        """What was recorded, but for what is given anew. `UserError` for another lab: results of two are not mixed."""
         length = recorded["duration"]
+        # Runs from before there were several kinds say nothing of it.
+        lab = recorded.get("lab", VIRTUAL)
+        if self.lab not in (None, lab):
+            raise UserError(
+                f"found --lab {self.lab} for a run with --lab {lab}, expected the same",
+                hint="Leave --lab out, or start a new run without --resume.",
+            )
         return Choice(
             arms=self.arms or tuple(recorded["arms"]),
             only=self.only or tuple(recorded["only"]),
             duration=self.duration or (None if length is None else Duration.parse(length)),
             repetitions=self.repetitions or recorded["repetitions"],
             order=self.order or recorded["order"],
+            lab=lab,
         )
 
 
 def cell_options(function: _F) -> _F:
-    """`--arm`, `--only`, `--duration`, `--repetitions`, `--order`, as one argument `choice`."""
+    """`--arm`, `--only`, `--duration`, `--repetitions`, `--order`, `--lab`, as one argument `choice`."""
 
     @functools.wraps(function)
     def gathered(
         *, arms: tuple[str, ...], only: tuple[str, ...], duration: Duration | None, repetitions: int | None,
-        order: Order | None, **rest: Any,
+        order: Order | None, lab: str | None, **rest: Any,
     ) -> Any:  # fmt: skip
-        return function(choice=Choice(arms, only, duration, repetitions, order), **rest)
+        return function(choice=Choice(arms, only, duration, repetitions, order, lab), **rest)
 
     result: Any = gathered
     for option in (
+        lab_option,
         click.option("--order", type=click.Choice(["as written", "random", "blocked"]), help="Of the cells."),
         click.option("--repetitions", type=click.IntRange(min=1), help="How often each cell is run."),
         click.option("--duration", type=DURATION, help="Traffic time of each cell, as 10s."),
@@ -155,7 +191,10 @@ def experiment_file(given: str) -> Path:
     return named if not path.exists() and path.name == given and named.exists() else path
 
 
-def open_sweep(given: str, sets: Sequence[str]) -> tuple[Path, Sweep]:
-    """Read and check an experiment, with `--set` options. `ExperimentError` where it does not hold."""
+def open_sweep(given: str, sets: Sequence[str], lab: str = VIRTUAL) -> tuple[Path, Sweep]:
+    """Read and check an experiment, with `--set` options.
+
+    `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
+    """
     file = experiment_file(given)
-    return file, load_sweep(file, dict(map(parse_set, sets)))
+    return file, load_sweep(file, dict(map(parse_set, sets)), lab_kind(lab).check)

@@ -9,7 +9,8 @@ import click
 
 from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, open_sweep, set_option
 from qoslab.model.expressions import show_value
-from qoslab.plan import Plan, Step, make_plan
+from qoslab.model.labs import TITLES, VIRTUAL
+from qoslab.plan import Plan, Step
 
 
 @click.command()
@@ -27,8 +28,8 @@ def command(
 
     EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds.
     """
-    _, sweep = open_sweep(experiment, sets)
-    plan = make_plan(sweep, choice.options())
+    _, sweep = open_sweep(experiment, sets, choice.lab_or_default)
+    plan = choice.plan(sweep)
     if as_json:
         click.echo(json.dumps(plan.as_dict(), indent=2))
     else:
@@ -44,7 +45,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield from _block(plan.before)
     seen: set[str] = set()
     for index, cell in enumerate(plan.cells, 1):
-        yield f"cell {index} of {len(plan.cells)}: {cell.name}, about {_minutes(cell.seconds)}"
+        yield f"cell {index} of {len(plan.cells)}: {cell.name}, {_about(cell.seconds)}"
         if not cell.parameters or cell.arm not in seen:
             yield from _block(cell.steps)
         seen.add(cell.arm)
@@ -66,13 +67,20 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
             values = dict.fromkeys(value for cell in own if (value := cell.identity.get(name)) is not None)
             yield f"    {name}: {', '.join(map(show_value, values))}"
     yield f"order: {plan.experiment.order}"
-    estimates = [f"{_labs(count)} {_minutes(plan.seconds_with(count))}" for count in sorted({1, 2, 4, labs})]
+    if plan.seconds is None:
+        yield f"time: {UNKNOWN} before the first simulated cell of each arm"
+        return
+    unit = "lab" if plan.lab == VIRTUAL else "process"
+    estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in sorted({1, 2, 4, labs})]
     yield f"time: {', '.join(estimates)} (estimates)"
-    yield f"as it is asked for: {_labs(labs)}, about {_minutes(plan.seconds_with(labs))}"
+    yield f"as it is asked for: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
 
 
-def _labs(count: int) -> str:
-    return "one lab" if count == 1 else f"{count} labs"
+UNKNOWN = "not known"
+
+
+def _number(count: int, unit: str) -> str:
+    return f"one {unit}" if count == 1 else f"{count} {unit}{'es' if unit.endswith('s') else 's'}"
 
 
 def _cells(count: int) -> str:
@@ -80,19 +88,26 @@ def _cells(count: int) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    return (
-        f"{plan.experiment.title} ({plan.experiment.name}): {_cells(len(plan.cells))}, about {_minutes(plan.seconds)}"
-    )
+    where = "" if plan.lab == VIRTUAL else f", {TITLES[plan.lab]}"
+    title = f"{plan.experiment.title} ({plan.experiment.name})"
+    return f"{title}: {_cells(len(plan.cells))}{where}, {_about(plan.seconds)}"
 
 
 def _block(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         # A step during the traffic shows when it starts instead of how long it takes.
-        time = f"{step.seconds:6.1f}" if step.after_s is None else f"@{step.after_s:5.1f}"
+        known = f"{'?':>6}" if step.seconds is None else f"{step.seconds:6.1f}"
+        time = known if step.after_s is None else f"@{step.after_s:5.1f}"
         yield f"  {time}  {step.kind:<11}  {' '.join(step.nodes):<14}  {step.detail}".rstrip()
 
 
-def _minutes(seconds: float) -> str:
+def _about(seconds: float | None) -> str:
+    return f"time {UNKNOWN}" if seconds is None else f"about {_minutes(seconds)}"
+
+
+def _minutes(seconds: float | None) -> str:
+    if seconds is None:
+        return UNKNOWN
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

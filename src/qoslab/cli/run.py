@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -23,7 +24,9 @@ from qoslab.cli.options import (
 )
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, UserError
-from qoslab.plan import Plan, make_plan
+from qoslab.model.labs import SIMULATED
+from qoslab.plan import Plan
+from qoslab.run.labs import lab_kind
 from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
 
@@ -46,7 +49,8 @@ NEWEST = ""
     "--jobs",
     type=JOBS,
     metavar="N|auto",
-    help="Labs side by side; auto: as many as the machine has time for. [default: auto for a matrix, else 1]",
+    help="Labs side by side; auto: as many as the machine has time for. [default: auto for a matrix, else 1] "
+    "Simulated: processes. [default: one for each processor]",
 )
 @click.option(
     "--attempts",
@@ -79,7 +83,7 @@ def command(
     scheduler: str | None,
     as_json: bool,
 ) -> ExitStatus:  # fmt: skip
-    """Run an experiment on the virtual lab and compare with the published figures.
+    """Run an experiment in a lab and compare with the published figures.
 
     EXPERIMENT is a file, or the name of one in experiments/. The figures go to standard output, everything else to
     standard error; the last line says where the report is. The exit status is 0 when every figure is within its
@@ -100,14 +104,20 @@ def command(
         choice = choice.after(recorded)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
-    file, sweep = open_sweep(experiment, sets)
-    plan = make_plan(sweep, choice.options())
-    matrix = bool(sweep.parameters)
+    lab = choice.lab_or_default
+    file, sweep = open_sweep(experiment, sets, lab)
     from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
 
+    plan = choice.plan(sweep)
+    matrix = bool(sweep.parameters)
     side_by_side = None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1)
+    if lab == SIMULATED and jobs in (None, "auto"):
+        # Nothing has to be punctual: as many as there are processors, at most one for each cell.
+        side_by_side = min(len(os.sched_getaffinity(0)), len(plan.cells))
+    scheduler = scheduler or lab_kind(lab).scheduler
+    expected = expected_labs(side_by_side, len(plan.cells))
     if dry_run:
-        _say_plan(plan, expected_labs(side_by_side, len(plan.cells)), as_json=as_json)
+        _say_plan(plan, expected, as_json=as_json)
         return ExitStatus.WITHIN
     published = _published(file, sweep)
 
@@ -126,14 +136,12 @@ def command(
         scheduler=scheduler,
     )  # fmt: skip
 
-    expected = plan.seconds_with(expected_labs(side_by_side, len(plan.cells)))
-
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
     with (
-        RunProgress(sweep.experiment.title, len(plan.cells), expected) as progress,
+        RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(expected)) as progress,
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
@@ -180,7 +188,7 @@ def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
     if as_json:
         arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
         told = {
-            "experiment": plan.experiment.name, "cells": len(plan.cells), "arms": arms, "labs": labs,
+            "experiment": plan.experiment.name, "lab": plan.lab, "cells": len(plan.cells), "arms": arms, "labs": labs,
             "seconds": plan.seconds_with(labs), "seconds_with_one_lab": plan.seconds,
         }  # fmt: skip
         click.echo(json.dumps(told, indent=2))

@@ -8,22 +8,24 @@ from dataclasses import asdict
 
 import click
 
-from qoslab.cli.options import experiment_argument, json_option, open_sweep, set_option
+from qoslab.cli.options import experiment_argument, json_option, lab_option, open_sweep, set_option
 from qoslab.errors import ExitStatus, ExperimentError
+from qoslab.model.labs import VIRTUAL
 
 
 @click.command()
 @experiment_argument
 @set_option
+@lab_option
 @json_option
-def command(experiment: str, sets: Sequence[str], as_json: bool) -> ExitStatus:
-    """Check an experiment file.
+def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool) -> ExitStatus:
+    """Check an experiment file, and with --lab whether such a lab can run it.
 
     EXPERIMENT is a file, or the name of one in experiments/. All that does not hold is listed with its place; with
     --json as a list of findings on stdout.
     """
     try:
-        file, sweep = open_sweep(experiment, sets)
+        file, sweep = open_sweep(experiment, sets, lab or VIRTUAL)
     except ExperimentError as error:
         if not as_json:
             raise

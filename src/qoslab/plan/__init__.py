@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment, Order
 from qoslab.model.expressions import Value, read_value, show_value
+from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import BUILT_IN, as_scalar, as_texts, same
 from qoslab.platforms import platform_of
 from qoslab.schema import CellIdentity, Identified, Sweep
@@ -27,6 +28,7 @@ StepKind = Literal[
     "capture on",
     "observe",
     "traffic",
+    "simulate",
     "probe",
     "collect",
     "capture off",
@@ -67,8 +69,10 @@ class Options:
     """Instead of the experiment's."""
     repetitions: int | None = None
     """Instead of the experiment's."""
-    lab: str = "virtual"
-    """`virtual`, or an inventory."""
+    lab: str = VIRTUAL
+    """The kind of lab; see `qoslab.model.labs`."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """By arm, the seconds that a second of a cell's traffic takes where it is simulated; of none, it is not known."""
     only: tuple[tuple[str, str], ...] = ()
     """Only cells with these values, by parameter (or `arm`, `repetition`); of one parameter any of its values."""
     order: Order | None = None
@@ -84,8 +88,8 @@ class Step:
     """The nodes that it concerns."""
     detail: str
     """What exactly, for people."""
-    seconds: float
-    """Estimate."""
+    seconds: float | None
+    """Estimate; None where nobody knows."""
     after_s: float | None = None
     """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
     moment: Moment | None = None
@@ -98,6 +102,10 @@ class Cell(Identified):
 
     identity: CellIdentity
     sweep: Sweep = field(repr=False, compare=False)
+    lab: str = VIRTUAL
+    """The kind of lab that it is to be run in."""
+    cost: float | None = field(default=None, repr=False, compare=False)
+    """Seconds that a second of its traffic takes where it is simulated; None where nobody knows."""
 
     @property
     def experiment(self) -> Experiment:
@@ -108,21 +116,32 @@ class Cell(Identified):
     def steps(self) -> tuple[Step, ...]:
         """What is done, in order."""
         experiment = self.experiment
-        return tuple(_steps(experiment, experiment.arm(self.arm)))
+        arm = experiment.arm(self.arm)
+        return tuple(_steps(experiment, arm) if self.lab == VIRTUAL else _simulation(experiment, arm, self.cost))
 
     @property
-    def seconds(self) -> float:
-        """Estimate of all steps one after another."""
-        return sum(step.seconds for step in self.steps if step.after_s is None)
+    def seconds(self) -> float | None:
+        """Estimate of all steps one after another; None where nobody knows."""
+        return _sum(step.seconds for step in self.steps if step.after_s is None)
 
     @property
-    def turn_seconds(self) -> float:
-        """Estimate of the part during which it keeps others from having traffic."""
-        return sum(
+    def turn_seconds(self) -> float | None:
+        """Estimate of the part during which it keeps others from having traffic; None where nobody knows."""
+        return _sum(
             step.seconds
             for step in self.steps
             if step.after_s is None and step.kind not in BESIDE and step.moment != "after"
         )
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    """The sum; None where a part is not known."""
+    total = 0.0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
 
 
 TIMES = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
@@ -146,12 +165,15 @@ class Plan:
         return self.sweep.experiment
 
     @property
-    def seconds(self) -> float:
-        """Estimate of the run, cells one after another."""
+    def seconds(self) -> float | None:
+        """Estimate of the run, cells one after another; None where nobody knows."""
         return self.seconds_with(1)
 
-    def seconds_with(self, labs: int) -> float:
-        """Estimate of the run with so many cells having traffic side by side, and further labs made ready meanwhile."""
+    def seconds_with(self, labs: int) -> float | None:
+        """Estimate of the run with so many cells having traffic side by side, and further labs made ready meanwhile.
+
+        None where nobody knows.
+        """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
         names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
         whole = turns = 0.0
@@ -159,10 +181,13 @@ class Plan:
             # Cells that differ in other things take as long as each other.
             key = (cell.arm, *(cell.identity.get(name) for name in names[cell.arm]))
             if key not in known:
-                known[key] = cell.seconds, cell.turn_seconds
+                seconds, turn = cell.seconds, cell.turn_seconds
+                if seconds is None or turn is None:
+                    return None
+                known[key] = seconds, turn
             whole += known[key][0]
             turns += known[key][1]
-        around = sum(step.seconds for step in (*self.before, *self.after))
+        around = sum(step.seconds or 0.0 for step in (*self.before, *self.after))
         side_by_side = min(labs, len(self.cells))
         if side_by_side <= 1:
             return around + whole
@@ -221,15 +246,18 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     sweep = sweep.with_experiment(**changes)
     experiment = sweep.experiment
     everyone = tuple(experiment.topology.nodes)
+    up = Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S)
+    down = Step("lab down", everyone, "", LAB_DOWN_S)
+    has_lab = chosen.lab == VIRTUAL
     return Plan(
         sweep=sweep,
         lab=chosen.lab,
-        before=(Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S),),
-        cells=tuple(Cell(identity, sweep) for identity in _ordered(sweep, _selected(sweep, chosen))),
-        after=(
-            Step("lab down", everyone, "", LAB_DOWN_S),
-            Step("report", (), "tables, comparison, report.html", REPORT_S),
+        before=(up,) if has_lab else (),
+        cells=tuple(
+            Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
+            for identity in _ordered(sweep, _selected(sweep, chosen))
         ),
+        after=(*((down,) if has_lab else ()), Step("report", (), "tables, comparison, report.html", REPORT_S)),
     )
 
 
@@ -321,6 +349,12 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
         yield Step("capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
     for device in configurations:
         yield Step("restore", (device,), "the configuration from before", PLAYBOOK_S)
+
+
+def _simulation(experiment: Experiment, arm: Arm, cost: float | None) -> Iterator[Step]:
+    text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))
+    seconds = None if cost is None else cost * traffic_time(experiment, arm).seconds
+    yield Step("simulate", tuple(experiment.topology.nodes), text, seconds)
 
 
 def _of_probes(experiment: Experiment) -> dict[str, str]:

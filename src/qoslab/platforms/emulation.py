@@ -14,9 +14,19 @@ def link_configuration(link: Link, node: str, seed: int) -> dict[str, Any]:
     Jitter and loss of each port follow from the experiment's seed, the link's name and the node's, so that they stay
     the same when another part of the topology changes.
     """
-    plain = {"rate_bps": link.rate.bps, "framing": link.framing, "delay_ns": int(link.delay)}
+    return {
+        "rate_bps": link.rate.bps,
+        "framing": link.framing,
+        "delay_ns": int(link.delay),
+        **link_emulation(link),
+        "seed": int.from_bytes(hashlib.sha256(f"{seed} {link.name} {node}".encode()).digest()[:8], "big"),
+    }
+
+
+def link_emulation(link: Link) -> dict[str, Any]:
+    """What makes a link differ from a cable of its length: `jitter` and `loss`, null where there is none."""
     jitter = link.jitter
-    return plain | {
+    return {
         "jitter": None
         if jitter is None
         else {
@@ -26,7 +36,6 @@ def link_configuration(link: Link, node: str, seed: int) -> dict[str, Any]:
             "reorder": jitter.reorder,
         },
         "loss": None if link.loss is None else _loss(link.loss),
-        "seed": int.from_bytes(hashlib.sha256(f"{seed} {link.name} {node}".encode()).digest()[:8], "big"),
     }
 
 

@@ -15,6 +15,7 @@ from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
 from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import parameters_text
 from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
@@ -159,7 +160,7 @@ def arm_page(
         drops=drops,
         queues=_queues(own["queues"]),
         observations=_observations(cell, record),
-        configurations=_configurations(cell),
+        configurations=_configurations(cell, record.lab),
     )
 
 
@@ -398,9 +399,9 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
     return found
 
 
-def _configurations(cell: Cell) -> list[Part]:
+def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
-        ".ios": "{}: what was pushed",
+        ".ios": "{}: what was pushed" if lab == VIRTUAL else "{}: what it was configured with",
         ".running.ios": "{}: running configuration with it",
         ".engine.json": "{}: what the data plane had in force",
         ".before.ios": "{}: running configuration before",

@@ -17,6 +17,7 @@ from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace, selection_text
 from qoslab.model.experiment import Experiment
+from qoslab.model.labs import REMARKS, SIMULATED, TITLES
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
@@ -105,6 +106,8 @@ class Page:
     title: str
     description: str
     when: str
+    remark: str
+    """What must be known of the lab's figures first; empty where nothing has to be."""
     article: str
     repetitions: int
     verdict: Verdict
@@ -159,6 +162,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         title=experiment.title,
         description=experiment.description.strip(),
         when=_when(manifest),
+        remark=REMARKS.get(manifest.lab, ""),
         article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
@@ -170,7 +174,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         notes=notes(experiment, measured, invalid, manifest.cells),
         sweep=sweep_sections(folder, manifest, measured) if experiment.graphs else [],
         arms=arms,
-        trust=_trust(folder, outcome),
+        trust=_trust(folder, outcome, manifest.lab),
         provenance=_provenance(folder, manifest),
         provenance_tables=_provenance_tables(manifest),
         experiment_file=folder.experiment_text(),
@@ -191,9 +195,8 @@ def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[
 
 
 def _when(manifest: Manifest) -> str:
-    lab = "the virtual lab" if manifest.lab == "virtual" else f"lab {manifest.lab}"
     length = manifest.experiment.duration
-    return f"Run on {text.moment(manifest.started)} in {lab}; {length} of traffic in each arm."
+    return f"Run on {text.moment(manifest.started)} in {TITLES[manifest.lab]}; {length} of traffic in each arm."
 
 
 def _arm_title(experiment: Experiment, arm: str) -> str:
@@ -360,7 +363,7 @@ def _interval(row: dict[Any, Any]) -> str:
     return "; ".join(parts)
 
 
-def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
+def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
     routers: list[dict[str, Any]] = []
     captures: list[dict[str, str]] = []
     steps: list[dict[str, str]] = []
@@ -398,15 +401,17 @@ def _trust(folder: RunFolder, outcome: Outcome) -> Trust:
             )
     if outcome.valid:
         sentence = "Yes: every cell ran to its end, "
-        sentence += (
-            "no router lost a frame, and at least 99 % of the packets left within the budget."
-            if routers
-            else "and no tool reported a fault."
-        )
+        if routers:
+            sentence += "no router lost a frame, and at least 99 % of the packets left within the budget."
+        elif lab == SIMULATED:
+            sentence = "As far as the model goes: every cell was computed to its end. In virtual time nothing is late."
+        else:
+            sentence += "and no tool reported a fault."
     else:
         sentence = "No: " + "; ".join(_some(outcome.reasons)) + "."
     if not few:
-        sentence += f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
+        listed = f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
+        sentence += listed if routers else f" Of {len(every)} cells the first {CELLS_IN_FULL} are listed."
     return Trust(sentence, routers, captures, steps)
 
 
@@ -429,6 +434,7 @@ def _provenance(folder: RunFolder, manifest: Manifest) -> list[dict[str, str]]:
     facts: list[tuple[str, object]] = [
         ("Run", folder.path.name),
         ("Experiment", manifest.experiment.name),
+        ("Lab", manifest.lab),
         ("Started", text.moment(manifest.started)),
         ("Ended", text.moment(manifest.ended)),
         ("Changed on the command line", ", ".join(manifest.overrides) or "nothing"),

@@ -17,6 +17,7 @@ from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.model.experiment import Moment
+from qoslab.model.labs import REMARKS
 from qoslab.model.matrix import Scalar, fits, parameters_text
 from qoslab.report.page import Verdict, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -75,9 +76,11 @@ class RunView:
 
     @property
     def sentence(self) -> Text:
-        """The verdict in words."""
+        """The verdict in words, below what must be known of the lab's figures first."""
         found = self.verdict
-        return Text("\n".join([f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]))
+        remark = REMARKS.get(self.manifest.lab)
+        lines = [f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]
+        return Text("\n".join([*([remark] if remark else []), *lines]))
 
     def figures(self, arm: str | None = None) -> pd.DataFrame:
         """Measured beside published figures, of one arm (or ratio `A/B`) or of all."""

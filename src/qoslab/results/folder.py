@@ -167,6 +167,19 @@ class Cell(Identified):
         """Raw output of a traffic tool; `side` is `client` or `server`, the suffix is the tool's, or `err`."""
         return self.path / "traffic" / f"{flow}.{side}.{suffix}"
 
+    def simulated_traffic(self, flow: str) -> Path:
+        """What the simulator says of a flow; see `qoslab.simulation.result`."""
+        return self.path / "traffic" / f"{flow}.simulated.json"
+
+    def simulated_host(self, host: str) -> Path:
+        """What the simulator says of a host's TCP."""
+        return self.path / "hosts" / f"{host}.simulated.json"
+
+    def simulated_hosts(self) -> list[str]:
+        """Hosts of which the simulator said something."""
+        suffix = ".simulated.json"
+        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
+
     def capture(self, point: str) -> Path:
         """The pcapng file of a capture point; its folder is made where it is missing."""
         file = self.path / "captures" / f"{point}.pcapng"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment, Moment
+from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.schema import CellIdentity
 
@@ -25,6 +26,8 @@ class Record(BaseModel):
 
 TRAFFIC = "traffic"
 """The step in which a cell's traffic runs."""
+SIMULATION = "simulate"
+"""The step in which a cell is computed in virtual time."""
 
 
 class Step(Record):
@@ -145,6 +148,10 @@ class CellRecord(Record):
     attempt: int = Field(default=1, ge=1)
     key: str = ""
     """SHA-256 of what defines the cell; see docs/architecture.md."""
+    lab: str = VIRTUAL
+    """The kind of lab that it was run in; see `qoslab.model.labs`."""
+    virtual_s: float | None = None
+    """Seconds of virtual time that were simulated."""
     valid: bool
     reasons: tuple[str, ...] = ()
     """Why the cell is invalid."""
@@ -234,7 +241,8 @@ class Manifest(Record):
     """The figures of the publication, as they were when the run was made."""
     overrides: tuple[str, ...] = ()
     """`--set` and `--duration`, as typed."""
-    lab: str = "virtual"
+    lab: str = VIRTUAL
+    """The kind of lab of all cells; see `qoslab.model.labs`."""
     started: datetime
     ended: datetime | None = None
     versions: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Runs the cells of a run on a Dask cluster, whose workers have labs of their own, and gathers the results."""
+"""Runs the cells of a run on a Dask cluster, in labs of its workers or in simulation, and gathers the results."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ LOCAL = "local"
 
 @contextmanager
 def local_cluster(workers: int) -> Iterator[str]:
-    """A scheduler and `workers` processes, each with one lab, on loopback; yields the address. All end with the block.
+    """A scheduler and `workers` processes, each with one cell at a time, on loopback; yields the address.
 
-    A worker process that dies is started again.
+    All end with the block. A worker process that dies is started again.
     """
     distributed = _distributed()
     import dask
@@ -91,6 +91,7 @@ def plain_task(task: CellTask) -> dict[str, Any]:
         "experiment": task.experiment.model_dump_json(),
         "configurations": dict(task.configurations),
         "key": task.key,
+        "lab": task.lab,
     }
 
 
@@ -152,7 +153,7 @@ class Cluster:
             self._note(f"worker {address} has left")
         if new:
             self._check(new)
-            self._note(f"{len(workers)} workers, {sum(workers.values())} labs")
+            self._note(f"{len(workers)} workers, {sum(workers.values())} cells at a time")
         self._known = workers
         self._looked = time.monotonic()
         if workers:
@@ -242,7 +243,7 @@ class Cluster:
 def _failed(task: CellTask, reason: str) -> CellRecord:
     return CellRecord(
         arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
-        attempt=task.attempt, key=task.key, valid=False, reasons=(reason,),
+        attempt=task.attempt, key=task.key, lab=task.lab, valid=False, reasons=(reason,),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What runs in a worker of a Dask cluster: cells, in labs of its own.
+"""What runs in a worker of a Dask cluster: cells, in labs of its own or in simulation.
 
 Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
 instead of failing to read what it was sent.
@@ -19,7 +19,8 @@ from qoslab import __version__
 
 _LABS = threading.local()
 _OPEN: list[Any] = []
-_COLLECTOR: list[Any] = []
+_SHARED: dict[str, Any] = {}
+"""By kind of lab."""
 _LOCK = threading.Lock()
 _CLOSING = threading.Event()
 
@@ -46,11 +47,11 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
     identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
     experiment = Experiment.model_validate_json(task["experiment"])
-    told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"])
+    told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"])
     scratch = Path(tempfile.mkdtemp(prefix="qoslab-cell-"))
     try:
         cell = Cell(scratch / "cell", identity, task["attempt"])
-        record = _worker().run(told, cell)
+        record = _worker(told.lab).run(told, cell)
         return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
         _forget()
@@ -63,31 +64,26 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _worker() -> Any:
-    """This thread's lab worker."""
-    from qoslab.run.lab_worker import LabWorker
+def _worker(lab: str) -> Any:
+    """This thread's worker for cells of a kind of lab; one for another kind ends."""
+    from qoslab.run.labs import Place, lab_kind
 
+    if getattr(_LABS, "kind", lab) != lab:
+        _forget()
     worker = getattr(_LABS, "worker", None)
     if worker is None:
+        kind = lab_kind(lab)
         with _LOCK:
             number = len(_OPEN)
             restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
-            worker = LabWorker(
-                number, f"lab {number}", restored, collector=_collector(), tell=_silent, note=lambda text: None,
-                interrupted=_CLOSING,
-            )  # fmt: skip
+            if lab not in _SHARED:
+                _SHARED[lab] = kind.shared()
+            worker = kind.worker(
+                Place(number, f"lab {number}", restored, _SHARED[lab], _silent, lambda text: None, _CLOSING)
+            )
             _OPEN.append((worker, restored))
-        _LABS.worker = worker
+        _LABS.worker, _LABS.kind = worker, lab
     return worker
-
-
-def _collector() -> Any:
-    """This process's collector."""
-    from qoslab.run.collector import SharedCollector
-
-    if not _COLLECTOR:
-        _COLLECTOR.append(SharedCollector())
-    return _COLLECTOR[0]
 
 
 def _silent(cell: str, step: str, seconds: float | None = None) -> None:
@@ -111,8 +107,8 @@ def close_labs() -> None:
         mine, _OPEN[:] = list(_OPEN), []
     for each in mine:
         _close(*each)
-    for collector in _COLLECTOR:
-        collector.close()
+    for shared in _SHARED.values():
+        shared.close()
 
 
 def _close(worker: Any, restored: Path) -> None:

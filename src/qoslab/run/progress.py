@@ -34,16 +34,19 @@ class _TimeLeft(ProgressColumn):
     """The rest of the estimate; an estimate that ran out says so instead of counting below zero."""
 
     def render(self, task: Task) -> Text:
-        rest = (task.total or 0.0) - (task.elapsed or 0.0)
         if task.finished:
             return Text("")
+        if task.total is None:
+            return Text("time left is not known yet", style="dim")
+        rest = task.total - (task.elapsed or 0.0)
         return Text(f"about {_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
 
 
 class RunProgress:
     """A line of progress for the run, or plain lines where standard error is not a terminal."""
 
-    def __init__(self, title: str, cells: int, estimate_s: float) -> None:
+    def __init__(self, title: str, cells: int, estimate_s: float | None) -> None:
+        """`estimate_s` is None where nobody knows how long it takes before the first cell is done."""
         self._console = Console(file=sys.stderr)
         self._lock = threading.Lock()
         self._steps: dict[str, str] = {}
@@ -58,7 +61,7 @@ class RunProgress:
                 TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn(), _TimeLeft(),
                 console=self._console, transient=True,
             )  # fmt: skip
-            self._task = self._live.add_task(title, total=max(estimate_s, 1.0))
+            self._task = self._live.add_task(title, total=None if estimate_s is None else max(estimate_s, 1.0))
         self._title = title
 
     def __enter__(self) -> Self:
@@ -81,8 +84,9 @@ class RunProgress:
         assert self._live is not None
         started = time.monotonic()
         while not self._stop.wait(0.25):
-            total = self._live.tasks[0].total or 1.0
-            self._live.update(self._task, completed=min(time.monotonic() - started, total * 0.99))
+            total = self._live.tasks[0].total
+            if total is not None:
+                self._live.update(self._task, completed=min(time.monotonic() - started, total * 0.99))
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
         """Announce that `cell` now does `step`; nothing: it is over."""

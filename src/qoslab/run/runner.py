@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,10 +16,9 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance
-from qoslab.run.collector import SharedCollector
 from qoslab.run.interrupted import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.lab_worker import LabWorker
+from qoslab.run.labs import CellWorker, Place, Shared, lab_kind
 from qoslab.run.ledger import Ledger
 from qoslab.run.progress import RunProgress
 from qoslab.run.schedule import Schedule
@@ -51,7 +50,7 @@ class Request:
     attempts: int = 1
     """How often a cell is tried that a busy machine made invalid, or that was lost with its worker."""
     scheduler: str | None = None
-    """Address of the Dask scheduler whose workers run the cells, or `local`; None: the labs of this process."""
+    """Address of the Dask scheduler whose workers run the cells, or `local`; None: this process does."""
 
 
 @dataclass
@@ -99,8 +98,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text())
-        facts = _Background(_facts)
-        tools = provenance.tool_versions()
+        tools = lab_kind(request.plan.lab).versions()
+        facts = _Background(lambda: _facts(tools))
         ledger = Ledger(folder, request.plan.cells, tools)
         before = ledger.find_results() if request.resume is not None else 0
         if before:
@@ -137,7 +136,8 @@ class _Crew:
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
         self._errors: list[BaseException] = []
-        self._collector = SharedCollector()
+        self._kind = lab_kind(shared.request.plan.lab)
+        self._common: Shared = self._kind.shared()
         cluster = shared.request.scheduler is not None
         count = 1 if cluster else shared.schedule.jobs.workers
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
@@ -152,10 +152,11 @@ class _Crew:
     def _work(self, number: int) -> None:
         try:
             label = "lab" if self._shared.schedule.jobs.workers == 1 else f"lab {number + 1}"
-            with LabWorker(
-                number, label, self._shared.folder.path / "restore", collector=self._collector,
+            place = Place(
+                number, label, self._shared.folder.path / "restore", shared=self._common,
                 tell=self._shared.progress, note=self._shared.progress.note, interrupted=self._shared.interrupted,
-            ) as worker:  # fmt: skip
+            )  # fmt: skip
+            with self._kind.worker(place) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
                     self._run(number, worker, task)
                 self._measured[number].set()
@@ -188,11 +189,11 @@ class _Crew:
             self._measured[0].set()
             self._ended[0].set()
 
-    def _run(self, number: int, worker: LabWorker, task: CellTask) -> None:
+    def _run(self, number: int, worker: CellWorker, task: CellTask) -> None:
         shared = self._shared
         record = worker.run(task, shared.folder_of(task), turn=shared.turn(number))
         with shared.schedule.changed:
-            shared.lab = shared.lab or worker.described
+            shared.lab = shared.lab or dict(worker.described)
         shared.schedule.finish(task, record, worker=number)
 
     def wait_measured(self) -> None:
@@ -205,7 +206,7 @@ class _Crew:
     def wait_ended(self) -> None:
         """Wait until routers are restored and labs are gone."""
         self._wait(self._ended)
-        self._collector.close()
+        self._common.close()
 
     def check(self) -> None:
         """Raise what went wrong."""
@@ -217,7 +218,7 @@ class _Crew:
             _wait(events)
         except KeyboardInterrupt:
             self._shared.interrupted.set()
-            self._shared.progress.note("interrupted: restoring the routers (Ctrl-C again leaves them as they are)")
+            self._shared.progress.note(f"interrupted: {self._kind.ending}")
             # A second interrupt leaves from here; the labs end with this process.
             _wait(self._ended)
             for error in self._errors:
@@ -254,10 +255,10 @@ class _Background:
         return self._found
 
 
-def _facts() -> dict[str, Any]:
+def _facts(tools: Mapping[str, str]) -> dict[str, Any]:
     root = Path(qoslab.__file__).resolve().parents[2]
     return {
-        "versions": provenance.package_versions() | provenance.tool_versions(),
+        "versions": provenance.package_versions() | dict(tools),
         "commit": provenance.commit(root),
         "machine": provenance.machine(),
     }
@@ -278,6 +279,7 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
         experiment=request.plan.experiment,
         published=request.published,
         overrides=request.overrides,
+        lab=request.plan.lab,
         started=before.started if before else started,
         ended=ended,
         versions=session.versions,

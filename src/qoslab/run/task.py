@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from qoslab import __version__
 from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.labs import VIRTUAL
 from qoslab.plan import Cell as PlannedCell
+from qoslab.run.labs import lab_kind
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
-from qoslab.traffic import TOOLS
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class CellTask:
     key: str
     """See `cell_key`."""
     attempt: int = 1
+    lab: str = VIRTUAL
+    """The kind of lab that it is to be run in."""
 
     @property
     def arm(self) -> Arm:
@@ -38,12 +41,12 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """The task of a planned cell; `tools` are the versions of the measuring tools."""
+    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.LabKind`)."""
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
     for router, lines in probe_configuration(experiment).items():
         texts[router] = texts.get(router, "") + lines
-    return CellTask(planned.identity, experiment, texts, cell_key(planned, tools), attempt)
+    return CellTask(planned.identity, experiment, texts, cell_key(planned, tools), attempt, planned.lab)
 
 
 def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
@@ -51,10 +54,13 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
 
     It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
     values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
-    observations, further measurements); the rendered configurations; the version of qoslab; the versions of the traffic
-    tools. Not the kernel and the machine, which each cell's record names: a sweep may use several.
+    observations, further measurements); the rendered configurations; the version of qoslab; the kind of lab; the
+    versions of the traffic tools, or of the simulator. Not the kernel and the machine, which each cell's record names:
+    a sweep may use several.
     """
-    experiment = planned.experiment
-    used = sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0])} & TOOLS.keys())
-    words = [planned.sweep.digest(planned.identity), __version__, *(f"{tool}: {tools.get(tool, '')}" for tool in used)]
+    used = lab_kind(planned.lab).used(planned.experiment)
+    words = [
+        planned.sweep.digest(planned.identity), __version__, f"lab: {planned.lab}",
+        *(f"{tool}: {tools.get(tool, '')}" for tool in used),
+    ]  # fmt: skip
     return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -13,7 +13,7 @@ from qoslab.schema.near import did_you_mean
 from qoslab.schema.overrides import apply_overrides, parse_set
 from qoslab.schema.probe_lines import probe_configuration
 from qoslab.schema.published import load_published
-from qoslab.schema.sweep import CellIdentity, Identified, Sweep, configuration_text, make_sweep
+from qoslab.schema.sweep import CellIdentity, Check, Identified, Sweep, configuration_text, make_sweep
 from qoslab.schema.templates import render_configuration
 
 
@@ -22,11 +22,11 @@ def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> 
     return load_sweep(path, sets).experiment
 
 
-def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None) -> Sweep:
+def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Check | None = None) -> Sweep:
     """Read and check an experiment file, with `sets` (`--set PATH=VALUE`) applied on top.
 
     `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, parameters, keys and values,
-    references.
+    references; what `also` finds.
     """
     file = Path(path)
     if not file.exists():
@@ -34,11 +34,12 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None) -> Sweep
         raise ExperimentError(f"{file}: there is no such file", hint=did_you_mean(str(file), known))
     document = read_document(file)
     apply_overrides(document, sets or {})
-    return make_sweep(document, file)
+    return make_sweep(document, file, also)
 
 
 __all__ = [
     "CellIdentity",
+    "Check",
     "Identified",
     "Sweep",
     "configuration_text",

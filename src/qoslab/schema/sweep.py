@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ NOT_DEFINING = frozenset(
 NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})
 
 Context = Mapping[str, Value]
+Check = Callable[[Experiment, Document, Path], list[Finding]]
+"""What does not hold of an experiment that holds otherwise."""
 
 
 @dataclass(frozen=True)
@@ -311,12 +313,15 @@ def _fill(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> 
 # From the document
 
 
-def make_sweep(document: Document, file: Path) -> Sweep:
-    """The sweep of a document. `ExperimentError` lists all findings of the first phase that has any."""
+def make_sweep(document: Document, file: Path, also: Check | None = None) -> Sweep:
+    """The sweep of a document. `ExperimentError` lists all findings of the first phase that has any.
+
+    `also` is asked last of each experiment that is looked at.
+    """
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
     if names is None or not (placeholders or findings or _has_matrix(document.data)):
-        return Sweep.of(_checked(document, file), file)
+        return Sweep.of(_checked(document, file, also), file)
     found = [*document.findings, *findings]
     matrices: dict[str, tuple[Steps, Matrix]] = {}
     shared = _matrix(document, ("matrix",), found)
@@ -336,7 +341,7 @@ def make_sweep(document: Document, file: Path) -> Sweep:
     for index, name in enumerate(names):
         cells[name] = reader.cells(name, index, matrices.get(name))
     _raise(reader.findings)
-    return _build_all(document, file, placeholders, names, cells)
+    return _build_all(document, file, placeholders, names, cells, also)
 
 
 def _raise(findings: list[Finding]) -> None:
@@ -345,11 +350,11 @@ def _raise(findings: list[Finding]) -> None:
         raise ExperimentError(findings=found)
 
 
-def _checked(document: Document, file: Path) -> Experiment:
+def _checked(document: Document, file: Path, also: Check | None) -> Experiment:
     experiment, findings = build(document)
     _raise([*document.findings, *findings])
     assert experiment is not None
-    findings = check(experiment, document, file)
+    findings = check(experiment, document, file) or ([] if also is None else also(experiment, document, file))
     if findings:
         raise ExperimentError(findings=findings)
     return experiment
@@ -534,7 +539,7 @@ class _Reader:
 
 def _build_all(
     document: Document, file: Path, placeholders: Mapping[Steps, Placeholder], names: list[str],
-    cells: Mapping[str, Sequence[Parameters]],
+    cells: Mapping[str, Sequence[Parameters]], also: Check | None,
 ) -> Sweep:  # fmt: skip
     """Check the experiments of enough combinations that every value is seen in its place."""
     base: Experiment | None = None
@@ -559,7 +564,7 @@ def _build_all(
             resolved = replace(document, data=data)
             experiment, found = build(resolved)
             if experiment is not None:
-                found = check(experiment, resolved, file)
+                found = check(experiment, resolved, file) or ([] if also is None else also(experiment, resolved, file))
                 base = base or experiment
         for each in found:
             key = (each.file, each.line, each.column, each.path)

@@ -1,0 +1,60 @@
+"""What simulated cells cost, learnt from the runs that there are. Plain JSON is read: an estimate needs no more."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from qoslab.model.labs import SIMULATED
+from qoslab.results.records import SIMULATION
+
+CELLS = 50
+"""Cells of each arm that are looked at."""
+
+
+def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
+    """By arm, the seconds that a simulated second took on average in the newest run that has simulated cells of it."""
+    found: dict[str, float] = {}
+    for folder in sorted((runs / experiment).glob("*Z*"), reverse=True):
+        for arm, cost in _costs(folder).items():
+            found.setdefault(arm, cost)
+    return found
+
+
+def _costs(folder: Path) -> dict[str, float]:
+    manifest = _read(folder / "manifest.json")
+    if manifest.get("lab") != SIMULATED:
+        return {}
+    cells: dict[str, list[str]] = defaultdict(list)
+    for cell in manifest["cells"]:
+        if cell["valid"]:
+            cells[cell["arm"]].append(cell["folder"])
+    found = {}
+    for arm, folders in cells.items():
+        # Spread over all of them: neighbours are alike.
+        chosen = folders[:: max(1, len(folders) // CELLS)]
+        records = [_read(folder / each / "cell.json") for each in chosen]
+        took = sum(_seconds(record) for record in records)
+        simulated = sum(record.get("virtual_s") or 0.0 for record in records)
+        if simulated:
+            found[arm] = took / simulated
+    return found
+
+
+def _seconds(record: dict[str, Any]) -> float:
+    for step in record.get("steps", ()):
+        if step["name"] == SIMULATION and step["ended"]:
+            return (datetime.fromisoformat(step["ended"]) - datetime.fromisoformat(step["started"])).total_seconds()
+    return 0.0
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A file of a run that broke off, or that somebody removed, tells nothing."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

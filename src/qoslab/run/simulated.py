@@ -1,0 +1,276 @@
+"""Runs a cell in virtual time: the program `qos-sim`, its scenario before and its result after.
+
+Nothing else is started: no lab, no Ansible, no observer.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from qoslab.capture.pcapng import read_packets
+from qoslab.errors import QoslabError, RunInvalid, UserError
+from qoslab.model.experiment import Experiment, Moment
+from qoslab.model.labs import SIMULATED
+from qoslab.model.matrix import as_texts
+from qoslab.plan import traffic_time
+from qoslab.programs import SIMULATOR as PROGRAM
+from qoslab.programs import own_program
+from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, ObservedCommand, Step
+from qoslab.results.records import SIMULATION
+from qoslab.run.interrupted import Interrupted
+from qoslab.run.progress import Tell
+from qoslab.run.task import CellTask
+from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
+from qoslab.simulation.routers import Router
+from qoslab.simulation.scenario import EPOCH, Scenario, build_scenario, during_ns, routers_of
+from qoslab.simulation.show import answer
+from qoslab.traffic.endpoints import address_of
+
+REFUSED = f"{PROGRAM}: scenario: "
+"""What `qos-sim` says first of a scenario that does not hold; the path and the reason follow."""
+LEAST_LIMIT_S = 600.0
+LIMIT_FACTOR = 60.0
+"""A cell may take so many times its traffic time, and `LEAST_LIMIT_S` in any case, before it is ended."""
+POLL_S = 0.2
+UNPARSED = "a simulated router's answers are not parsed; its counters are in counters/"
+
+
+class SimulatedWorker:
+    """Runs cells one after another; a context manager that ends the cell that is running."""
+
+    described: Mapping[str, Any] = {}
+    """There is no lab to describe."""
+
+    def __init__(self, *, tell: Tell, interrupted: threading.Event) -> None:
+        self._tell = tell
+        self._interrupted = interrupted
+        self._processes = _Processes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._processes.end()
+
+    def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
+        """Run one cell into its folder and return its record. It disturbs no other, so it waits for no turn.
+
+        What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
+        was.
+        """
+        run = _CellRun(task, cell, self._check, self._processes)
+        try:
+            run.carry_out(self._tell)
+        except BaseException:
+            with suppress(QoslabError):
+                cell.write_record(run.record(broken=True))
+            raise
+        record = run.record()
+        cell.write_record(record)
+        return record
+
+    def _check(self) -> None:
+        if self._interrupted.is_set():
+            raise Interrupted
+
+
+class _Processes:
+    """What this worker has running; may be ended from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+
+    @contextmanager
+    def running(self, process: subprocess.Popen[str]) -> Iterator[None]:
+        """However the block is left, the process has ended."""
+        with self._lock:
+            self._running.add(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+    def end(self) -> None:
+        """Kill them; whoever waits for one is told so by its status."""
+        with self._lock:
+            for process in self._running:
+                process.kill()
+
+
+class _CellRun:
+    """One cell while it runs."""
+
+    def __init__(self, task: CellTask, cell: Cell, check: Callable[[], None], processes: _Processes) -> None:
+        self._task = task
+        self._processes = processes
+        self._cell = cell
+        self._check = check
+        self._reasons: list[str] = []
+        self._warnings: list[str] = []
+        self._steps: list[Step] = []
+        self._observed: list[ObservedCommand] = []
+        self._captures: dict[str, CaptureRecord] = {}
+        self._flows: tuple[FlowRecord, ...] = ()
+        self._virtual_s: float | None = None
+
+    @property
+    def _experiment(self) -> Experiment:
+        return self._task.experiment
+
+    def carry_out(self, tell: Tell) -> None:
+        """Simulate, and write what came of it."""
+        task, cell = self._task, self._cell
+        cell.write_experiment(task.experiment)
+        for name, configuration in task.configurations.items():
+            cell.write(cell.configuration(f"{name}.ios"), configuration)
+        routers = routers_of(task.experiment, task.configurations)
+        for name, router in routers.items():
+            cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
+        scenario = build_scenario(task.experiment, routers, task.identity.repetition)
+        text = json.dumps(scenario, indent=1) + "\n"
+        cell.write(cell.configuration("scenario.json"), text)
+        for point in self._experiment.captures:
+            cell.capture(point.name)  # makes the folder
+        started, ended = datetime.now(UTC), None
+        tell(cell.name, SIMULATION)
+        try:
+            result = read_result(self._simulate(text))
+            ended = datetime.now(UTC)
+            self._keep(result, scenario, routers)
+        except RunInvalid as error:
+            self._reasons.append(error.message + (f" ({error.hint})" if error.hint else ""))
+        finally:
+            self._steps.append(Step(name=SIMULATION, started=started, ended=ended))
+
+    def _simulate(self, scenario: str) -> str:
+        """What `qos-sim` prints. Raises where it fails, is too slow, or the user wants it to end."""
+        limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
+        self._check()
+        # A session of its own: Ctrl-C is for the run, which ends it.
+        process = subprocess.Popen(
+            [str(own_program(PROGRAM)), "run"], cwd=self._cell.path, text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        deadline = time.monotonic() + limit
+        given: str | None = scenario
+        with self._processes.running(process):
+            while True:
+                try:
+                    said, errors = process.communicate(given, timeout=POLL_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    given = None
+                    self._check()
+                    if time.monotonic() > deadline:
+                        raise SimulationError(
+                            f"{PROGRAM} was not done after {limit:.0f} s",
+                            hint="The scenario is in the cell's config/scenario.json.",
+                        ) from None
+        if process.returncode == 0:
+            return said
+        reason = (errors.strip().splitlines() or ["it said nothing"])[-1]
+        if reason.startswith(REFUSED):
+            raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(REFUSED)}")
+        raise SimulationError(f"{PROGRAM} ended with status {process.returncode}: {reason}")
+
+    def _keep(self, result: Result, scenario: Scenario, routers: Mapping[str, Router]) -> None:
+        """Write the files of the run folder."""
+        cell, experiment = self._cell, self._experiment
+        self._virtual_s = result.virtual_ns / 1e9
+        for flow in experiment.flows_of(self._task.arm):
+            text = result.flow_text(flow.name)
+            cell.write(cell.simulated_traffic(flow.name), text)
+            if failure := read_flow(flow, text).failure:
+                self._warnings.append(f'traffic "{flow.name}" did not get through: {failure}')
+        for host in sorted({node for flow in scenario["flows"] for node in (flow["source"], flow["destination"])}):
+            cell.write(cell.simulated_host(host), result.host_text(host))
+        for name in routers:
+            for sample in result.series(name):
+                cell.append_counters(name, {"ok": True, **sample})
+        self._captures = {
+            point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
+            for point in experiment.captures
+        }
+        ports = {flow["name"]: flow["port"] for flow in scenario["flows"]}
+        self._flows = tuple(
+            FlowRecord(
+                traffic=flow.name, source=address_of(experiment.topology, flow.source),
+                destination=address_of(experiment.topology, flow.destination), port=ports[flow.name] or 0,
+                started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
+            )
+            for flow in experiment.flows_of(self._task.arm)
+        )  # fmt: skip
+        self._observe(result, routers)
+
+    def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:
+        moments: dict[Moment, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
+        for moment, virtual_ns in moments.items():
+            for each in self._experiment.observe:
+                if moment not in each.when:
+                    continue
+                node = self._experiment.topology.nodes[each.node]
+                if node.platform != "ios":
+                    warning = (
+                        f"{each.node} has no IOS command line, so its show commands were not taken; "
+                        f"its counters are in counters/{each.node}.jsonl"
+                    )
+                    if warning not in self._warnings:
+                        self._warnings.append(warning)
+                    continue
+                said = answer(node, routers[each.node], each.command, result.until(each.node, virtual_ns))
+                base = self._cell.observation(each.node, moment, each.command)
+                self._cell.write(base.with_name(base.name + ".txt"), said)
+                unparsed = {"unparsed": f"{UNPARSED}{each.node}.jsonl"}
+                self._cell.write(base.with_name(base.name + ".json"), json.dumps(unparsed, indent=1) + "\n")
+                self._observed.append(
+                    ObservedCommand(
+                        device=each.node, moment=moment, command=each.command,
+                        file=str(base.relative_to(self._cell.path)),
+                    )
+                )  # fmt: skip
+
+    def record(self, *, broken: bool = False) -> CellRecord:
+        """How it went; `broken`: it did not come to its end."""
+        if broken and not self._reasons:
+            self._reasons.append("it broke off")
+        return CellRecord(
+            arm=self._cell.arm,
+            parameters=as_texts(self._cell.parameters),
+            repetition=self._cell.repetition,
+            attempt=self._cell.attempt,
+            key=self._task.key,
+            lab=SIMULATED,
+            virtual_s=self._virtual_s,
+            valid=not self._reasons,
+            reasons=tuple(self._reasons),
+            worker=f"{platform.node()}, {platform.system()} {platform.release()}",
+            warnings=tuple(self._warnings),
+            steps=tuple(self._steps),
+            flows=self._flows,
+            observed=tuple(self._observed),
+            captures=self._captures,
+        )
+
+
+def version() -> str:
+    """The first line that the simulator prints of itself; `MachineError` where there is none."""
+    program: Path = own_program(PROGRAM)
+    try:
+        done = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"not usable: {error}"
+    return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")

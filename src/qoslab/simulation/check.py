@@ -1,0 +1,127 @@
+"""What of an experiment cannot be simulated: findings with file and line, as those of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from qoslab.errors import Finding
+from qoslab.model.experiment import Experiment, Flow, TcpProfile
+from qoslab.platforms import MODELS
+from qoslab.schema import configuration_text
+from qoslab.schema.document import Document, Steps
+from qoslab.schema.near import one_of
+from qoslab.simulation.routers import Router, configured
+from qoslab.simulation.scenario import IP_AND_UDP_HEADER
+from qoslab.simulation.show import NotSimulatedError, answer, blank_sample
+
+CONGESTION_CONTROLS = ("cubic", "reno")
+FILTERS = ("", "ip", "tcp", "udp")
+SETTINGS: Mapping[str, tuple[int, ...]] = {"recovery": (0, 1), "early_retrans": (0, 3), "frto": (0, 2)}
+"""Values of TCP settings that are modelled; the other bits of these sysctls are not."""
+MTU = 1500
+"""Bytes of IP packet; nothing is fragmented."""
+
+
+def problems(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+    """Everything that no simulation does, each at its place. The experiment has to hold otherwise."""
+    return list(_Checker(experiment, document, file).findings())
+
+
+class _Checker:
+    def __init__(self, experiment: Experiment, document: Document, file: Path) -> None:
+        self.experiment = experiment
+        self.document = document
+        self.file = file
+
+    def note(self, steps: Steps, found: str, expected: str, *, at_key: bool = False) -> Finding:
+        return self.document.finding(
+            steps, f"found {found}, expected {expected}", "it is not simulated; use --lab virtual", at_key=at_key
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self.topology()
+        for index, probe in enumerate(self.experiment.probes):
+            yield self.note(("probes", index), f"the probe {probe.name} ({probe.type})", "no probe")
+        for index, point in enumerate(self.experiment.captures):
+            if point.filter not in FILTERS:
+                wanted = one_of([each for each in FILTERS if each])
+                yield self.note(("captures", index, "filter"), f'the filter "{point.filter}"', f"none, or {wanted}")
+        yield from self.tcp(("tcp",), self.experiment.tcp)
+        for number, arm in enumerate(self.experiment.arms):
+            own: Steps = ("arms", number)
+            if arm.tcp is not None:
+                yield from self.tcp((*own, "tcp"), arm.tcp)
+            if arm.traffic is not None:
+                yield from self.flows((*own, "traffic"), arm.traffic)
+        if any(arm.traffic is None for arm in self.experiment.arms):
+            yield from self.flows(("traffic",), self.experiment.traffic)
+        yield from self.routers()
+
+    def topology(self) -> Iterator[Finding]:
+        for name, node in self.experiment.topology.nodes.items():
+            if node.model is not None and MODELS[node.model].family == "switch":
+                yield self.note(("topology", "nodes", name, "model"), f"the switch {node.model}", "a router")
+        for index, link in enumerate(self.experiment.topology.links):
+            for side, end in enumerate(link.ends):
+                if end.address is None:
+                    steps: Steps = ("topology", "links", index, "ends", side)
+                    yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
+
+    def tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
+        if isinstance(tcp, str):
+            return  # those that the product brings along are modelled
+        if tcp.congestion_control not in CONGESTION_CONTROLS:
+            yield self.control((*steps, "congestion_control"), tcp.congestion_control)
+        for name, values in SETTINGS.items():
+            if getattr(tcp, name) not in values:
+                yield self.note((*steps, name), f"{getattr(tcp, name)}", " or ".join(map(str, values)))
+
+    def control(self, steps: Steps, name: str) -> Finding:
+        return self.note(steps, f'"{name}"', one_of(CONGESTION_CONTROLS))
+
+    def flows(self, steps: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+        for index, flow in enumerate(flows):
+            here: Steps = (*steps, index)
+            if flow.congestion_control is not None and flow.congestion_control not in CONGESTION_CONTROLS:
+                yield self.control((*here, "congestion_control"), flow.congestion_control)
+            if flow.protocol != "udp":
+                continue
+            if flow.window is not None:
+                yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
+            most = MTU if flow.tool == "flood" else MTU - IP_AND_UDP_HEADER
+            if flow.size is not None and flow.size.bytes > most:
+                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, which is not fragmented")
+
+    def routers(self) -> Iterator[Finding]:
+        """What their configurations ask for, and the show commands."""
+        if any(
+            node.model is not None and MODELS[node.model].family == "switch"
+            for node in self.experiment.topology.nodes.values()
+        ):
+            return
+        seen: set[tuple[str, str]] = set()
+        for number, arm in enumerate(self.experiment.arms):
+            texts = configuration_text(self.file, self.experiment, arm)
+            for name in self.experiment.routers:
+                router = configured(self.experiment.topology, name, texts.get(name, ""))
+                steps: Steps = ("arms", number, "configure", name) if name in arm.configure else ("configure", name)
+                for problem in router.problems:
+                    if (name, problem) not in seen:
+                        seen.add((name, problem))
+                        yield self.note(steps, f"{problem} in the configuration of {name}", "none", at_key=True)
+                if number == 0:
+                    yield from self.commands(router)
+
+    def commands(self, router: Router) -> Iterator[Finding]:
+        for index, observation in enumerate(self.experiment.observe):
+            node = self.experiment.topology.nodes[observation.node]
+            if observation.node != router.name or node.platform != "ios":
+                continue
+            try:
+                answer(node, router, observation.command, [blank_sample(node, router)])
+            except NotSimulatedError as error:
+                yield self.note(
+                    ("observe", index, "command"), f'"{observation.command}", which needs {error.what}',
+                    "a command that is answered from a router's counters and configuration",
+                )  # fmt: skip

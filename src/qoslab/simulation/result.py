@@ -1,0 +1,156 @@
+"""What `qos-sim run` printed (docs/simulation.md): figures of flows and hosts, samples of the routers' counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.errors import RunInvalid
+from qoslab.model.experiment import Flow
+from qoslab.programs import SIMULATOR as PROGRAM
+from qoslab.simulation.scenario import FORMAT, SAMPLE_NS
+from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
+from qoslab.traffic.base import check_streams, number_of
+
+Json = dict[str, Any]
+
+
+class SimulationError(RunInvalid):
+    """The simulator failed, or what it printed cannot be used."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole result."""
+
+    version: str
+    virtual_ns: int
+    """Until nothing happened any more."""
+    events: int
+    flows: Mapping[str, Json]
+    hosts: Mapping[str, Json]
+    routers: Mapping[str, Sequence[Json]]
+    """The samples of each router, in order."""
+
+    def flow_text(self, name: str) -> str:
+        """What the run folder keeps of a flow; `read_flow` reads it."""
+        return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.flows[name]})
+
+    def host_text(self, name: str) -> str:
+        """What the run folder keeps of a host; `read_host` reads it."""
+        return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
+
+    def series(self, router: str) -> list[Json]:
+        """The samples that come once a second, and the last."""
+        samples = self.routers[router]
+        origin = samples[0]["time_ns"]
+        return [
+            sample
+            for index, sample in enumerate(samples)
+            if index == len(samples) - 1 or (sample["time_ns"] - origin) % SAMPLE_NS == 0
+        ]
+
+    def until(self, router: str, virtual_ns: int) -> Sequence[Json]:
+        """The samples up to a moment, the first at least."""
+        samples = self.routers[router]
+        origin = samples[0]["time_ns"]
+        return [sample for sample in samples if sample["time_ns"] - origin <= virtual_ns]
+
+
+def _text(content: Json) -> str:
+    return json.dumps(content, indent=1) + "\n"
+
+
+def read_result(text: str) -> Result:
+    """The result; `SimulationError` where the text is none."""
+    try:
+        said = json.loads(text)
+        if said["program"] != PROGRAM or said["format"] != FORMAT:
+            raise ValueError(f"format {said['format']!r} of {said['program']!r}, expected {FORMAT} of {PROGRAM}")
+        routers = {name: tuple(each["samples"]) for name, each in said["routers"].items()}
+        if not all(routers.values()):
+            raise ValueError("a router without samples")
+        return Result(
+            version=str(said["version"]), virtual_ns=int(said["virtual_ns"]), events=int(said["events"]),
+            flows=said["flows"], hosts=said["hosts"], routers=routers,
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SimulationError(
+            f"{PROGRAM}: what it printed is no result ({type(error).__name__}: {error})",
+            hint="Is the program of the same version? cargo build --release -p qos-sim",
+        ) from error
+
+
+def read_flow(flow: Flow, text: str) -> FlowResult:
+    """The figures of a flow, from `Result.flow_text`. `TrafficError` where they cannot be used."""
+    where = f'{PROGRAM}, traffic "{flow.name}"'
+    try:
+        said = json.loads(text)
+        streams = tuple(_stream(each) for each in said["streams"])
+        intervals = tuple(_interval(each) for each in said["intervals"])
+        failure = "; ".join(_failures(said["streams"]))
+        version = str(said["version"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TrafficError(f"{where}: the JSON is not what it prints ({type(error).__name__}: {error})") from error
+    check_streams(PROGRAM, flow, len(streams))
+    if failure and not flow.may_fail:
+        raise TrafficError(f"{where}: {failure}")
+    return FlowResult(PROGRAM, flow.protocol, version, streams, intervals, failure=failure)
+
+
+def _failures(streams: Sequence[Json]) -> Iterator[str]:
+    """As the tools would say it."""
+    connected = sum(bool(each["connected"]) for each in streams)
+    if connected < len(streams):
+        yield f"{connected} of {len(streams)} connections came up"
+    yield from (
+        f"stream {each['stream']} had not come to its end"
+        for each in streams
+        if each["connected"] and not each["complete"]
+    )
+
+
+def _stream(said: Json) -> StreamResult:
+    seconds, count = number_of(said["seconds"]), _count(said["bytes"])
+    sent = said["sender_bytes"]
+    return StreamResult(
+        stream=_count(said["stream"]),
+        local_port=said["local_port"],
+        seconds=seconds,
+        bytes=count,
+        goodput_bps=count * 8 / seconds,
+        sender_bytes=sent,
+        sender_bps=None if sent is None else _count(sent) * 8 / seconds,
+        retransmits=said["retransmits"],
+        mss_bytes=said["mss_bytes"],
+        rtt_mean_ms=said["rtt_mean_ms"],
+        datagrams=said["datagrams"],
+        lost=said["lost"],
+        jitter_ms=said["jitter_ms"],
+    )
+
+
+def _interval(said: Json) -> IntervalResult:
+    start, end, count = number_of(said["start_s"]), number_of(said["end_s"]), _count(said["bytes"])
+    return IntervalResult(_count(said["stream"]), start, end, count, count * 8 / (end - start))
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"found {value!r}, expected a count")
+    return value
+
+
+HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
+"""Of a host's TCP, with the meaning of the table `hosts`."""
+
+
+def read_host(text: str, name: str) -> dict[str, int]:
+    """What a host's TCP counted, from `Result.host_text`. `SimulationError` where it cannot be used."""
+    try:
+        said = json.loads(text)["tcp"]
+        return {counter: _count(said[counter]) for counter in HOST_COUNTERS}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SimulationError(f"{name}: not what {PROGRAM} counts ({type(error).__name__}: {error})") from error

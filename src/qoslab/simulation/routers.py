@@ -1,0 +1,75 @@
+"""The routers of a simulation: the same device model and compiler as in front of a virtual router's data plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from qoslab.ios.device import Device, Hardware
+from qoslab.ios.environment import RouteEntry
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.routes import installable_routes
+from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import data_plane, hardware, startup_config
+
+LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+"""Nobody logs in to a simulated router."""
+
+
+@dataclass(frozen=True)
+class Router:
+    """A router with the experiment's configuration on top of the one that it boots with."""
+
+    name: str
+    device: Device
+    config: dict[str, Any]
+    """Of the data plane; see docs/control-protocol.md."""
+    connected: tuple[tuple[str, IPv4Network], ...]
+    """Interfaces with a cable that are up, and their networks."""
+    static: tuple[tuple[IPv4Network, IPv4Address | None, str | None, int], ...]
+    """Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+
+    @property
+    def routes(self) -> list[RouteEntry]:
+        """Its routing table."""
+        found = [RouteEntry(network, "connected", None, port) for port, network in self.connected]
+        return found + [
+            RouteEntry(prefix, "static", hop, port, distance) for prefix, hop, port, distance in self.static
+        ]
+
+    @property
+    def problems(self) -> Iterator[str]:
+        """What its configuration asks for and no simulation does."""
+        if self.device.switch is not None:
+            yield "a switch"
+        if "ip_sla" in self.config:
+            yield "an IP SLA operation or responder"
+        for interface in self.device.interfaces.values():
+            if interface.secondary_addresses:
+                yield f"a secondary address on {interface.name}"
+
+
+def configured(topology: Topology, name: str, text: str) -> Router:
+    """The router; `text` is the rendered IOS configuration. `IosError` where the router refuses a line."""
+    device = _device(startup_config(topology, name, LOGIN), text, hardware(topology, name), name).copy()
+    ports = {near.interface for _, near, _ in topology.links_of(name)}
+    connected = tuple(
+        (interface.name, interface.address.network)
+        for interface in device.interfaces.values()
+        if interface.name in ports and not interface.shutdown and interface.address is not None
+    )
+    nearest: dict[IPv4Network, tuple[IPv4Network, IPv4Address | None, str | None, int]] = {}
+    for route in sorted(installable_routes(device), key=lambda each: each[3]):
+        nearest.setdefault(route[0], route)
+    return Router(name, device, data_plane(topology, name, device), connected, tuple(nearest.values()))
+
+
+@lru_cache(maxsize=256)
+def _device(base: str, text: str, chassis: Hardware, router: str) -> Device:
+    """Cells of a sweep have many configurations in common."""
+    device = parse_config(base, chassis, source=f"{router}: base")
+    apply(device, text, source=f"{router}.ios")
+    return device

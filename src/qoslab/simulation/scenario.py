@@ -1,0 +1,174 @@
+"""A cell of an experiment as the scenario that `qos-sim run` reads (docs/simulation.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from qoslab.errors import ExperimentError
+from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
+from qoslab.plan import DURING, traffic_time
+from qoslab.platforms.emulation import link_emulation
+from qoslab.platforms.startup import static_routes
+from qoslab.simulation.routers import Router, configured
+from qoslab.traffic import flood, iperf2, iperf3
+from qoslab.traffic.endpoints import address_of, flow_ports, flow_seed
+
+FORMAT = 1
+SAMPLE_NS = 10**9
+"""Counters are kept once a second, as in the virtual lab."""
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""What virtual time 0 is written as: always the same, so that the same cell gives the same files."""
+EPOCH_NS = int(EPOCH.timestamp()) * 10**9
+
+IP_AND_UDP_HEADER = 28
+DEFAULT_DATAGRAMS = {"iperf3": iperf3.DEFAULT_DATAGRAM, "iperf": iperf2.DEFAULT_DATAGRAM}
+"""Payload bytes of a UDP flow that does not say, by tool."""
+
+Scenario = dict[str, Any]
+
+
+def routers_of(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
+    """The routers of a cell; `configurations` are the rendered IOS configurations of those that are configured."""
+    return {name: configured(experiment.topology, name, configurations.get(name, "")) for name in experiment.routers}
+
+
+def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repetition: int) -> Scenario:
+    """The scenario of a cell: `experiment` has its only arm, and all values in their places.
+
+    Files of captures are relative to the cell's folder.
+    """
+    arm = experiment.arms[0]
+    profile = experiment.tcp_of(arm)
+    flows = experiment.flows_of(arm)
+    ports = flow_ports(flows)
+    return {
+        "format": FORMAT,
+        "seed": scenario_seed(experiment.seed, repetition),
+        "nodes": {
+            name: _router(routers[name]) if name in routers else _host(experiment, name, profile)
+            for name in experiment.topology.nodes
+        },
+        "links": [_link(link, routers) for link in experiment.topology.links],
+        "flows": [
+            _flow(experiment, flow, port=ports[flow.name], seed=flow_seed(experiment.seed, repetition, flow.name))
+            for flow in flows
+        ],
+        "captures": [_capture(point) for point in experiment.captures],
+        "sample_ns": SAMPLE_NS,
+        "epoch_ns": EPOCH_NS,
+    }
+
+
+def during_ns(experiment: Experiment) -> int:
+    """The moment `during`, in virtual time."""
+    part, whole = DURING
+    return traffic_time(experiment, experiment.arms[0]).ns * part // whole
+
+
+def scenario_seed(seed: int, repetition: int) -> int:
+    """The seed of a cell: the same in all arms, another for each repetition; at most 48 bits."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {repetition}".encode()).digest()[:6], "big")
+
+
+def _host(experiment: Experiment, name: str, profile: TcpProfile) -> Scenario:
+    routes = static_routes(experiment.topology, name)
+    return {
+        "kind": "host",
+        "routes": [{"prefix": str(route.prefix), "via": str(route.via)} for route in routes],
+        "tcp": {
+            "congestion_control": profile.congestion_control,
+            "sack": profile.sack,
+            "timestamps": profile.timestamps,
+            "recovery": profile.recovery,
+            "early_retrans": profile.early_retrans,
+            "frto": profile.frto,
+            "initcwnd": profile.initcwnd,
+            "rto_min_ns": profile.rto_min.ns,
+        },
+    }
+
+
+def _router(router: Router) -> Scenario:
+    routes = [
+        {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": interface}
+        for prefix, next_hop, interface, _ in router.static
+    ]
+    return {"kind": "router", "routes": routes, "configuration": router.config}
+
+
+def _link(link: Link, routers: Mapping[str, Router]) -> Scenario:
+    return {
+        "name": link.name,
+        "rate_bps": link.rate.bps,
+        "framing": link.framing,
+        "delay_ns": link.delay.ns,
+        **link_emulation(link),
+        "ends": [_end(end, routers.get(end.node)) for end in link.ends],
+    }
+
+
+def _end(end: LinkEnd, router: Router | None) -> Scenario:
+    # A router's address is what its configuration says in the end.
+    address = end.address if router is None else router.device.interfaces[end.interface].address
+    if address is None:
+        raise ExperimentError(
+            f"{end.interface} of {end.node} has no address, which a simulation requires of every link"
+        )
+    return {"node": end.node, "interface": end.interface, "address": str(address)}
+
+
+def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> Scenario:
+    topology = experiment.topology
+    return {
+        "name": flow.name,
+        "protocol": flow.protocol,
+        "source": flow.source,
+        "destination": flow.destination,
+        "source_address": str(address_of(topology, flow.source)),
+        "destination_address": str(address_of(topology, flow.destination)),
+        "port": None if "port" in flow.random else port,
+        "streams": flow.streams,
+        "start_ns": flow.start_after.ns,
+        "duration_ns": experiment.duration_of(experiment.arms[0], flow).ns,
+        "cut_off_ns": round(iperf2.CUT_S * 10**9) if flow.may_fail else None,
+        "dscp": flow.dscp or 0,
+        "rate_bps": None if flow.rate is None else flow.rate.bps,
+        "seed": seed,
+        **(_datagrams(flow) if flow.protocol == "udp" else _connections(flow)),
+    }
+
+
+def _connections(flow: Flow) -> Scenario:
+    return {
+        "congestion_control": flow.congestion_control,
+        "window_bytes": None if flow.window is None else flow.window.bytes,
+        "payload_bytes": None if flow.size is None else flow.size.bytes,
+    }
+
+
+def _datagrams(flow: Flow) -> Scenario:
+    """As the tool sends them."""
+    if flow.tool == "flood":
+        return {
+            # A size is that of the IP packet, and so is a rate; ports take turns.
+            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER,
+            "rate_layer": "ip",
+            "gap_ns": None if flow.delay is None else flow.delay.ns,
+            "take_turns": True,
+            "interval_ns": round(flood.INTERVAL_S * 10**9),
+        }
+    return {"payload_bytes": DEFAULT_DATAGRAMS[flow.tool] if flow.size is None else flow.size.bytes}
+
+
+def _capture(point: CapturePoint) -> Scenario:
+    return {
+        "name": point.name,
+        "node": point.node,
+        "interface": point.interface,
+        "snaplen": point.snaplen.bytes,
+        "filter": point.filter,
+        "file": f"captures/{point.name}.pcapng",
+    }

@@ -1,0 +1,183 @@
+"""What a simulated router answers to show commands: the virtual routers' own renderers on its counters."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NoReturn, cast
+
+from qoslab.errors import QoslabError
+from qoslab.ios.counters import Counters, SwitchPortCounters
+from qoslab.ios.device import Device
+from qoslab.ios.environment import Activity, CpuUse, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
+from qoslab.ios.exec.session import PRIVILEGED_LEVEL
+from qoslab.ios.shell import Shell
+from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.show.interfaces import unwired
+from qoslab.model.experiment import Node
+from qoslab.platforms import MODELS
+from qoslab.simulation.routers import Router
+from qoslab.simulation.scenario import EPOCH, EPOCH_NS
+
+MTU = 1500
+"""Bytes of IP packet, on every interface."""
+
+Sample = Mapping[str, Any]
+"""A reply to `counters` of docs/control-protocol.md."""
+
+
+class NotSimulatedError(QoslabError):
+    """A command asks for something that a simulation does not have."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"a simulated router has no {what}")
+        self.what = what
+
+
+def blank_sample(node: Node, router: Router) -> Sample:
+    """Counters of ports on which nothing has happened, without policies."""
+    chassis = _chassis(node)
+    ports = {name: unwired(router.device.interfaces[name], chassis) for name in router.config["interfaces"]}
+    return {"ok": True, "time_ns": EPOCH_NS, "uptime_ns": 0, "interfaces": ports, "access_lists": {}, "health": {}}
+
+
+def answer(node: Node, router: Router, command: str, samples: Sequence[Sample]) -> str:
+    """The print at the time of the last of `samples`, which are in order; without echo and prompt.
+
+    `NotSimulatedError` where the command needs what a simulation does not have.
+    """
+    said: list[str] = []
+    shell = Shell(_Environment(node, router, samples), said.append, privilege=PRIVILEGED_LEVEL)
+    # The environment answers at once, so that nothing ever waits and no event loop is needed.
+    work = shell.run_once(command)
+    try:
+        work.send(None)
+    except StopIteration:
+        return "".join(said).strip("\n") + "\n"
+    work.close()
+    raise NotSimulatedError("the time that it takes")
+
+
+def _chassis(node: Node) -> Any:
+    assert node.model is not None  # routers with a command line have one
+    return MODELS[node.model]
+
+
+def _moment(time_ns: int) -> datetime:
+    return EPOCH + timedelta(microseconds=(time_ns - EPOCH_NS) / 1000)
+
+
+class _Environment:
+    """Implements `qoslab.ios.environment.Environment` on samples of counters. Nothing can be changed."""
+
+    def __init__(self, node: Node, router: Router, samples: Sequence[Sample]) -> None:
+        self._node = node
+        self._router = router
+        self._samples = samples
+
+    @property
+    def device(self) -> Device:
+        return self._router.device
+
+    @property
+    def boot_device(self) -> Device:
+        return self._router.device
+
+    @property
+    def booted(self) -> datetime:
+        return EPOCH
+
+    @property
+    def reloaded(self) -> bool:
+        return False
+
+    @property
+    def chassis(self) -> Chassis:
+        return cast(Chassis, _chassis(self._node))
+
+    @property
+    def software(self) -> Software:
+        return cast(Software, _chassis(self._node).software(self.device.hardware.generation))
+
+    def now(self) -> datetime:
+        return _moment(self._samples[-1]["time_ns"])
+
+    def data_plane_config(self) -> Mapping[str, Any]:
+        return self._router.config
+
+    async def counters(self, interface: str | None = None) -> Counters:
+        return cast(Counters, self._samples[-1])
+
+    def cleared(self, interface: str) -> datetime | None:
+        return None
+
+    async def activity(self) -> Mapping[str, Activity]:
+        """To the sampling interval."""
+        found = dict.fromkeys(self.device.interfaces, Activity())
+        counted: dict[str, tuple[int, int]] = {}
+        for sample in self._samples:
+            moment = _moment(sample["time_ns"])
+            for name, each in sample["interfaces"].items():
+                now = each["input"]["packets"], each["output"]["packets"]
+                before, last = counted.get(name, (0, 0)), found[name]
+                found[name] = Activity(
+                    moment if now[0] > before[0] else last.last_input,
+                    moment if now[1] > before[1] else last.last_output,
+                )
+                counted[name] = now
+        return found
+
+    async def ports(self) -> Mapping[str, Port]:
+        """Frames have no hardware addresses."""
+        return {name: Port(None, True, MTU) for name in self._router.config["interfaces"]}
+
+    async def routes(self) -> list[RouteEntry]:
+        return self._router.routes
+
+    def startup_config(self) -> str | None:
+        return None
+
+    # What there is none of
+
+    async def resolve(self) -> dict[str, Any]:
+        raise NotSimulatedError("policy-maps with defaults filled in where they are not attached")
+
+    async def ip_sla(self) -> dict[str, Any]:
+        raise NotSimulatedError("IP SLA operations")
+
+    async def neighbours(self) -> list[Neighbour]:
+        raise NotSimulatedError("an ARP table")
+
+    async def cpu(self) -> CpuUse:
+        raise NotSimulatedError("a processor")
+
+    def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        raise NotSimulatedError("probes")
+
+    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+        raise NotSimulatedError("a switch's statistics")
+
+    async def edit(self, change: Callable[[Device], None]) -> None:
+        self._fixed()
+
+    async def clear(self, interface: str | None = None) -> None:
+        self._fixed()
+
+    async def clear_qos_statistics(self, interface: str | None = None) -> None:
+        self._fixed()
+
+    def save_startup_config(self, text: str | None) -> None:
+        self._fixed()
+
+    async def reload(self) -> None:
+        self._fixed()
+
+    def opens_privileged_mode(self, password: str) -> bool:
+        return False
+
+    def privilege_of(self, name: str, password: str) -> int | None:
+        return None
+
+    @staticmethod
+    def _fixed() -> NoReturn:
+        raise NotSimulatedError("configuration that is changed while it runs")
