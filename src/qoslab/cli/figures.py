@@ -47,6 +47,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             )
         )
         return
+    if remark := REMARKS.get(outcome.lab):
+        click.echo(remark)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("arm", "figure", "published", "measured", "difference", "tolerance", "verdict"):
         table.add_column(name, justify="right" if name in ("published", "measured", "difference") else "left")
@@ -77,8 +79,6 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         _print_averages(console, averages)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         click.echo(_score(pairs))
-    if remark := REMARKS.get(outcome.lab):
-        click.echo(remark)
     if not outcome.valid:
         click.echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:
