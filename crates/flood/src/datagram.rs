@@ -13,6 +13,29 @@ pub const RANDOM_PAYLOAD: std::ops::RangeInclusive<u32> = 64..=1023;
 /// Random ports are uniform over these, as those of flood.pl.
 pub const RANDOM_PORT: std::ops::RangeInclusive<u16> = 1..=65_500;
 
+/// Port and length of each datagram in turn.
+#[derive(Debug)]
+pub struct Draw {
+    port: Option<u16>,
+    size: Option<u32>,
+    random: fastrand::Rng,
+}
+
+impl Draw {
+    /// Destination port and IP length (at least [`HEADERS`]) are drawn anew for each datagram where absent.
+    pub fn new(port: Option<u16>, size: Option<u32>, seed: u64) -> Self {
+        Self { port, size, random: fastrand::Rng::with_seed(seed) }
+    }
+
+    /// Destination port and payload bytes of the next datagram.
+    #[allow(clippy::should_implement_trait)] // it never ends
+    pub fn next(&mut self) -> (u16, u32) {
+        let port = self.port.unwrap_or_else(|| self.random.u16(RANDOM_PORT));
+        let length = self.size.map_or_else(|| self.random.u32(RANDOM_PAYLOAD), |size| size - HEADERS);
+        (port, length)
+    }
+}
+
 /// The first bytes of every payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {

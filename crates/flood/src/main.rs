@@ -1,13 +1,10 @@
 //! The command line of `flood`.
 
 mod clock;
-mod datagram;
 mod error;
-mod pace;
 mod quantity;
 mod receive;
 mod send;
-mod sequence;
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -15,10 +12,11 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
+use flood::datagram::{GREATEST_SIZE, LEAST_SIZE};
+use flood::pace::Gap;
+
 use crate::clock::Stop;
-use crate::datagram::{GREATEST_SIZE, LEAST_SIZE};
 use crate::error::Error;
-use crate::pace::Gap;
 use crate::quantity::Quantity;
 
 /// Floods a host with UDP datagrams at an exact pace, and counts at the other end what arrives.

@@ -13,10 +13,11 @@ use nix::sys::socket::{
 };
 use serde::Serialize;
 
+use flood::datagram::{parse_packet, Stamp, HEADERS};
+use flood::sequence::{Jitter, Sequence};
+
 use crate::clock::{self, Stop};
-use crate::datagram::{parse_packet, Stamp, HEADERS};
 use crate::error::Error;
-use crate::sequence::{Jitter, Sequence};
 
 /// Bytes that may wait to be read: 0.1 s of a gigabit of full packets, bookkeeping included.
 const BUFFER: usize = 16 << 20;

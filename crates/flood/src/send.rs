@@ -13,10 +13,11 @@ use nix::sys::socket::{
 };
 use serde::Serialize;
 
+use flood::datagram::{Draw, Stamp, HEADERS, RANDOM_PAYLOAD};
+use flood::pace::{Gap, Next, Pacer};
+
 use crate::clock::{self, Stop};
-use crate::datagram::{Stamp, HEADERS, RANDOM_PAYLOAD, RANDOM_PORT};
 use crate::error::Error;
-use crate::pace::{Gap, Next, Pacer};
 
 /// What to send.
 #[derive(Debug, Clone)]
@@ -117,7 +118,7 @@ impl Flood {
                 self.streams
             ))
         })?;
-        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut draw = Draw::new(self.port, self.size, self.seed);
         let mut payload = vec![0u8; self.size.map_or(*RANDOM_PAYLOAD.end(), |size| size - HEADERS) as usize];
         let mut late = Histogram::<u64>::new(3).expect("three digits are allowed");
         let mut errors = BTreeMap::new();
@@ -141,8 +142,8 @@ impl Flood {
                     None => break,
                 },
             };
-            let port = self.port.unwrap_or_else(|| random.u16(RANDOM_PORT));
-            let length = self.size.map_or_else(|| random.u32(RANDOM_PAYLOAD), |size| size - HEADERS) as usize;
+            let (port, length) = draw.next();
+            let length = length as usize;
             let stream = &mut streams[turn];
             turn = (turn + 1) % usize::from(self.streams);
             Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(&mut payload);

@@ -39,7 +39,7 @@ mod queueing_delay;
 mod random_detect;
 mod rate;
 mod scheduler;
-mod serialiser;
+pub mod serialiser;
 mod shaper;
 pub mod switch;
 pub mod time;

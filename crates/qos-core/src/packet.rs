@@ -102,6 +102,13 @@ impl Descriptor {
     pub fn is_ip(&self) -> bool {
         self.network != Network::Other
     }
+
+    /// The same packet as it counts on a link with `framing`, as [`parse`] would describe its frame there.
+    #[must_use]
+    pub fn framed(mut self, framing: Framing) -> Descriptor {
+        (self.counted_len, self.line_len) = framed(self.network_len, usize::from(self.tags), framing);
+        self
+    }
 }
 
 /// Where the parts of a frame are.

@@ -4,7 +4,7 @@ use crate::time::{Rate, Time, NANOS_PER_SECOND};
 
 /// A link that carries one frame at a time, at exactly its rate: what is left of a nanosecond is carried to the next frame.
 #[derive(Clone, Debug)]
-pub(crate) struct Serialiser {
+pub struct Serialiser {
     rate: Rate,
     free: Time,
     /// The link is free this much later than `free`, in nanoseconds divided by the rate.
@@ -13,7 +13,8 @@ pub(crate) struct Serialiser {
 
 /// A frame's passing, which [`Serialiser::enter`] makes true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Passage {
+pub struct Passage {
+    /// When its first bit enters.
     pub start: Time,
     /// When its last bit has passed.
     pub end: Time,

@@ -1,6 +1,22 @@
-//! The laboratory in virtual time: hosts with a modelled TCP around the queueing engine.
+//! The simulated lab: hosts, routers and links in virtual time, by the engine that drives the virtual one.
 //!
-//! Like `qos-core` the library reads no clock, does no IO, starts no thread and draws no unseeded randomness: the same scenario gives
-//! the same packets.
+//! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no clock, starts no
+//! thread and draws no randomness from outside: the same scenario gives the same packets. `docs/simulation.md` says what is modelled.
 
+mod agenda;
+mod capture;
+mod driver;
+mod host;
+mod network;
+mod packet;
+pub mod report;
+pub mod scenario;
+pub mod schema;
+mod seed;
 pub mod tcp;
+mod traffic;
+mod udp;
+
+pub use driver::Simulation;
+pub use report::Report;
+pub use scenario::Scenario;

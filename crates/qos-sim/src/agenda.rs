@@ -1,0 +1,60 @@
+//! What is to happen when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use qos_core::Time;
+
+/// Something that is to happen. Timers are not taken back: what finds nothing to do when its time comes does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// An engine has something to do.
+    Engine(u32),
+    /// A source of datagrams sends the next one.
+    Datagram(u32),
+    /// A stream is not waited for any longer.
+    GiveUp(u32),
+    /// The routers' counters are read.
+    Sample,
+    /// The traffic has ended: from now on the run ends as soon as nothing is under way.
+    Drain,
+    /// The run ends.
+    End,
+}
+
+/// Events by time; of those of one moment the first that was put in comes first.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    number: u64,
+    pub taken: u64,
+}
+
+impl Agenda {
+    pub fn put(&mut self, time: Time, event: Event) {
+        self.number += 1;
+        self.heap.push(Reverse((time, self.number, event)));
+    }
+
+    pub fn take(&mut self) -> Option<(Time, Event)> {
+        let Reverse((time, _, event)) = self.heap.pop()?;
+        self.taken += 1;
+        Some((time, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_moment_keep_their_order() {
+        let mut agenda = Agenda::default();
+        for (time, event) in [(2, Event::Sample), (1, Event::Engine(2)), (1, Event::Engine(1)), (0, Event::End)] {
+            agenda.put(Time(time), event);
+        }
+        let taken: Vec<_> = std::iter::from_fn(|| agenda.take()).collect();
+        let expected = [(0, Event::End), (1, Event::Engine(2)), (1, Event::Engine(1)), (2, Event::Sample)];
+        assert_eq!(taken, expected.map(|(time, event)| (Time(time), event)));
+    }
+}

@@ -1,0 +1,195 @@
+//! Packets written down as pcapng, with headers made up from what is known of them. Payload is zeros.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use etherparse::{ether_type, ip_number, Ethernet2Header, IpDscp, Ipv4Header, UdpHeader};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::{DataLink, Endianness, PcapError};
+use qos_core::config::ConfigError;
+use qos_core::packet::protocol;
+use qos_core::Time;
+
+use crate::packet::{Content, Packet, IPV4_HEADER, UDP_HEADER};
+use crate::scenario::Capture;
+
+/// Time stamps are in units of 10⁻⁹ s.
+const NANOSECONDS: u8 = 9;
+/// Bytes of an Ethernet header.
+const ETHERNET_HEADER: usize = 14;
+/// The longest headers: Ethernet, IPv4, TCP with options.
+const HEADERS: usize = ETHERNET_HEADER + 20 + 60;
+/// Bytes of payload that any packet may have.
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// Which packets are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filter {
+    All,
+    Protocol(u8),
+}
+
+impl Filter {
+    pub fn of(capture: &Capture, path: &str) -> Result<Filter, ConfigError> {
+        match capture.filter.trim() {
+            "" | "ip" => Ok(Filter::All),
+            "tcp" => Ok(Filter::Protocol(protocol::TCP)),
+            "udp" => Ok(Filter::Protocol(protocol::UDP)),
+            other => {
+                let message =
+                    format!("found {other:?}, expected nothing, ip, tcp or udp: other filters are not simulated");
+                Err(ConfigError::new(format!("{path}.filter"), message))
+            }
+        }
+    }
+
+    fn passes(self, packet: &Packet) -> bool {
+        match self {
+            Filter::All => true,
+            Filter::Protocol(wanted) => wanted == packet.protocol(),
+        }
+    }
+}
+
+/// A frame to be written, by when it was seen; of those of one moment the first that was noted.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    time: Time,
+    number: u64,
+    bytes: Vec<u8>,
+    length: u32,
+}
+
+/// One capture.
+pub(crate) struct Recorder<W: Write> {
+    writer: PcapNgWriter<W>,
+    filter: Filter,
+    snaplen: usize,
+    /// What a host hands to its interface is seen when it leaves: later than it is known.
+    waiting: BinaryHeap<Reverse<Seen>>,
+    number: u64,
+}
+
+/// Where a packet is on its way between two interfaces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    /// Numbers of the ends of the link.
+    pub from: usize,
+    pub to: usize,
+    pub source: Ipv4Addr,
+    pub destination: Ipv4Addr,
+}
+
+impl<W: Write> Recorder<W> {
+    pub fn new(capture: &Capture, filter: Filter, into: W) -> io::Result<Recorder<W>> {
+        let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little).map_err(io_error)?;
+        let name = format!("{} {}", capture.node, capture.interface);
+        let description = InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: capture.snaplen,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Owned(name)),
+                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+            ],
+        };
+        writer.write_pcapng_block(description).map_err(io_error)?;
+        Ok(Recorder { writer, filter, snaplen: capture.snaplen as usize, waiting: BinaryHeap::new(), number: 0 })
+    }
+
+    /// A packet is seen at `time`, which is not before `now`.
+    pub fn see(&mut self, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
+        if !self.filter.passes(packet) {
+            return Ok(());
+        }
+        let bytes = frame(packet, hop, self.snaplen)?;
+        self.number += 1;
+        let length = packet.length() + ETHERNET_HEADER as u32;
+        self.waiting.push(Reverse(Seen { time, number: self.number, bytes, length }));
+        self.write_until(now)
+    }
+
+    /// Writes what was seen before `now`: nothing earlier can come any more.
+    fn write_until(&mut self, now: Time) -> io::Result<()> {
+        while self.waiting.peek().is_some_and(|Reverse(seen)| seen.time < now) {
+            let Some(Reverse(seen)) = self.waiting.pop() else { break };
+            self.write(seen)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, seen: Seen) -> io::Result<()> {
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos(seen.time.0),
+            original_len: seen.length,
+            data: Cow::Owned(seen.bytes),
+            options: Vec::new(),
+        };
+        self.writer.write_pcapng_block(block).map_err(io_error)?;
+        Ok(())
+    }
+
+    /// Writes the rest.
+    pub fn finish(mut self) -> io::Result<W> {
+        while let Some(Reverse(seen)) = self.waiting.pop() {
+            self.write(seen)?;
+        }
+        let mut into = self.writer.into_inner();
+        into.flush()?;
+        Ok(into)
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// A hardware address for each end of a link: locally administered, unicast.
+fn hardware_address(end: usize) -> [u8; 6] {
+    let [.., high, middle, low] = (end as u32 + 1).to_be_bytes();
+    [0x02, 0x00, 0x5e, high, middle, low]
+}
+
+/// The first `snaplen` bytes of the frame.
+fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
+    let made_up = |error: &dyn std::fmt::Display| io::Error::other(format!("a packet has no headers: {error}"));
+    let length = packet.length();
+    let mut bytes = Vec::with_capacity(snaplen.min(length as usize + ETHERNET_HEADER).max(HEADERS));
+    Ethernet2Header {
+        source: hardware_address(hop.from),
+        destination: hardware_address(hop.to),
+        ether_type: ether_type::IPV4,
+    }
+    .write(&mut bytes)?;
+    let above = (length - IPV4_HEADER) as u16;
+    let number = match packet.content {
+        Content::Udp { .. } => ip_number::UDP,
+    };
+    let mut ip = Ipv4Header::new(above, packet.ttl, number, hop.source.octets(), hop.destination.octets())
+        .map_err(|error| made_up(&error))?;
+    ip.dscp = IpDscp::try_new(packet.dscp).map_err(|error| made_up(&error))?;
+    ip.dont_fragment = true;
+    ip.header_checksum = ip.calc_header_checksum();
+    ip.write(&mut bytes)?;
+    match &packet.content {
+        Content::Udp { .. } => {
+            let payload = &ZEROS[..usize::from(above) - UDP_HEADER as usize];
+            let (source, destination) = (packet.source_port, packet.destination_port);
+            let udp =
+                UdpHeader::with_ipv4_checksum(source, destination, &ip, payload).map_err(|error| made_up(&error))?;
+            udp.write(&mut bytes)?;
+        }
+    }
+    bytes.resize(length as usize + ETHERNET_HEADER, 0);
+    bytes.truncate(snaplen);
+    Ok(bytes)
+}

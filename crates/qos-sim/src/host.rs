@@ -1,0 +1,115 @@
+//! A host's interface: a queue in front of a line. Pure.
+
+use std::collections::VecDeque;
+
+use qos_core::serialiser::Serialiser;
+use qos_core::{Duration, Rate, Time};
+
+use crate::seed::Random;
+
+/// Room of an interface's queue in bytes of frames without check sequence: 1000 full ones, as in the virtual lab.
+pub const QUEUE_BYTES: u64 = 1000 * (1500 + ETHERNET_HEADER as u64);
+const ETHERNET_HEADER: u32 = 14;
+/// A full frame on the line: 1500 bytes of IP and 38 of Ethernet.
+const FULL_FRAME: u64 = 1538;
+
+/// A host's interface.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    line: Serialiser,
+    /// When each frame that may still wait leaves the queue, and its bytes.
+    waiting: VecDeque<(Time, u32)>,
+    bytes: u64,
+    jitter_ns: u64,
+    random: Random,
+    /// When the last packet was handed over.
+    last: Time,
+    pub dropped: u64,
+}
+
+/// A frame that the interface took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// When it entered the interface's queue.
+    pub entered: Time,
+    /// When its first bit is on the line.
+    pub starts: Time,
+}
+
+impl Interface {
+    /// `jitter_ns` null: the time of a full frame.
+    pub fn new(rate_bps: u64, jitter_ns: Option<u64>, random: Random, start: Time) -> Interface {
+        let rate = Rate(rate_bps);
+        Interface {
+            line: Serialiser::new(rate, start),
+            waiting: VecDeque::new(),
+            bytes: 0,
+            jitter_ns: jitter_ns.unwrap_or_else(|| rate.time_for_bytes(FULL_FRAME).0),
+            random,
+            last: start,
+            dropped: 0,
+        }
+    }
+
+    /// The host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line. `None`: the queue is full.
+    pub fn send(&mut self, now: Time, counted_len: u32, line_len: u32) -> Option<Taken> {
+        let entered = match self.jitter_ns {
+            0 => now,
+            most => (now + Duration(self.random.up_to(most))).max(self.last),
+        };
+        self.last = entered;
+        while let Some((_, bytes)) = self.waiting.front().filter(|(starts, _)| *starts <= entered) {
+            self.bytes -= u64::from(*bytes);
+            self.waiting.pop_front();
+        }
+        if self.bytes + u64::from(counted_len) > QUEUE_BYTES {
+            self.dropped += 1;
+            return None;
+        }
+        let passage = self.line.pass(entered, line_len);
+        self.line.enter(passage);
+        if passage.start > entered {
+            self.waiting.push_back((passage.start, counted_len));
+            self.bytes += u64::from(counted_len);
+        }
+        Some(Taken { entered, starts: passage.start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    fn interface(jitter_ns: Option<u64>) -> Interface {
+        Interface::new(100_000_000, jitter_ns, Seed::new(1).random(), Time(0))
+    }
+
+    #[test]
+    fn a_burst_leaves_at_line_rate_and_a_thousand_full_frames_wait() {
+        let mut interface = interface(Some(0));
+        let taken: Vec<_> = (0..1002).map(|_| interface.send(Time(7), 1514, 1538)).collect();
+        for (number, taken) in taken[..1001].iter().enumerate() {
+            let starts = Time(7 + number as u64 * 123_040);
+            assert_eq!(*taken, Some(Taken { entered: Time(7), starts }));
+        }
+        // One on the line, a thousand behind it.
+        assert_eq!((taken[1001], interface.dropped), (None, 1));
+        assert!(interface.send(Time(7 + 123_040), 1514, 1538).is_some());
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_and_its_bounds() {
+        let mut interface = interface(None);
+        let mut last = Time(0);
+        let mut late = Vec::new();
+        for number in 0..1000 {
+            let now = Time(number * 10_000);
+            let Some(taken) = interface.send(now, 60, 84) else { panic!("dropped") };
+            assert!(taken.entered >= last.max(now) && taken.entered <= last.max(now + Duration(123_040)));
+            last = taken.entered;
+            late.push(taken.entered.since(now).0);
+        }
+        assert!(late.iter().any(|each| *each < 60_000) && late.iter().any(|each| *each > 60_000));
+    }
+}

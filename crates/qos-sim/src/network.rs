@@ -1,0 +1,400 @@
+//! The network: who is joined to whom by which port of which engine, and where each packet goes next. Pure.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+use qos_core::config::{ConfigError, Framing, LinkConfig, PortConfig, RouterConfig};
+use qos_core::{Engine, PortId, PortsConfig, Time};
+
+use crate::scenario::{Link, NodeConfig, NodeKind, Route, Scenario};
+use crate::seed::Seed;
+
+/// Longest span of time that a scenario may name: with it all sums of times fit 64 bits. More than eleven days.
+pub const LONGEST_NS: u64 = 1_000_000_000_000_000;
+
+/// One end of a link. Ends are numbered: those of link n are 2n and 2n + 1.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub node: usize,
+    pub interface: String,
+    pub address: Ipv4Net,
+    pub framing: Framing,
+    pub rate_bps: u64,
+    /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the one at the other end of
+    /// its cable (`receive`).
+    pub engine: usize,
+    pub port: PortId,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub name: String,
+    pub kind: NodeKind,
+    /// The ends of links at this node.
+    pub ends: Vec<usize>,
+}
+
+/// What runs an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// A router, by its node.
+    Router(usize),
+    /// A link between two hosts: what comes in at one port goes to the other host.
+    Line,
+}
+
+/// A network that is wired up.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub nodes: Vec<Node>,
+    pub ends: Vec<End>,
+    pub runs: Vec<Runs>,
+    /// By engine and port: the end of a link that is there. Of a line: the end whose frames come in there.
+    pub ports: Vec<Vec<usize>>,
+    numbers: BTreeMap<String, usize>,
+    routes: Vec<Vec<StaticRoute>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StaticRoute {
+    prefix: Ipv4Net,
+    end: usize,
+}
+
+fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError::new(path, message))
+}
+
+/// The end at the other side of the link.
+pub(crate) fn peer(end: usize) -> usize {
+    end ^ 1
+}
+
+impl Network {
+    /// Wires the nodes up and makes their engines, configured.
+    pub fn new<P>(scenario: &Scenario, start: Time) -> Result<(Network, Vec<Engine<P>>), ConfigError> {
+        let numbers: BTreeMap<String, usize> =
+            scenario.nodes.keys().enumerate().map(|(number, name)| (name.clone(), number)).collect();
+        let nodes = scenario
+            .nodes
+            .iter()
+            .map(|(name, config)| Node { name: name.clone(), kind: config.kind, ends: Vec::new() })
+            .collect();
+        let mut network =
+            Network { nodes, ends: Vec::new(), runs: Vec::new(), ports: Vec::new(), numbers, routes: Vec::new() };
+        for (name, config) in &scenario.nodes {
+            check_node(name, config)?;
+        }
+        network.join(scenario)?;
+        let engines = network.make_engines(scenario, start)?;
+        for (number, (name, config)) in scenario.nodes.iter().enumerate() {
+            let routes = config.routes.iter().enumerate().map(|(index, route)| {
+                let path = format!("nodes.{name}.routes[{index}]");
+                network.resolve(number, route, &path)
+            });
+            let routes = routes.collect::<Result<_, _>>()?;
+            network.routes.push(routes);
+        }
+        Ok((network, engines))
+    }
+
+    /// The number of a node.
+    pub fn node(&self, name: &str, path: &str) -> Result<usize, ConfigError> {
+        let Some(&number) = self.numbers.get(name) else {
+            let known: Vec<_> = self.numbers.keys().map(String::as_str).collect();
+            return wrong(path, format!("found {name:?}, which is no node: there are {}", known.join(", ")));
+        };
+        Ok(number)
+    }
+
+    /// The end at an interface of a node.
+    pub fn interface(&self, node: usize, interface: &str) -> Option<usize> {
+        self.nodes[node].ends.iter().copied().find(|end| self.ends[*end].interface == interface)
+    }
+
+    fn join(&mut self, scenario: &Scenario) -> Result<(), ConfigError> {
+        let mut names = BTreeMap::new();
+        for (number, link) in scenario.links.iter().enumerate() {
+            let path = format!("links[{number}]");
+            if let Some(other) = names.insert(&link.name, number) {
+                return wrong(format!("{path}.name"), format!("found {:?}, as links[{other}] has it", link.name));
+            }
+            let [near, far] = link.ends.as_slice() else {
+                return wrong(format!("{path}.ends"), format!("found {}, expected two", link.ends.len()));
+            };
+            if near.address.trunc() != far.address.trunc() {
+                let message = format!("found {} and {}, which are not in one network", near.address, far.address);
+                return wrong(format!("{path}.ends"), message);
+            }
+            if link.delay_ns > LONGEST_NS {
+                let message = format!("found {} ns, expected at most {LONGEST_NS}", link.delay_ns);
+                return wrong(format!("{path}.delay_ns"), message);
+            }
+            for (side, end) in link.ends.iter().enumerate() {
+                let path = format!("{path}.ends[{side}]");
+                let node = self.node(&end.node, &format!("{path}.node"))?;
+                if self.nodes[node].kind == NodeKind::Host && link.framing != Framing::Ethernet {
+                    let message = "found a host on a serial link, expected Ethernet framing: put a router there";
+                    return wrong(format!("{path}.node"), message);
+                }
+                if self.interface(node, &end.interface).is_some() {
+                    let message = format!("found {:?}, which another link of {} uses", end.interface, end.node);
+                    return wrong(format!("{path}.interface"), message);
+                }
+                let path = format!("{path}.address");
+                if end.address.prefix_len() > 31 {
+                    return wrong(path, format!("found {}, expected a network with room for two", end.address));
+                }
+                if let Some(other) = self.ends.iter().position(|other| other.address.addr() == end.address.addr()) {
+                    let message = format!("found {}, which links[{}].ends[{}] has", end.address, other / 2, other % 2);
+                    return wrong(path, message);
+                }
+                let overlaps = |other: &&usize| {
+                    let other = self.ends[**other].address;
+                    other.contains(&end.address.network()) || end.address.contains(&other.network())
+                };
+                if let Some(other) = self.nodes[node].ends.iter().find(overlaps) {
+                    let message = format!(
+                        "found {}, whose network overlaps that of {} ({}) on the same node",
+                        end.address, self.ends[*other].interface, self.ends[*other].address
+                    );
+                    return wrong(path, message);
+                }
+                self.nodes[node].ends.push(self.ends.len());
+                self.ends.push(End {
+                    node,
+                    interface: end.interface.clone(),
+                    address: end.address,
+                    framing: link.framing,
+                    rate_bps: link.rate_bps,
+                    // Known when the engines are made.
+                    engine: usize::MAX,
+                    port: PortId(0),
+                });
+            }
+        }
+        for node in &self.nodes {
+            if node.ends.is_empty() {
+                return wrong(format!("nodes.{}", node.name), "no link ends at this node: remove it, or join it");
+            }
+        }
+        Ok(())
+    }
+
+    fn make_engines<P>(&mut self, scenario: &Scenario, start: Time) -> Result<Vec<Engine<P>>, ConfigError> {
+        let mut engines = Vec::new();
+        for (number, (name, config)) in scenario.nodes.iter().enumerate() {
+            if config.kind != NodeKind::Router {
+                continue;
+            }
+            let mut ports = PortsConfig { ports: BTreeMap::new(), seed: scenario.seed };
+            for &end in &self.nodes[number].ends {
+                let paced = self.nodes[self.ends[peer(end)].node].kind == NodeKind::Router;
+                let port = port_config(scenario, end, paced);
+                ports.ports.insert(self.ends[end].interface.clone(), port);
+            }
+            let located = |error: ConfigError| self.locate(number, error);
+            let mut engine = Engine::new(&ports, start).map_err(located)?;
+            if let Some(config) = &config.configuration {
+                check_configuration(name, config)?;
+                engine.configure(start, config).map_err(|error| {
+                    ConfigError::new(join_path(&format!("nodes.{name}.configuration"), &error.path), error.message)
+                })?;
+            }
+            let index = engines.len();
+            self.runs.push(Runs::Router(number));
+            self.ports.push(vec![usize::MAX; ports.ports.len()]);
+            for end in self.nodes[number].ends.clone() {
+                let Some(port) = engine.port(&self.ends[end].interface) else { continue };
+                self.attach(end, index, port);
+                // A host's frames come in by the router's port.
+                if self.nodes[self.ends[peer(end)].node].kind == NodeKind::Host {
+                    (self.ends[peer(end)].engine, self.ends[peer(end)].port) = (index, port);
+                }
+            }
+            engines.push(engine);
+        }
+        // A link between two hosts is an engine of its own, as it is a `qos-router` of its own in the virtual lab.
+        for near in (0..self.ends.len()).step_by(2) {
+            if [near, peer(near)].iter().any(|end| self.nodes[self.ends[*end].node].kind == NodeKind::Router) {
+                continue;
+            }
+            let ports = [("0", near), ("1", peer(near))]
+                .map(|(name, end)| (name.to_owned(), port_config(scenario, end, false)));
+            let ports = PortsConfig { ports: ports.into(), seed: scenario.seed };
+            let engine = Engine::new(&ports, start).map_err(|error| {
+                let field = error.path.rsplit_once(".link.").map_or(error.path.as_str(), |(_, field)| field);
+                ConfigError::new(format!("links[{}].{field}", near / 2), error.message.clone())
+            })?;
+            let index = engines.len();
+            self.runs.push(Runs::Line);
+            self.ports.push(vec![usize::MAX; 2]);
+            self.attach(near, index, PortId(0));
+            self.attach(peer(near), index, PortId(1));
+            engines.push(engine);
+        }
+        Ok(engines)
+    }
+
+    fn attach(&mut self, end: usize, engine: usize, port: PortId) {
+        (self.ends[end].engine, self.ends[end].port) = (engine, port);
+        self.ports[engine][usize::from(port.0)] = end;
+    }
+
+    /// An error in the wiring of a router's port as one in the scenario's link.
+    fn locate(&self, node: usize, error: ConfigError) -> ConfigError {
+        let rest = error.path.strip_prefix("ports.");
+        let found = rest.and_then(|rest| {
+            let ends = self.nodes[node].ends.iter();
+            ends.filter_map(|end| {
+                Some((end / 2, rest.strip_prefix(&self.ends[*end].interface)?.strip_prefix(".link")?))
+            })
+            .next()
+        });
+        match found {
+            Some((link, field)) => ConfigError::new(format!("links[{link}]{field}"), error.message),
+            None => ConfigError::new(format!("nodes.{}: {}", self.nodes[node].name, error.path), error.message),
+        }
+    }
+
+    fn resolve(&self, node: usize, route: &Route, path: &str) -> Result<StaticRoute, ConfigError> {
+        let name = &self.nodes[node].name;
+        let ends = &self.nodes[node].ends;
+        let by_interface = match &route.interface {
+            None => None,
+            Some(interface) => match self.interface(node, interface) {
+                Some(end) => Some(end),
+                None => {
+                    let message = format!("found {interface:?}, which no link of {name} uses");
+                    return wrong(format!("{path}.interface"), message);
+                }
+            },
+        };
+        let by_next_hop = match route.via {
+            None => None,
+            Some(via) => {
+                let end = ends.iter().copied().find(|end| self.ends[peer(*end)].address.addr() == via);
+                let Some(end) = end else {
+                    let message = format!("found {via}, expected the address of the other end of a link of {name}");
+                    return wrong(format!("{path}.via"), message);
+                };
+                Some(end)
+            }
+        };
+        let end = match (by_interface, by_next_hop) {
+            (None, None) => {
+                return wrong(path, "found neither a next hop nor an interface: give via, interface or both")
+            }
+            (Some(one), Some(other)) if one != other => {
+                let message = format!("found {}, behind which the next hop is not", self.ends[one].interface);
+                return wrong(format!("{path}.interface"), message);
+            }
+            (Some(end), _) | (None, Some(end)) => end,
+        };
+        Ok(StaticRoute { prefix: route.prefix.trunc(), end })
+    }
+
+    /// By which end a node sends what is for an address: the longest prefix, links' own networks before routes. `Ok(None)`: no route.
+    ///
+    /// # Errors
+    /// When the address would have to be on a link and is not.
+    pub fn next_hop(&self, node: usize, destination: Ipv4Addr) -> Result<Option<usize>, String> {
+        let connected =
+            self.nodes[node].ends.iter().map(|end| StaticRoute { prefix: self.ends[*end].address.trunc(), end: *end });
+        let mut best: Option<(StaticRoute, bool)> = None;
+        let all = connected.map(|route| (route, true)).chain(self.routes[node].iter().map(|route| (*route, false)));
+        for (route, connected) in all.filter(|(route, _)| route.prefix.contains(&destination)) {
+            if best.is_none_or(|(best, _)| route.prefix.prefix_len() > best.prefix.prefix_len()) {
+                best = Some((route, connected));
+            }
+        }
+        match best {
+            Some((route, true)) if self.ends[peer(route.end)].address.addr() != destination => {
+                let interface = &self.ends[route.end].interface;
+                Err(format!("{destination} should be on interface {interface}, where nothing has that address"))
+            }
+            found => Ok(found.map(|(route, _)| route.end)),
+        }
+    }
+
+    /// Checks that packets from a host reach an address, and whose it is.
+    ///
+    /// # Errors
+    /// Where they would not: no route, a loop.
+    pub fn check_path(&self, source: usize, destination: Ipv4Addr) -> Result<(), String> {
+        let mut node = source;
+        let mut passed: Vec<&str> = Vec::new();
+        loop {
+            passed.push(&self.nodes[node].name);
+            let here = passed.join(" → ");
+            let end = match self.next_hop(node, destination) {
+                Ok(Some(end)) => end,
+                Ok(None) => return Err(format!("no route to {destination} at {}: {here}", self.nodes[node].name)),
+                Err(message) => return Err(format!("{message}: {here}")),
+            };
+            node = self.ends[peer(end)].node;
+            if self.nodes[node].ends.iter().any(|end| self.ends[*end].address.addr() == destination) {
+                return Ok(());
+            }
+            if self.nodes[node].kind == NodeKind::Host {
+                return Err(format!("{} is a host and does not forward: {here}", self.nodes[node].name));
+            }
+            if passed.contains(&self.nodes[node].name.as_str()) {
+                return Err(format!("a loop on the way to {destination}: {here} → {}", self.nodes[node].name));
+            }
+        }
+    }
+}
+
+fn join_path(path: &str, rest: &str) -> String {
+    match rest {
+        "" => path.to_owned(),
+        rest => format!("{path}.{rest}"),
+    }
+}
+
+fn check_node(name: &str, config: &NodeConfig) -> Result<(), ConfigError> {
+    match config.kind {
+        NodeKind::Host if config.configuration.is_some() => {
+            wrong(format!("nodes.{name}.configuration"), "found one on a host, expected it on routers only")
+        }
+        NodeKind::Router if config.tcp.is_some() => {
+            wrong(format!("nodes.{name}.tcp"), "found settings on a router, expected them on hosts only")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what a router can be configured to and the simulation has no model of.
+fn check_configuration(name: &str, config: &RouterConfig) -> Result<(), ConfigError> {
+    let path = format!("nodes.{name}.configuration");
+    if config.switch.is_some() {
+        return wrong(format!("{path}.switch"), "found a switch, expected a router: switches are not simulated");
+    }
+    if config.ip_sla.as_ref().is_some_and(|sla| !sla.operations.is_empty()) {
+        return wrong(format!("{path}.ip_sla.operations"), "found operations, which are not simulated: remove them");
+    }
+    Ok(())
+}
+
+fn port_config(scenario: &Scenario, end: usize, paced_by_peer: bool) -> PortConfig {
+    let link: &Link = &scenario.links[end / 2];
+    let config = &link.ends[end % 2];
+    let derived = || Seed::new(scenario.seed).with("link").with(&link.name).with(&config.node).number();
+    PortConfig {
+        // Names of Linux interfaces, of which there are none.
+        inside: String::new(),
+        wire: String::new(),
+        link: LinkConfig {
+            rate_bps: link.rate_bps,
+            framing: link.framing,
+            delay_ns: link.delay_ns,
+            jitter: link.jitter,
+            loss: link.loss,
+            seed: config.seed.unwrap_or_else(derived),
+        },
+        paced_by_peer,
+    }
+}

@@ -1,0 +1,143 @@
+//! Packets under way: what the engines know of them ([`Descriptor`]) and what the ends do. There are no payload bytes.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use qos_core::config::Framing;
+use qos_core::packet::{flow_key, protocol};
+use qos_core::{Descriptor, Network, Time};
+
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER: u32 = 20;
+/// Bytes of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+/// Bytes of the longest IP packet on every link.
+pub const MTU: u32 = 1500;
+/// Time to live of a packet that a host sends: Linux' default.
+pub const INITIAL_TTL: u8 = 64;
+
+/// A packet's number in the [`Pool`]; what the engines carry.
+pub(crate) type PacketId = u32;
+
+/// Which way a packet of a stream goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From the flow's source to its destination.
+    Forward,
+    /// Back.
+    #[allow(dead_code)] // datagrams are not answered
+    Backward,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content {
+    /// A datagram of a flood.
+    Udp { number: u64, sent: Time, payload: u32 },
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub stream: u32,
+    pub way: Way,
+    pub ttl: u8,
+    /// As the last hop has left it.
+    pub dscp: u8,
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub content: Content,
+}
+
+impl Packet {
+    /// Its IP protocol.
+    pub fn protocol(&self) -> u8 {
+        match &self.content {
+            Content::Udp { .. } => protocol::UDP,
+        }
+    }
+
+    /// Bytes of the IP packet.
+    pub fn length(&self) -> u32 {
+        match &self.content {
+            Content::Udp { payload, .. } => IPV4_HEADER + UDP_HEADER + payload,
+        }
+    }
+}
+
+/// All packets of the network.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    free: Vec<PacketId>,
+}
+
+impl Pool {
+    pub fn put(&mut self, packet: Packet) -> PacketId {
+        match self.free.pop() {
+            Some(id) => {
+                self.packets[id as usize] = packet;
+                id
+            }
+            None => {
+                self.packets.push(packet);
+                (self.packets.len() - 1) as PacketId
+            }
+        }
+    }
+
+    pub fn get(&self, id: PacketId) -> &Packet {
+        &self.packets[id as usize]
+    }
+
+    pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id as usize]
+    }
+
+    /// Takes a packet out: it has arrived or is lost.
+    pub fn take(&mut self, id: PacketId) -> Packet {
+        self.free.push(id);
+        self.packets[id as usize]
+    }
+
+    /// Packets under way.
+    pub fn live(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+}
+
+/// What is the same in all packets of a stream that go one way.
+pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16), dscp: u8) -> Descriptor {
+    let mut descriptor = Descriptor {
+        network: Network::Ipv4,
+        network_len: 0,
+        counted_len: 0,
+        line_len: 0,
+        dscp,
+        cos: 0,
+        tags: 0,
+        label: None,
+        qos_group: 0,
+        input_port: None,
+        protocol,
+        source: IpAddr::V4(source.0),
+        destination: IpAddr::V4(destination.0),
+        source_port: Some(source.1),
+        destination_port: Some(destination.1),
+        icmp: None,
+        later_fragment: false,
+        established: protocol == protocol::TCP,
+        flow: 0,
+    };
+    descriptor.flow = flow_key(&descriptor);
+    descriptor
+}
+
+/// The description of one packet, from that of its stream.
+pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
+    let mut descriptor = Descriptor { network_len: packet.length(), dscp: packet.dscp, ..*stream };
+    if descriptor.destination_port != Some(packet.destination_port) {
+        descriptor.destination_port = Some(packet.destination_port);
+        descriptor.flow = flow_key(&descriptor);
+    }
+    descriptor.framed(framing)
+}

@@ -1,0 +1,124 @@
+//! What a simulation yields: the JSON document that `docs/simulation.md` describes, as types.
+
+use std::collections::BTreeMap;
+
+use qos_core::Counters;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// [`crate::scenario::FORMAT`].
+    pub format: u32,
+    /// `qos-sim`.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// How long the run took in virtual time.
+    pub virtual_ns: u64,
+    /// Events that were taken off the heap.
+    pub events: u64,
+    /// The traffic, by flow.
+    pub flows: BTreeMap<String, FlowReport>,
+    /// The hosts.
+    pub hosts: BTreeMap<String, HostReport>,
+    /// The routers.
+    pub routers: BTreeMap<String, RouterReport>,
+    /// Where all packets went.
+    pub packets: PacketsReport,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowReport {
+    /// Its streams.
+    pub streams: Vec<StreamReport>,
+    /// What the receiver got, by stream and then by time.
+    pub intervals: Vec<IntervalReport>,
+}
+
+/// One stream over the whole test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamReport {
+    /// From 1.
+    pub stream: u32,
+    /// The sender's port.
+    pub local_port: u16,
+    /// The receiver has accepted the connection. Always true with UDP.
+    pub connected: bool,
+    /// The stream came to its end before the run did, or was given up.
+    pub complete: bool,
+    /// The receiver's time.
+    pub seconds: f64,
+    /// Payload that the receiver got in that time; of TCP in order.
+    pub bytes: u64,
+    /// Payload that the sender sent, repetitions left out.
+    pub sender_bytes: u64,
+    /// TCP: segments that were sent again.
+    pub retransmits: Option<u64>,
+    /// TCP: payload of a full segment.
+    pub mss_bytes: Option<u32>,
+    /// TCP: mean of the smoothed round trips at the end of each interval.
+    pub rtt_mean_ms: Option<f64>,
+    /// UDP: datagrams that were sent.
+    pub datagrams: Option<u64>,
+    /// UDP: of those, the ones that did not arrive.
+    pub lost: Option<u64>,
+    /// UDP: interarrival jitter of RFC 3550; null where nothing arrived.
+    pub jitter_ms: Option<f64>,
+}
+
+/// What the receiver of one stream got between two moments of its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct IntervalReport {
+    pub stream: u32,
+    pub start_s: f64,
+    pub end_s: f64,
+    pub bytes: u64,
+}
+
+/// One host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostReport {
+    /// Packets handed to its interfaces.
+    pub packets_sent: u64,
+    /// Packets that arrived for it.
+    pub packets_received: u64,
+    /// Packets for which its interface's queue had no room.
+    pub queue_drops: u64,
+    /// Its connections together, both directions.
+    pub tcp: TcpReport,
+}
+
+/// What a host's TCP counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct TcpReport {
+    pub sent_segments: u64,
+    pub retransmitted_segments: u64,
+    pub timeouts: u64,
+}
+
+/// One router.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RouterReport {
+    /// Its counters at the start, then at equal distances, and at the end.
+    pub samples: Vec<Counters>,
+}
+
+/// Where all packets went: offered = delivered + dropped + lost + queued.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsReport {
+    /// Handed to the hosts' interfaces.
+    pub offered: u64,
+    /// Arrived at their hosts.
+    pub delivered: u64,
+    /// Dropped by reason: those of the engine, `host_queue` (the sender's own queue was full) and `ttl`.
+    pub dropped: BTreeMap<String, u64>,
+    /// Lost on links.
+    pub lost: u64,
+    /// Still under way when the run ended.
+    pub queued: u64,
+}

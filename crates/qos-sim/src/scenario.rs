@@ -1,0 +1,320 @@
+//! What is simulated: the JSON document that `docs/simulation.md` describes, as types.
+//!
+//! Reading checks the shape (unknown keys are refused); [`crate::Simulation::new`] checks the meaning.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+use qos_core::config::{ConfigError, Framing, JitterConfig, LossConfig, RouterConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the scenario's and the result's form.
+pub const FORMAT: u32 = 1;
+
+/// A network, its traffic, and what is to be observed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Of everything that is drawn at random and has no seed of its own.
+    #[serde(default)]
+    pub seed: u64,
+    /// The wall time, in nanoseconds since 1970, that virtual time 0 is written as in captures and counters.
+    #[serde(default)]
+    pub epoch_ns: u64,
+    /// Between two samples of the routers' counters.
+    #[serde(default = "a_second")]
+    pub sample_ns: u64,
+    /// How long after the end of the traffic the network may take until nothing is under way any more.
+    #[serde(default = "thirty_seconds")]
+    pub drain_ns: u64,
+    /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a full-sized frame on the
+    /// host's link. Without any, deterministic senders fall into step with each other (S. Floyd and V. Jacobson, "On traffic phase effects in
+    /// packet-switched gateways", 1992).
+    #[serde(default)]
+    pub host_jitter_ns: Option<u64>,
+    /// Each flow starts so much after its time, evenly from 0 to this.
+    #[serde(default = "ten_milliseconds")]
+    pub start_jitter_ns: u64,
+    /// Hosts and routers by name.
+    pub nodes: BTreeMap<String, NodeConfig>,
+    /// Links, each between two nodes.
+    pub links: Vec<Link>,
+    /// The traffic.
+    pub flows: Vec<Flow>,
+    /// Where packets are written down.
+    #[serde(default)]
+    pub captures: Vec<Capture>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// What it is.
+    pub kind: NodeKind,
+    /// Static routes beside those to the links' own networks.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// A host's TCP; that of a present Linux where absent.
+    #[serde(default)]
+    pub tcp: Option<TcpProfile>,
+    /// A router's configuration, as the control protocol's `configure` has it; ports with default queueing where absent.
+    #[serde(default)]
+    pub configuration: Option<RouterConfig>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Sends and receives; never forwards.
+    Host,
+    /// Forwards by the engine.
+    Router,
+}
+
+/// A static route: to a next hop, out of an interface, or both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Destinations.
+    #[schemars(with = "String")]
+    pub prefix: Ipv4Net,
+    /// The next hop: the address of the other end of one of the node's links.
+    #[serde(default)]
+    pub via: Option<Ipv4Addr>,
+    /// An interface of the node.
+    #[serde(default)]
+    pub interface: Option<String>,
+}
+
+/// The settings of a host's TCP, named as those of the experiment's TCP profile (Linux' sysctls and route attributes).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcpProfile {
+    /// Of flows that do not name theirs.
+    pub congestion_control: CongestionControlName,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps, 12 bytes a segment.
+    pub timestamps: bool,
+    /// `tcp_recovery`: 1 is RACK, 0 counting of duplicate acknowledgements.
+    pub recovery: u8,
+    /// `tcp_early_retrans`: 3 is tail loss probes, 0 none.
+    pub early_retrans: u8,
+    /// `tcp_frto`: 2 is detection of spurious timeouts, 0 none.
+    pub frto: u8,
+    /// Initial congestion window in segments.
+    pub initcwnd: u32,
+    /// Least retransmission timeout.
+    pub rto_min_ns: u64,
+}
+
+impl Default for TcpProfile {
+    fn default() -> TcpProfile {
+        TcpProfile {
+            congestion_control: CongestionControlName::Cubic,
+            sack: true,
+            timestamps: true,
+            recovery: 1,
+            early_retrans: 3,
+            frto: 2,
+            initcwnd: 10,
+            rto_min_ns: 200_000_000,
+        }
+    }
+}
+
+/// A congestion control that is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum CongestionControlName {
+    Reno,
+    Cubic,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Unique among the links.
+    pub name: String,
+    /// Bits per second on the wire, framing included.
+    pub rate_bps: u64,
+    /// How packets are framed.
+    pub framing: Framing,
+    /// Propagation delay, each way.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// How much the delay varies.
+    #[serde(default)]
+    pub jitter: Option<JitterConfig>,
+    /// Which frames are lost.
+    #[serde(default)]
+    pub loss: Option<LossConfig>,
+    /// The two ends.
+    pub ends: Vec<LinkEnd>,
+}
+
+/// One end of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkEnd {
+    /// A name under `nodes`.
+    pub node: String,
+    /// The interface's name, unique on the node.
+    pub interface: String,
+    /// The interface's address, with the length of the network's prefix.
+    #[schemars(with = "String")]
+    pub address: Ipv4Net,
+    /// Seed of jitter and loss at this end's port (`docs/control-protocol.md`); follows from the scenario's seed where absent.
+    #[serde(default)]
+    pub seed: Option<u64>,
+}
+
+/// One flow: `streams` parallel connections or datagram floods.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Unique among the flows.
+    pub name: String,
+    /// Transport protocol.
+    pub protocol: Protocol,
+    /// The sending host.
+    pub source: String,
+    /// The receiving host.
+    pub destination: String,
+    /// An address of the sending host; its only one where absent.
+    #[serde(default)]
+    pub source_address: Option<Ipv4Addr>,
+    /// An address of the receiving host; its only one where absent.
+    #[serde(default)]
+    pub destination_address: Option<Ipv4Addr>,
+    /// The receiver's port; null with UDP: drawn for each datagram from those of `flood`.
+    pub port: Option<u16>,
+    /// Source port of the first stream, the others follow; from 32768 up where absent.
+    #[serde(default)]
+    pub client_port: Option<u16>,
+    /// Parallel streams.
+    #[serde(default = "one")]
+    pub streams: u32,
+    /// Start of the first stream, after the start of the run.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// How long each stream sends. Null: until the flows that have a duration have ended.
+    pub duration_ns: Option<u64>,
+    /// A stream that has not come to its end so long after the flow's time is given up; waited for as long as `drain_ns` where absent.
+    #[serde(default)]
+    pub cut_off_ns: Option<u64>,
+    /// Code point of every packet.
+    #[serde(default)]
+    pub dscp: u8,
+    /// Length of the intervals of the result.
+    #[serde(default = "a_second")]
+    pub interval_ns: u64,
+    /// Bits per second of each stream; see `rate_layer`. TCP: what the application offers; without end where absent.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// What `rate_bps` counts.
+    #[serde(default)]
+    pub rate_layer: RateLayer,
+    /// UDP: time between two datagrams of a stream, in place of `rate_bps`.
+    #[serde(default)]
+    pub gap_ns: Option<u64>,
+    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP: what the application writes at once (131072).
+    #[serde(default)]
+    pub payload_bytes: Option<u32>,
+    /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
+    #[serde(default)]
+    pub take_turns: bool,
+    /// UDP: of what is drawn for each datagram; follows from the scenario's seed where absent.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// TCP: the sender's, where the host's profile shall not decide.
+    #[serde(default)]
+    pub congestion_control: Option<CongestionControlName>,
+    /// TCP: the socket buffers asked for at both ends (`-w`); Linux' own sizing where absent.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
+}
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// Whose bytes a flow's rate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateLayer {
+    /// Those of the payload (iperf).
+    #[default]
+    Payload,
+    /// Those of IP packets (flood).
+    Ip,
+}
+
+/// A place where packets are written down, as pcapng.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Unique among the captures.
+    pub name: String,
+    /// A name under `nodes`.
+    pub node: String,
+    /// An interface of the node.
+    pub interface: String,
+    /// Bytes kept of each frame.
+    #[serde(default = "snaplen")]
+    pub snaplen: u32,
+    /// Which packets: all (empty, or `ip`), `tcp` or `udp`.
+    #[serde(default)]
+    pub filter: String,
+    /// The file to write.
+    pub file: String,
+}
+
+fn a_second() -> u64 {
+    1_000_000_000
+}
+
+fn thirty_seconds() -> u64 {
+    30_000_000_000
+}
+
+fn ten_milliseconds() -> u64 {
+    10_000_000
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn snaplen() -> u32 {
+    128
+}
+
+impl Scenario {
+    /// Reads a scenario from JSON text.
+    ///
+    /// # Errors
+    /// The path and reason when the text is not JSON or not of this shape.
+    pub fn from_json(text: &str) -> Result<Scenario, ConfigError> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let scenario = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = error.path().to_string();
+            ConfigError::new(if path == "." { String::new() } else { path }, error.inner().to_string())
+        })?;
+        deserializer.end().map_err(|error| ConfigError::new("", error.to_string()))?;
+        Ok(scenario)
+    }
+}

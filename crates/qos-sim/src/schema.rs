@@ -1,0 +1,21 @@
+//! JSON Schemas of what goes in and comes out, generated from the types.
+
+use schemars::{schema_for, Schema};
+
+use crate::{Report, Scenario};
+
+fn text(schema: &Schema) -> String {
+    let mut text = serde_json::to_string_pretty(schema).expect("a schema is plain JSON");
+    text.push('\n');
+    text
+}
+
+/// Schema of the scenario.
+pub fn scenario() -> String {
+    text(&schema_for!(Scenario))
+}
+
+/// Schema of the result.
+pub fn result() -> String {
+    text(&schema_for!(Report))
+}

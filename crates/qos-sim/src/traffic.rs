@@ -1,0 +1,382 @@
+//! The flows and their streams: who sends to whom, when, and what arrived.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use flood::pace::Gap;
+use qos_core::config::ConfigError;
+use qos_core::packet::protocol;
+use qos_core::{Descriptor, Duration, Time};
+
+use crate::network::{Network, LONGEST_NS};
+use crate::packet::descriptor;
+use crate::report::{FlowReport, IntervalReport, StreamReport};
+use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
+use crate::seed::Seed;
+use crate::udp::{self, Source, UdpStream};
+
+/// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
+const FIRST_PORT: u16 = 32_768;
+/// Intervals and samples that a scenario may ask for.
+pub(crate) const MOST_PARTS: u64 = 1_000_000;
+/// Streams of a flow.
+const MOST_STREAMS: u32 = 10_000;
+
+/// A flow, with what is known of it before the start.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub name: String,
+    pub start: Time,
+    pub duration_ns: u64,
+    /// It ends with the others and is not waited for.
+    pub background: bool,
+    pub cut_off_ns: Option<u64>,
+    /// Of its streams, in a row.
+    first: usize,
+    streams: usize,
+    /// UDP: when the first datagram of any stream arrived.
+    pub first_arrival: Option<Time>,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub flow: usize,
+    /// From 1.
+    pub number: u32,
+    /// The hosts that send and receive.
+    pub hosts: [usize; 2],
+    pub addresses: [Ipv4Addr; 2],
+    /// Numbers of the addresses: forward it goes to the second one.
+    pub to: [usize; 2],
+    pub local_port: u16,
+    /// Packets forward, packets back.
+    pub descriptors: [Descriptor; 2],
+    pub dscp: u8,
+    pub kind: Kind,
+    /// The result is there.
+    pub complete: bool,
+    pub arrivals: Arrivals,
+}
+
+/// What a stream is.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Udp(UdpStream),
+}
+
+/// Bytes by interval of the receiver's time.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    interval_ns: u64,
+    bytes: Vec<u64>,
+}
+
+impl Arrivals {
+    /// `bytes` arrived at `elapsed` of the receiver's time.
+    pub fn add(&mut self, elapsed: Duration, bytes: u64) {
+        let index = (elapsed.0 / self.interval_ns) as usize;
+        if index >= self.bytes.len() {
+            self.bytes.resize(index + 1, 0);
+        }
+        self.bytes[index] += bytes;
+    }
+
+    /// By interval, for at least `duration_ns`.
+    fn report(&self, stream: u32, duration_ns: u64) -> impl Iterator<Item = IntervalReport> + '_ {
+        let count = (duration_ns.div_ceil(self.interval_ns) as usize).max(self.bytes.len());
+        (0..count).map(move |index| {
+            let start = index as u64 * self.interval_ns;
+            let whole = start + self.interval_ns;
+            // The last interval ends with the test, unless something came later.
+            let end = if index >= self.bytes.len() || start < duration_ns {
+                whole.min(duration_ns.max(start))
+            } else {
+                whole
+            };
+            IntervalReport {
+                stream,
+                start_s: seconds(start),
+                end_s: seconds(end),
+                bytes: self.bytes.get(index).copied().unwrap_or(0),
+            }
+        })
+    }
+}
+
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// All traffic.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    pub flows: Vec<Course>,
+    pub streams: Vec<Stream>,
+    pub sources: Vec<Source>,
+    /// When the last flow that has a duration ends.
+    pub end: Time,
+    /// The addresses of all ends, numbered.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError::new(path, message))
+}
+
+/// Checks the flows and lays them out.
+pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Result<Traffic, ConfigError> {
+    let mut names = BTreeSet::new();
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        check(flow, &format!("flows[{number}]"))?;
+        if !names.insert(&flow.name) {
+            return wrong(format!("flows[{number}].name"), format!("found {:?} a second time", flow.name));
+        }
+    }
+    let starts: Vec<Time> = scenario
+        .flows
+        .iter()
+        .map(|flow| {
+            let mut random = Seed::new(scenario.seed).with("start").with(&flow.name).random();
+            start + Duration(flow.start_ns) + Duration(random.up_to(scenario.start_jitter_ns))
+        })
+        .collect();
+    let ends =
+        scenario.flows.iter().zip(&starts).filter_map(|(flow, start)| Some(*start + Duration(flow.duration_ns?)));
+    let Some(end) = ends.max() else {
+        let message = match scenario.flows.len() {
+            0 => "found no flow, expected at least one",
+            _ => "found no flow with a duration, expected at least one: the others last as long as it",
+        };
+        return wrong("flows", message);
+    };
+    let mut traffic =
+        Traffic { flows: Vec::new(), streams: Vec::new(), sources: Vec::new(), end, addresses: Vec::new() };
+    let mut ports = Ports::default();
+    for (index, (flow, start)) in scenario.flows.iter().zip(starts).enumerate() {
+        traffic.add(scenario, network, &mut ports, index, flow, start)?;
+    }
+    Ok(traffic)
+}
+
+/// Checks what concerns one flow alone.
+fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
+    let wrong = |field: &str, message: String| wrong(format!("{path}.{field}"), message);
+    if flow.streams == 0 || flow.streams > MOST_STREAMS {
+        return wrong("streams", format!("found {}, expected 1 to {MOST_STREAMS}", flow.streams));
+    }
+    if flow.dscp > 63 {
+        return wrong("dscp", format!("found {}, expected 0 to 63", flow.dscp));
+    }
+    for (field, value) in [("start_ns", Some(flow.start_ns)), ("duration_ns", flow.duration_ns)] {
+        if value.is_some_and(|value| value > LONGEST_NS) {
+            return wrong(field, format!("found more than {LONGEST_NS} ns, which is the longest time"));
+        }
+    }
+    if flow.duration_ns == Some(0) {
+        return wrong("duration_ns", "found 0, expected more".to_owned());
+    }
+    if flow.interval_ns == 0 || flow.duration_ns.is_some_and(|duration| duration / flow.interval_ns > MOST_PARTS) {
+        return wrong("interval_ns", format!("found {}, expected at most {MOST_PARTS} intervals", flow.interval_ns));
+    }
+    if flow.port == Some(0) {
+        return wrong("port", "found 0, expected 1 to 65535".to_owned());
+    }
+    Ok(())
+}
+
+/// Source ports in use, by host, protocol and address.
+#[derive(Debug, Default)]
+struct Ports {
+    next: BTreeMap<usize, u16>,
+    taken: BTreeSet<(usize, u8, u16)>,
+    listening: BTreeMap<(usize, u8, u16), String>,
+}
+
+impl Ports {
+    fn take(&mut self, host: usize, protocol: u8, wanted: Option<u16>, path: &str) -> Result<u16, ConfigError> {
+        if let Some(port) = wanted {
+            if port == 0 || !self.taken.insert((host, protocol, port)) {
+                let message = format!("source port {port} is 0 or used by another stream of the host");
+                return wrong(format!("{path}.client_port"), message);
+            }
+            return Ok(port);
+        }
+        let next = self.next.entry(host).or_insert(FIRST_PORT);
+        loop {
+            let port = *next;
+            let Some(following) = next.checked_add(1) else {
+                return wrong(format!("{path}.streams"), "the host has no source ports left for so many streams");
+            };
+            *next = following;
+            if self.taken.insert((host, protocol, port)) {
+                return Ok(port);
+            }
+        }
+    }
+}
+
+impl Traffic {
+    fn add(
+        &mut self,
+        scenario: &Scenario,
+        network: &Network,
+        ports: &mut Ports,
+        index: usize,
+        flow: &Flow,
+        start: Time,
+    ) -> Result<(), ConfigError> {
+        let path = format!("flows[{index}]");
+        let source = host(network, &flow.source, &format!("{path}.source"))?;
+        let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
+        if source == destination {
+            return wrong(format!("{path}.destination"), format!("found {:?}, which is the source too", flow.source));
+        }
+        let addresses = [
+            address(network, source, flow.source_address, &format!("{path}.source_address"))?,
+            address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
+        ];
+        for (host, to) in [(source, addresses[1]), (destination, addresses[0])] {
+            if let Err(message) = network.check_path(host, to) {
+                return wrong(&path, message);
+            }
+        }
+        let (number, gap) = match flow.protocol {
+            Protocol::Udp => (protocol::UDP, udp::gap(flow, &path)?),
+            Protocol::Tcp => return wrong(format!("{path}.protocol"), "TCP is not there yet"),
+        };
+        if let Some(port) = flow.port {
+            if let Some(other) = ports.listening.insert((destination, number, port), flow.name.clone()) {
+                let message = format!("found {port}, at which {} receives flow {other:?} already", flow.destination);
+                return wrong(format!("{path}.port"), message);
+            }
+        }
+        let background = flow.duration_ns.is_none();
+        let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
+        let first = self.streams.len();
+        let to = addresses.map(|address| self.number(address));
+        for number in 0..flow.streams {
+            let wanted = match flow.client_port {
+                None => None,
+                Some(first) => match u16::try_from(u32::from(first) + number) {
+                    Ok(port) => Some(port),
+                    Err(_) => {
+                        let message = format!("found {first} for {} streams: they end above 65535", flow.streams);
+                        return wrong(format!("{path}.client_port"), message);
+                    }
+                },
+            };
+            let local_port = ports.take(source, protocol::UDP, wanted, &path)?;
+            let there = (addresses[1], flow.port.unwrap_or(0));
+            let here = (addresses[0], local_port);
+            self.streams.push(Stream {
+                flow: index,
+                number: number + 1,
+                hosts: [source, destination],
+                addresses,
+                to,
+                local_port,
+                descriptors: [
+                    descriptor(protocol::UDP, here, there, flow.dscp),
+                    descriptor(protocol::UDP, there, here, flow.dscp),
+                ],
+                dscp: flow.dscp,
+                kind: Kind::Udp(UdpStream::default()),
+                complete: background,
+                arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
+            });
+        }
+        let streams = flow.streams as usize;
+        self.add_sources(scenario, flow, gap, first, start, duration_ns);
+        self.flows.push(Course {
+            name: flow.name.clone(),
+            start,
+            duration_ns,
+            background,
+            cut_off_ns: flow.cut_off_ns,
+            first,
+            streams,
+            first_arrival: None,
+        });
+        Ok(())
+    }
+
+    fn add_sources(&mut self, scenario: &Scenario, flow: &Flow, gap: Gap, first: usize, start: Time, duration_ns: u64) {
+        let derived = Seed::new(scenario.seed).with("flow").with(&flow.name).number();
+        let seed = flow.seed.unwrap_or(derived);
+        let all = first..first + flow.streams as usize;
+        if flow.take_turns {
+            self.sources.push(Source::new(flow, gap, all, seed, start, duration_ns));
+        } else {
+            for (number, stream) in all.enumerate() {
+                let seed = seed.wrapping_add(number as u64);
+                self.sources.push(Source::new(flow, gap, stream..stream + 1, seed, start, duration_ns));
+            }
+        }
+    }
+
+    fn number(&mut self, address: Ipv4Addr) -> usize {
+        self.addresses.iter().position(|known| *known == address).unwrap_or_else(|| {
+            self.addresses.push(address);
+            self.addresses.len() - 1
+        })
+    }
+
+    /// What became of each flow.
+    pub fn report(&self) -> BTreeMap<String, FlowReport> {
+        self.flows.iter().map(|flow| (flow.name.clone(), self.report_flow(flow))).collect()
+    }
+
+    fn report_flow(&self, flow: &Course) -> FlowReport {
+        let mut report = FlowReport::default();
+        for stream in &self.streams[flow.first..flow.first + flow.streams] {
+            report.streams.push(match &stream.kind {
+                Kind::Udp(udp) => report_udp(flow, stream, udp),
+            });
+            report.intervals.extend(stream.arrivals.report(stream.number, flow.duration_ns));
+        }
+        report
+    }
+}
+
+fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
+    let last = udp.last.zip(flow.first_arrival).map_or(0, |(last, first)| last.since(first).0);
+    StreamReport {
+        stream: stream.number,
+        local_port: stream.local_port,
+        connected: true,
+        complete: stream.complete,
+        seconds: seconds(last.max(flow.duration_ns)),
+        bytes: udp.bytes,
+        sender_bytes: udp.sent_bytes,
+        retransmits: None,
+        mss_bytes: None,
+        rtt_mean_ms: None,
+        datagrams: Some(udp.sent),
+        lost: Some(udp.sent - udp.sequence.received),
+        jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
+    }
+}
+
+fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError> {
+    let node = network.node(name, path)?;
+    if network.nodes[node].kind != NodeKind::Host {
+        return wrong(path, format!("found the router {name:?}, expected a host"));
+    }
+    Ok(node)
+}
+
+/// An address of the host: the one that is asked for, or the only one.
+fn address(network: &Network, host: usize, wanted: Option<Ipv4Addr>, path: &str) -> Result<Ipv4Addr, ConfigError> {
+    let own: Vec<Ipv4Addr> = network.nodes[host].ends.iter().map(|end| network.ends[*end].address.addr()).collect();
+    let listed = || own.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let name = &network.nodes[host].name;
+    match (wanted, own.as_slice()) {
+        (Some(wanted), own) if own.contains(&wanted) => Ok(wanted),
+        (Some(wanted), _) => {
+            wrong(path, format!("found {wanted}, expected an address of {name}, which has {}", listed()))
+        }
+        (None, [only]) => Ok(*only),
+        (None, _) => wrong(path, format!("found none, expected one of the addresses of {name}: {}", listed())),
+    }
+}
