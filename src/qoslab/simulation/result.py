@@ -92,7 +92,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
         intervals = tuple(_interval(each) for each in said["intervals"])
         failure = "; ".join(_failures(said["streams"]))
         version = str(said["version"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise TrafficError(f"{where}: the JSON is not what it prints ({type(error).__name__}: {error})") from error
     check_streams(PROGRAM, flow, len(streams))
     if failure and not flow.may_fail:

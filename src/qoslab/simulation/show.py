@@ -53,7 +53,7 @@ def answer(node: Node, router: Router, command: str, samples: Sequence[Sample]) 
     try:
         work.send(None)
     except StopIteration:
-        return "".join(said).strip("\n") + "\n"
+        return "".join(said).replace("\r", "").strip("\n") + "\n"
     work.close()
     raise NotSimulatedError("the time that it takes")
 

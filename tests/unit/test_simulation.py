@@ -1,0 +1,299 @@
+"""Experiments as scenarios of the simulator, and what cannot be one; without running it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_sweep import GRID
+
+from experiment_files import experiment_file
+from qoslab.cli import main
+from qoslab.cli.options import Choice
+from qoslab.cli.plan import summary_lines
+from qoslab.errors import ExitStatus, ExperimentError, UserError
+from qoslab.model.experiment import Flow
+from qoslab.model.labs import SIMULATED, VIRTUAL
+from qoslab.plan import Options, Plan, make_plan
+from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
+from qoslab.results.records import SIMULATION
+from qoslab.run.costs import learnt_costs
+from qoslab.run.labs import lab_kind
+from qoslab.run.task import CellTask, make_task
+from qoslab.schema import Sweep, load_sweep
+from qoslab.simulation.result import SimulationError, read_flow, read_result
+from qoslab.simulation.routers import configured
+from qoslab.simulation.scenario import EPOCH_NS, Scenario, build_scenario, routers_of, scenario_seed
+from qoslab.simulation.show import answer, blank_sample
+from qoslab.traffic import TrafficError
+
+TOP = Path(__file__).parents[2]
+EXPERIMENTS = TOP / "experiments"
+GOLDENS = TOP / "tests" / "goldens" / "simulation"
+VERSIONS = {"qos-sim": "qos-sim 0.1.0"}
+
+
+def sweep(name: str, sets: dict[str, str] | None = None) -> Sweep:
+    return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(SIMULATED).check)
+
+
+def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list[CellTask]:
+    plan = make_plan(sweep(name, sets), Options(lab=SIMULATED, **options))
+    return [make_task(cell, VERSIONS) for cell in plan.cells]
+
+
+def scenario(task: CellTask) -> Scenario:
+    return build_scenario(task.experiment, routers_of(task.experiment, task.configurations), task.identity.repetition)
+
+
+def findings(name: str, sets: dict[str, str]) -> list[tuple[str, str]]:
+    with pytest.raises(ExperimentError) as caught:
+        sweep(name, sets)
+    assert all(each.hint == "it is not simulated; use --lab virtual" for each in caught.value.findings)
+    return [(each.path, each.message) for each in caught.value.findings]
+
+
+# Scenarios
+
+
+def test_the_shaped_arm(golden: Callable[[Path, str], None]) -> None:
+    (task,) = tasks("policing-vs-shaping", arms=("shaped",))
+    golden(GOLDENS / "policing-vs-shaping.shaped.json", json.dumps(scenario(task), indent=1) + "\n")
+
+
+def test_a_cell_of_the_friendly_policer(golden: Callable[[Path, str], None]) -> None:
+    only = (("arm", "grid"), ("link", "10 Mb/s"), ("rtt", "50 ms"), ("pir", "1 Mb/s"), ("connections", "5"))
+    (task,) = tasks("tcp-friendly-policer", only=only)
+    golden(GOLDENS / "tcp-friendly-policer.grid.json", json.dumps(scenario(task), indent=1) + "\n")
+
+
+def test_static_routes_and_a_serial_line() -> None:
+    made = scenario(tasks("wfq-precedence")[0])
+    assert made["nodes"]["a1"]["routes"] == [{"prefix": "10.0.20.0/24", "via": "10.0.1.2", "interface": None}]
+    (line,) = [link for link in made["links"] if link["framing"] != "ethernet"]
+    ports = [made["nodes"][end["node"]]["configuration"]["interfaces"][end["interface"]] for end in line["ends"]]
+    assert {port["clock_rate_bps"] for port in ports} == {line["rate_bps"]}
+
+
+def test_a_flood_is_what_the_program_sends() -> None:
+    sets = {
+        "arms.policed.traffic": "[{name: a, tool: flood, protocol: udp, from: client, to: server, size: 570 B, "
+        "rate: 1 Mb/s}, {name: b, tool: flood, protocol: udp, from: client, to: server, delay: 2 ms, "
+        "random: [size, port]}, {name: c, tool: iperf, protocol: udp, from: client, to: server, rate: 1 Mb/s}]"
+    }
+    (task,) = tasks("policing-vs-shaping", sets, arms=("policed",))
+    fixed, drawn, iperf = scenario(task)["flows"]
+    assert (fixed["payload_bytes"], fixed["rate_bps"], fixed["rate_layer"]) == (542, 1_000_000, "ip")
+    assert (drawn["payload_bytes"], drawn["gap_ns"], drawn["port"]) == (None, 2_000_000, None)
+    assert fixed["take_turns"] and "take_turns" not in iperf
+    assert (iperf["payload_bytes"], iperf["rate_bps"], iperf.get("rate_layer")) == (1470, 1_000_000, None)
+
+
+def test_repetitions_and_flows_have_seeds_of_their_own() -> None:
+    made = [scenario(task) for task in tasks("policing-vs-shaping", repetitions=3, arms=("policed", "shaped"))]
+    assert len({each["seed"] for each in made}) == 3, "the same in all arms, another in each repetition"
+    assert len({each["flows"][0]["seed"] for each in made}) == 3
+    again = [scenario(task) for task in tasks("policing-vs-shaping", repetitions=3, arms=("policed", "shaped"))]
+    assert made == again
+
+
+@given(st.integers(), st.integers(min_value=1))
+def test_a_seed_can_be_written_as_a_number_of_json(seed: int, repetition: int) -> None:
+    assert 0 <= scenario_seed(seed, repetition) < 2**48
+
+
+# What is refused
+
+
+def test_a_switch_is_refused_at_its_line() -> None:
+    with pytest.raises(ExperimentError) as caught:
+        sweep("srr-3750")
+    (found,) = caught.value.findings
+    line = (EXPERIMENTS / "srr-3750.yml").read_text().splitlines()[found.line - 1]
+    assert "3750G" in line and found.path == "topology.nodes.SW.model"
+
+
+def test_probes_and_the_commands_that_need_what_is_missing() -> None:
+    paths = [path for path, _ in findings("tx-ring-limit", {})]
+    assert paths == ["probes.echo", "observe[0].command", "observe[1].command", "observe[2].command"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where", "found"),
+    [
+        ("tcp", "{congestion_control: bbr}", "tcp.congestion_control", '"bbr"'),
+        ("tcp", "{recovery: 2}", "tcp.recovery", "2"),
+        ("arms.policed.tcp", "{early_retrans: 4}", "arms.policed.tcp.early_retrans", "4"),
+        ("traffic.transfer.congestion_control", "vegas", "traffic.transfer.congestion_control", '"vegas"'),
+        ("captures.server.filter", "icmp", "captures.server.filter", 'the filter "icmp"'),
+        (
+            "arms.policed.traffic",
+            "[{name: a, tool: iperf, protocol: udp, from: client, to: server, rate: 1 Mb/s, window: 8 kB}]",
+            "arms.policed.traffic.a.window", "8 kB on a UDP flow",
+        ),
+        ("observe", "[{node: R1, command: show policy-map}]", "observe[0].command", '"show policy-map"'),
+    ],
+)  # fmt: skip
+def test_what_is_not_modelled_is_refused(path: str, value: str, where: str, found: str) -> None:
+    listed = dict(findings("policing-vs-shaping", {path: value}))
+    assert listed[where].startswith(f"found {found}")
+    load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # which the virtual lab does
+
+
+def test_ip_sla_in_a_template_is_refused(tmp_path: Path) -> None:
+    file = experiment_file(tmp_path, "grid.yml", GRID)
+    template = tmp_path / "templates/police.ios.j2"
+    template.write_text(template.read_text() + "ip sla responder\n")
+    with pytest.raises(ExperimentError, match=r"found an IP SLA operation or responder in the configuration of R1"):
+        load_sweep(file, {}, lab_kind(SIMULATED).check)
+
+
+def test_the_commands_refuse_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["validate"], ["plan"], ["run", "--dry-run"]):
+        command = [words[0], str(EXPERIMENTS / "srr-3750.yml"), "--lab", "simulated", *words[1:]]
+        assert main(command) == ExitStatus.USER_MISTAKE
+        assert "found the switch 3750G" in capsys.readouterr().err
+    assert main(["validate", str(EXPERIMENTS / "wfq-precedence.yml"), "--lab", "simulated"]) == ExitStatus.WITHIN
+
+
+# Keys, options, estimates
+
+
+def test_results_of_two_labs_and_of_two_simulators_are_never_mixed(tmp_path: Path) -> None:
+    made = load_sweep(experiment_file(tmp_path, "grid.yml", GRID))
+    tools = {"iperf3": "iperf 3.12", **VERSIONS}
+    keys = {lab: make_task(make_plan(made, Options(lab=lab)).cells[0], tools).key for lab in (VIRTUAL, SIMULATED)}
+    assert keys[VIRTUAL] != keys[SIMULATED]
+    cell = make_plan(made, Options(lab=SIMULATED)).cells[0]
+    assert make_task(cell, {**tools, "iperf3": "another"}).key == keys[SIMULATED], "no iperf runs"
+    assert make_task(cell, {**tools, "qos-sim": "another"}).key != keys[SIMULATED]
+
+
+def test_a_resumed_run_stays_in_its_lab() -> None:
+    recorded = Choice(lab=SIMULATED).as_dict()
+    assert Choice().after(recorded).lab == SIMULATED
+    assert Choice().as_dict()["lab"] == VIRTUAL
+    before = {name: value for name, value in Choice().as_dict().items() if name != "lab"}
+    assert Choice().after(before).lab == VIRTUAL, "runs had no kind of lab once"
+    with pytest.raises(UserError, match="found --lab virtual for a run with --lab simulated"):
+        Choice(lab=VIRTUAL).after(recorded)
+
+
+def planned(file: Path, costs: dict[str, float]) -> Plan:
+    return make_plan(load_sweep(file), Options(lab=SIMULATED, costs=costs))
+
+
+def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
+    file = experiment_file(tmp_path, "grid.yml", GRID)
+    plan = planned(file, {})
+    assert plan.seconds is None
+    assert list(summary_lines(plan, 2))[-1] == "time: not known before the first simulated cell of each arm"
+
+    folder = RunFolder.create(tmp_path / "runs", "grid")
+    summaries = []
+    for number, cell in enumerate(plan.cells):
+        task = make_task(cell, VERSIONS)
+        place = folder.cell_of(task.identity)
+        started = f"2026-11-21T11:00:00.{100 * number:06d}Z"
+        step = Step.model_validate({"name": SIMULATION, "started": started, "ended": "2026-11-21T11:00:02Z"})
+        place.write_record(
+            CellRecord(
+                arm=cell.arm, repetition=1, key=task.key, lab=SIMULATED, virtual_s=4.0, valid=True, steps=(step,)
+            )
+        )
+        where = str(place.path.relative_to(folder.path))
+        summaries.append(CellSummary(arm=cell.arm, repetition=1, folder=where, valid=True))
+    folder.write_manifest(
+        Manifest(experiment=plan.experiment, lab=SIMULATED, started=step.started, cells=tuple(summaries))
+    )
+    costs = learnt_costs(tmp_path / "runs", "grid")
+    assert costs == {plan.cells[0].arm: pytest.approx(0.5, rel=0.01)}
+    again = planned(file, costs)
+    traffic = again.experiment.duration.seconds
+    assert again.cells[0].seconds == pytest.approx(traffic / 2, rel=0.01)
+    assert again.seconds is not None
+    assert again.seconds == pytest.approx(len(again.cells) * traffic / 2 + again.after[0].seconds, rel=0.01)  # type: ignore[operator]
+    assert "one process" in list(summary_lines(again, 2))[-2]
+
+
+def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'tests/unit'); from test_simulation import scenario, tasks; "
+        "from qoslab.run import simulated, cluster_worker, runner; "
+        "scenario(tasks('policing-vs-shaping')[0]); "
+        "heavy = {'ansible', 'ansible_runner', 'genie', 'unicon', 'pyats', 'pyroute2', 'asyncssh', 'qoslab.lab', "
+        "'qoslab.run.ansible', 'qoslab.run.collector'}; print(sorted(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TOP, env={"PYTHONPATH": "tests"}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+# Results
+
+
+def test_show_commands_are_those_of_a_router() -> None:
+    (task,) = tasks("policing-vs-shaping", arms=("policed",))
+    node = task.experiment.topology.nodes["R1"]
+    router = configured(task.experiment.topology, "R1", task.configurations["R1"])
+    sample = blank_sample(node, router)
+    later = json.loads(json.dumps(sample)) | {"time_ns": EPOCH_NS + 5 * 10**9}
+    later["interfaces"]["FastEthernet0/0"]["input"]["packets"] = 7
+    shown = answer(node, router, "show interfaces FastEthernet0/0", [sample, later])
+    assert "Last input 00:00:00, output never" in shown and "     7 packets input, 0 bytes\n" in shown
+    assert "is directly connected, FastEthernet0/1" in answer(node, router, "show ip route", [sample])
+    assert "police cir 1000000" in answer(node, router, "show running-config", [sample])
+    assert "Invalid input detected" in answer(node, router, "show nonsense", [sample])
+
+
+STREAM = {
+    "stream": 1, "local_port": 32768, "connected": True, "complete": True, "seconds": 2.0, "bytes": 250_000,
+    "sender_bytes": 260_000, "retransmits": 3, "mss_bytes": 1448, "rtt_mean_ms": 50.5, "datagrams": None, "lost": None,
+    "jitter_ms": None,
+}  # fmt: skip
+
+
+def flow_text(**stream: Any) -> str:
+    content = {"version": "0.1.0", "streams": [STREAM | stream], "intervals": [
+        {"stream": 1, "start_s": 0.0, "end_s": 1.0, "bytes": 125_000}]}  # fmt: skip
+    return json.dumps(content)
+
+
+FLOW = Flow.model_validate({"name": "transfer", "tool": "iperf", "from": "client", "to": "server"})
+
+
+def test_a_flow_s_figures() -> None:
+    found = read_flow(FLOW, flow_text())
+    (stream,), (interval,) = found.streams, found.intervals
+    assert (stream.goodput_bps, stream.sender_bps, stream.retransmits) == (1e6, 1.04e6, 3)
+    assert (interval.bps, found.tool, found.failure) == (1e6, "qos-sim", "")
+
+
+def test_a_flow_that_did_not_get_through() -> None:
+    text = flow_text(connected=False, bytes=0)
+    with pytest.raises(TrafficError, match="0 of 1 connections came up"):
+        read_flow(FLOW, text)
+    found = read_flow(FLOW.model_copy(update={"may_fail": True}), text)
+    assert found.failure == "0 of 1 connections came up" and found.streams[0].bytes == 0
+    with pytest.raises(TrafficError, match="stream 1 had not come to its end"):
+        read_flow(FLOW, flow_text(complete=False))
+
+
+@pytest.mark.parametrize("change", [{"bytes": -1}, {"bytes": 1.5}, {"seconds": None}, {"seconds": 0}, {"stream": True}])
+def test_broken_figures_are_no_figures(change: dict[str, Any]) -> None:
+    with pytest.raises(TrafficError, match="is not what it prints"):
+        read_flow(FLOW, flow_text(**change))
+
+
+@given(st.text() | st.binary().map(repr) | st.sampled_from(["{}", "[]", '{"program": "qos-sim", "format": 2}']))
+def test_what_is_no_result_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(SimulationError, match="what it printed is no result"):
+        read_result(text)
