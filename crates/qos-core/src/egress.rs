@@ -4,7 +4,7 @@
 //! They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on time.
 
 use crate::classifier::AccessList;
-use crate::config::LinkConfig;
+use crate::config::PortConfig;
 use crate::counters::{
     Count, DirectionCounters, InterfaceQueueCounters, PolicyCounters, PropagationCounters, QueueingDelayCounters,
     RingCounters,
@@ -60,7 +60,7 @@ pub(crate) struct Egress<P> {
 }
 
 impl<P> Egress<P> {
-    pub fn new(port: PortId, plan: &PortPlan, link: &LinkConfig, seed: u64, now: Time) -> Egress<P> {
+    pub fn new(port: PortId, plan: &PortPlan, config: &PortConfig, seed: u64, now: Time) -> Egress<P> {
         Egress {
             port,
             seed,
@@ -69,7 +69,11 @@ impl<P> Egress<P> {
             ring: TxRing::new(plan.ring_limit),
             link: Serialiser::new(plan.rate, now),
             upcoming: None,
-            impairment: Impairment::of(link, Side::Wire),
+            impairment: if config.paced_by_peer {
+                Impairment::first_half(&config.link)
+            } else {
+                Impairment::of(&config.link, Side::Wire)
+            },
             wire: DelayLine::new(now),
             settled: now,
             last: now,

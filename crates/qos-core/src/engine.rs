@@ -14,7 +14,7 @@ use crate::plan::{self, PortPlan};
 use crate::port::Outputs;
 use crate::switch::config::SwitchConfig;
 use crate::switch::{self, pool::Pool};
-use crate::time::Time;
+use crate::time::{Duration, Time};
 use crate::tournament::Tournament;
 use crate::way_out::WayOut;
 
@@ -158,6 +158,8 @@ pub struct Engine<P> {
     outputs: Outputs<P>,
     /// A switch's memory, by ASIC.
     pools: Vec<Pool>,
+    /// The ports whose links take time.
+    delayed: Vec<usize>,
     /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
     in_due: Tournament,
     out_due: Tournament,
@@ -188,6 +190,7 @@ impl<P> Engine<P> {
             resolved: Resolved { policy_maps: BTreeMap::new() },
             outputs: Outputs(Vec::new()),
             pools: Vec::new(),
+            delayed: Vec::new(),
             in_due: Tournament::new(ports.ports.len()),
             out_due: Tournament::new(ports.ports.len()),
             start,
@@ -207,11 +210,15 @@ impl<P> Engine<P> {
             let id = PortId(number);
             let plan = plan::unconfigured(config);
             engine.names.insert(name.clone(), id);
+            let ingress = Ingress::new(id, &plan, config, start);
+            if ingress.least_delay() > Duration::ZERO {
+                engine.delayed.push(index);
+            }
             engine.ports.push(Port {
                 name: name.clone(),
                 config: config.clone(),
-                ingress: Ingress::new(id, &plan, config, start),
-                egress: WayOut::Router(Box::new(Egress::new(id, &plan, &config.link, ports.seed, start))),
+                ingress,
+                egress: WayOut::Router(Box::new(Egress::new(id, &plan, config, ports.seed, start))),
                 plan,
             });
         }
@@ -404,8 +411,19 @@ impl<P> Engine<P> {
     /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`, and settles nothing
     /// that waits to go out. So a caller that is late can bring those frames through the router's own IP stack and give them to
     /// [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
-    pub fn poll_inside(&mut self, now: Time, into: &mut Vec<Output<P>>) {
+    ///
+    /// Frames that are on their way over a link's delay may come out up to `ahead` before their time, which stays what it is: as far as
+    /// nothing that enters the link from now on can arrive before them. The caller has them through its IP stack when their time comes.
+    pub fn poll_inside(&mut self, now: Time, ahead: Duration, into: &mut Vec<Output<P>>) {
         self.advance_in(now);
+        if ahead > Duration::ZERO {
+            for index in 0..self.delayed.len() {
+                let index = self.delayed[index];
+                let ingress = &mut self.ports[index].ingress;
+                ingress.advance(now + ahead.min(ingress.least_delay()), &mut self.access_lists, &mut self.outputs);
+                self.note_in(index);
+            }
+        }
         into.append(&mut self.outputs.0);
     }
 

@@ -31,11 +31,6 @@ pub(crate) struct Fate {
 }
 
 impl Impairment {
-    /// None at all: the frame is there when its last bit is.
-    pub fn none() -> Impairment {
-        Impairment { delay: Duration::ZERO, jitter: None, loss: None }
-    }
-
     /// Of the direction of `link` that leads to `side` of the port.
     pub fn of(link: &LinkConfig, side: Side) -> Impairment {
         // Each jump goes 2¹²⁸ numbers ahead, so that no two sequences of a port meet.
@@ -48,6 +43,19 @@ impl Impairment {
         generator.jump();
         let jitter = link.jitter.map(|config| Jitter::new(config, generator));
         Impairment { delay: Duration(link.delay_ns), jitter, loss }
+    }
+
+    /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not be on time for
+    /// each frame that it passes on.
+    pub fn first_half(link: &LinkConfig) -> Impairment {
+        Impairment { delay: Duration(Self::of(link, Side::Wire).least().0 / 2), jitter: None, loss: None }
+    }
+
+    /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the delay, where it would
+    /// come on top.
+    pub fn second_half(link: &LinkConfig) -> Impairment {
+        let Impairment { delay, jitter, loss } = Self::of(link, Side::Inside);
+        Impairment { delay: Duration(delay.0 - Self::first_half(link).delay.0), jitter, loss }
     }
 
     /// The least time that a frame can take.

@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::port::{Outputs, Traffic};
 use crate::serialiser::Serialiser;
 use crate::switch::ingress::{IngressCounts, SwitchIngress};
-use crate::time::Time;
+use crate::time::{Duration, Time};
 
 /// A port's way in.
 #[derive(Debug)]
@@ -42,9 +42,8 @@ impl<P> Ingress<P> {
             port,
             link: (!config.paced_by_peer).then(|| Serialiser::new(plan.rate, now)),
             backlog: VecDeque::new(),
-            // A paced sender is an engine, which has the link's delay, jitter and loss on its way out.
             impairment: if config.paced_by_peer {
-                Impairment::none()
+                Impairment::second_half(&config.link)
             } else {
                 Impairment::of(&config.link, Side::Inside)
             },
@@ -154,6 +153,11 @@ impl<P> Ingress<P> {
 
     pub fn deadline(&self) -> Option<Time> {
         self.arriving.next()
+    }
+
+    /// The least time from the end of a frame's last bit at the sender to its arrival, as far as this end does it.
+    pub fn least_delay(&self) -> Duration {
+        self.impairment.least()
     }
 
     pub fn counters(&mut self, now: Time) -> (DirectionCounters, Option<PolicyCounters>) {

@@ -5,7 +5,8 @@
 //!
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) → inside. From the router:
 //! output policy (classify, mark, police) → queues (FIFO, weighted fair, a hierarchy of classes) → transmit ring → serialiser →
-//! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there.
+//! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there; between two engines
+//! each has a half.
 //! A switch's port has its own way in and out: [`switch`].
 
 mod admission;

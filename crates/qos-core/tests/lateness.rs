@@ -5,7 +5,7 @@ mod common;
 use common::{with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::config::Framing;
-use qos_core::{packet, Engine, Output, PortId, RouterConfig, Side, Time};
+use qos_core::{packet, Duration, Engine, Output, PortId, RouterConfig, Side, Time};
 use serde_json::json;
 
 /// A packet: when, how long, which flow, what code point.
@@ -137,10 +137,11 @@ proptest! {
     }
 }
 
-/// Sends what came inside out by the other port, with the time at which it came.
-fn forward(engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize>>, fates: &mut Vec<Output<usize>>) {
-    for output in outputs.drain(..) {
+/// Sends what came inside by `now` out by the other port, with the time at which it came; the rest stays in `outputs`.
+fn forward(now: Time, engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize>>, fates: &mut Vec<Output<usize>>) {
+    for output in std::mem::take(outputs) {
         match output {
+            Output::Departure(d) if d.side == Side::Inside && d.time > now => outputs.push(output),
             Output::Departure(d) if d.side == Side::Inside => {
                 engine.transmit(d.time, PortId(1), d.descriptor, d.payload);
             }
@@ -152,12 +153,14 @@ fn forward(engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize>>, fates: 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Through the whole router: a caller that wakes every `nap` and brings what came inside through before it polls decides as one that
-    /// is there for each frame.
+    /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and brings what came inside
+    /// through before it polls decides as one that is there for each frame.
     #[test]
-    fn a_router_that_naps_decides_alike(arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>()) {
-        let port = |rate: u64| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": 500}, "paced_by_peer": false});
-        let wiring = json!({"ports": {"In": port(10_000_000), "Out": port(2_000_000)}}).to_string();
+    fn a_router_that_naps_decides_alike(
+        arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000, ahead in 0u64..2_000_000
+    ) {
+        let port = |rate: u64, delay: u64| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": delay}, "paced_by_peer": false});
+        let wiring = json!({"ports": {"In": port(10_000_000, delay), "Out": port(2_000_000, 500)}}).to_string();
         let action = if police {
             json!({"name": "class-default", "police": {"cir": {"bps": 500_000}}})
         } else {
@@ -175,10 +178,10 @@ proptest! {
         for step in 0..=arrivals.len() {
             let until = arrivals.get(step).map_or(end, |arrival| arrival.0);
             while let Some(deadline) = engine.next_deadline().filter(|deadline| deadline.0 <= until) {
-                engine.poll_inside(deadline, &mut outputs);
-                forward(&mut engine, &mut outputs, &mut punctual);
+                engine.poll_inside(deadline, Duration::ZERO, &mut outputs);
+                forward(deadline, &mut engine, &mut outputs, &mut punctual);
                 engine.poll(deadline, &mut outputs);
-                forward(&mut engine, &mut outputs, &mut punctual);
+                forward(deadline, &mut engine, &mut outputs, &mut punctual);
             }
             if let Some(arrival) = arrivals.get(step) {
                 engine.receive(Time(arrival.0), PortId(0), frame(arrival), step);
@@ -195,10 +198,10 @@ proptest! {
                 engine.receive(Time(arrivals[next].0), PortId(0), frame(&arrivals[next]), next);
                 next += 1;
             }
-            engine.poll_inside(Time(now), &mut outputs);
-            forward(&mut engine, &mut outputs, &mut napping);
+            engine.poll_inside(Time(now), Duration(ahead), &mut outputs);
+            forward(Time(now), &mut engine, &mut outputs, &mut napping);
             engine.poll(Time(now), &mut outputs);
-            forward(&mut engine, &mut outputs, &mut napping);
+            forward(Time(now), &mut engine, &mut outputs, &mut napping);
         }
         prop_assert_eq!(engine.totals(PortId(1), Side::Wire).late_arrivals, 0);
         prop_assert_eq!(fates(&napping).len(), arrivals.len());

@@ -64,6 +64,39 @@ fn moments(values: &[i64]) -> (f64, f64, f64) {
     (mean, variance.sqrt(), covariance / variance)
 }
 
+/// Two engines with a link between them, of which each does its half.
+#[test]
+fn a_link_between_two_routers_takes_its_delay_once() {
+    let link = json!({"rate_bps": 10_000_000, "framing": "ethernet", "delay_ns": 25_000_001,
+        "jitter": {"distribution": "uniform", "ns": 5_000_000}, "loss": {"model": "random", "probability": 0.1}});
+    let wiring =
+        json!({"ports": {"Wan": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": true}}}).to_string();
+    let new = || Engine::<u64>::new(&PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
+    let (mut near, mut far) = (new(), new());
+    let (frames, gap_ns, frame) = (2_000, MILLI, udp(46, 0, Framing::Ethernet));
+    let mut outputs = Vec::new();
+    (0..frames).for_each(|number| near.transmit(Time(number * gap_ns), PortId(0), frame, number));
+    common::run(&mut near, Time(3_600 * SECOND), &mut outputs);
+    assert_eq!(outputs.len() as u64, frames, "what is lost is lost in the second half");
+    let line_ns = u64::from(frame.line_len) * 800;
+    for output in std::mem::take(&mut outputs) {
+        let Output::Departure(half) = output else { panic!("{output:?}") };
+        assert_eq!(half.time.0 - half.payload * gap_ns - line_ns, (25_000_001 - 5_000_000) / 2);
+        far.receive(half.time, PortId(0), half.descriptor, half.payload);
+    }
+    common::run(&mut far, Time(3_600 * SECOND), &mut outputs);
+    let times: Vec<i64> = outputs
+        .iter()
+        .filter_map(|output| match output {
+            Output::Departure(there) => Some(there.time.0 as i64 - (there.payload * gap_ns + line_ns) as i64),
+            Output::Dropped(_) => None,
+        })
+        .collect();
+    assert!((1_700..1_900).contains(&times.len()), "{}", times.len());
+    assert!(times.iter().all(|time| (20_000_001..=30_000_001 + MILLI as i64 * 5).contains(time)));
+    assert!(times.iter().any(|time| *time < 21_000_000), "nothing that could be early was");
+}
+
 #[test]
 fn round_trips_take_what_is_configured() {
     for round_trip_ms in [10, 50, 100] {

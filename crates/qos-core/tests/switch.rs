@@ -8,7 +8,7 @@ use common::{MILLI, SECOND};
 use qos_core::config::Framing;
 use qos_core::switch::counters::SwitchPortCounters;
 use qos_core::switch::Label;
-use qos_core::{packet, Departure, Descriptor, DropReason, Engine, Output, PortId, Side, Time};
+use qos_core::{packet, Departure, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
 use serde_json::{json, Value};
 
 const IN: PortId = PortId(0);
@@ -54,7 +54,7 @@ fn departures(outputs: &[Output<u64>]) -> Vec<Departure<u64>> {
 fn pass(engine: &mut Engine<u64>, at: u64, frame: Descriptor) -> Option<(Departure<u64>, Departure<u64>)> {
     let mut outputs = Vec::new();
     engine.receive(Time(at), IN, frame, at);
-    engine.poll_inside(Time(at), &mut outputs);
+    engine.poll_inside(Time(at), Duration::ZERO, &mut outputs);
     let inside = *departures(&outputs).first()?;
     engine.transmit(inside.time, OUT, inside.descriptor, at);
     outputs.clear();

@@ -7,42 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::control::Control;
 use crate::dataplane::{Dataplane, StartError};
+use crate::lead::Lead;
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
 use crate::sla::Place;
+use qos_core::Duration;
 use waiting::{be_punctual, Interest, Signals, Waiter};
-
-/// How long before a departure the daemon stops sleeping and waits actively, at least; it learns how long the kernel takes to wake it up.
-pub const DEFAULT_SPIN_NS: u64 = 30_000;
-
-/// How many times the least time the daemon may come to wait actively.
-const MOST_SPIN: u64 = 5;
-
-/// By how much the learnt time changes after a sleep.
-const STEP_NS: u64 = 2_000;
-
-/// Time before a departure from which the daemon waits actively: the 75th percentile of how late the kernel has woken it up, and the
-/// least time on top. A processor that was idle takes longer to wake up than one that was not, and machines differ. An outlier, as on a busy
-/// machine, counts as one that is too long and no more.
-#[derive(Debug)]
-struct Spin {
-    least_ns: u64,
-    ns: u64,
-}
-
-impl Spin {
-    /// Starts with the least time; zero stays zero.
-    fn new(least_ns: u64) -> Self {
-        Self { least_ns, ns: least_ns }
-    }
-
-    /// A sleep ended so late.
-    fn learn(&mut self, late_ns: u64) {
-        let typical = self.ns - self.least_ns;
-        let typical = if late_ns > typical { typical + 3 * STEP_NS } else { typical.saturating_sub(STEP_NS) };
-        self.ns = self.least_ns + typical.min((MOST_SPIN - 1) * self.least_ns);
-    }
-}
 
 /// While frames keep it busy, the control socket and signals are looked at this often.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
@@ -122,8 +92,9 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, place)?;
     let control = listen(&options.control)?;
     be_punctual();
+    let now = plane.now();
     let service = Service::new(options.name.clone(), plane);
-    Daemon { service, control, signals, waiter: Waiter::default(), spin: Spin::new(options.spin_ns) }.serve();
+    Daemon { service, control, signals, waiter: Waiter::default(), lead: Lead::new(options.spin_ns, now) }.serve();
     Ok(())
 }
 
@@ -136,14 +107,15 @@ struct Daemon {
     control: Control,
     signals: Signals,
     waiter: Waiter<Token>,
-    spin: Spin,
+    lead: Lead,
 }
 
 impl Daemon {
     fn serve(mut self) {
         let mut looked = self.service.plane.now();
         while !self.service.stopping {
-            self.service.plane.round();
+            let ahead = self.lead.at(self.service.plane.now());
+            self.service.plane.round(Duration(ahead));
             let timeout = self.idle_for();
             let now = self.service.plane.now();
             if timeout == Some(0) && now.since(looked).0 < CONTROL_EVERY_NS {
@@ -154,7 +126,7 @@ impl Daemon {
             if let Some(asked) = timeout.filter(|&ns| ns > 0) {
                 if self.waiter.ready().next().is_none() {
                     let slept = self.service.plane.now().since(now).0;
-                    self.spin.learn(slept.saturating_sub(asked));
+                    self.lead.learn(slept.saturating_sub(asked));
                 }
             }
             self.attend();
@@ -163,19 +135,22 @@ impl Daemon {
     }
 
     /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near.
-    fn idle_for(&self) -> Option<u64> {
+    fn idle_for(&mut self) -> Option<u64> {
         let plane = &self.service.plane;
         if plane.ready() {
             return Some(0);
         }
         let deadline = plane.deadline()?;
-        let left = deadline.since(plane.now()).0;
-        if left > self.spin.ns {
-            return Some(left - self.spin.ns);
+        let from = plane.now();
+        let left = deadline.since(from).0;
+        let lead = self.lead.at(from);
+        if left > lead {
+            return Some(left - lead);
         }
         while plane.now() < deadline && !plane.ready() {
             std::hint::spin_loop();
         }
+        self.lead.spent(plane.now().since(from).0);
         Some(0)
     }
 
@@ -222,34 +197,5 @@ impl Daemon {
         for number in over.into_iter().rev() {
             control.connections.remove(number);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_starts_as_early_as_the_kernel_usually_is_late() {
-        let mut spin = Spin::new(30_000);
-        for number in 0..1000 {
-            // One in a hundred is an outlier.
-            spin.learn(if number % 100 == 0 { 20_000_000 } else { 60_000 });
-        }
-        assert!((84_000..=100_000).contains(&spin.ns), "{}", spin.ns);
-        for _ in 0..1000 {
-            spin.learn(0);
-        }
-        assert_eq!(spin.ns, 30_000);
-    }
-
-    #[test]
-    fn it_has_bounds() {
-        let (mut never, mut long) = (Spin::new(0), Spin::new(30_000));
-        for _ in 0..1000 {
-            never.learn(1_000_000);
-            long.learn(1_000_000);
-        }
-        assert_eq!((never.ns, long.ns), (0, 150_000));
     }
 }

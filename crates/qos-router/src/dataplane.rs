@@ -12,7 +12,8 @@ use qos_core::config::{Framing, PortConfig};
 use qos_core::counters::Resolved;
 use qos_core::packet::{parse, rewrite_cos, rewrite_dscp};
 use qos_core::{
-    ConfigError, Counters, Departure, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time,
+    ConfigError, Counters, Departure, Descriptor, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Side,
+    Time,
 };
 
 use crate::bridge::{retag, Bridge, Tag};
@@ -124,6 +125,10 @@ pub struct Dataplane {
     sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
+    /// The latest event time of a frame that was handed to the kernel.
+    passed: Time,
+    /// Some ports are the ends of a line.
+    line: bool,
     // Kept between rounds for their memory.
     outputs: Vec<Output<Held>>,
     inward: Vec<Departure<Held>>,
@@ -275,8 +280,9 @@ impl Dataplane {
                 scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], peer, ring_ns))
             };
             let opening: Vec<_> = engine.ports().map(open).collect();
-            opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<_, _>>()
+            opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<Vec<_>, _>>()
         })?;
+        let line = ports.iter().any(|port: &Port| matches!(port.way, Way::Line(_)));
         let mut plane = Self {
             clock,
             engine,
@@ -289,6 +295,8 @@ impl Dataplane {
             counts: Counts::default(),
             sla: Agent::new(place),
             reached: now,
+            passed: now,
+            line,
             outputs: Vec::new(),
             inward: Vec::new(),
             due: Vec::new(),
@@ -348,11 +356,14 @@ impl Dataplane {
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
-    /// Takes what has arrived, catches up with the clock and sends what is due.
-    pub fn round(&mut self) {
+    /// Takes what has arrived, catches up with the clock and sends what is due. What arrives within the next `ahead` passes through the
+    /// kernel already, where that is possible, so that it does not leave late by the time that takes.
+    pub fn round(&mut self, ahead: Duration) {
         let now = self.clock.tick();
         self.reached = self.take_from_links(now).max(self.reached);
-        self.engine.poll_inside(self.reached, &mut self.outputs);
+        // IP SLA has to find everything at its time; and on a line there is no kernel to pass.
+        let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
+        self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
         self.dispatch();
         self.pass_through_kernel();
         self.sla.step(&self.clock);
@@ -443,6 +454,7 @@ impl Dataplane {
                     continue;
                 }
                 let Departure { time, port, descriptor, payload, .. } = departure;
+                self.passed = self.passed.max(time);
                 self.sla.arriving(self.pool.get(&payload.frame), time);
                 if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
                     let Descriptor { qos_group, label, .. } = descriptor;
@@ -509,7 +521,9 @@ impl Dataplane {
                             transit.event
                         }
                         None => {
-                            let own = self.sla.leaving(bytes, self.clock.event(stamp, now));
+                            // It may be the answer to a frame that the kernel had before its time.
+                            let sent = self.clock.event(stamp, now);
+                            let own = self.sla.leaving(bytes, if self.passed > now { self.passed } else { sent });
                             if let Some(stamp) = own.stamp {
                                 stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
                             }
@@ -568,7 +582,7 @@ impl Dataplane {
     /// # Errors
     /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
     pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
-        self.round();
+        self.round(Duration::ZERO);
         let sla = self.sla.prepare(config)?;
         self.engine.configure(self.reached, config)?;
         self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
@@ -578,19 +592,19 @@ impl Dataplane {
 
     /// What IP SLA has measured, of one operation or all.
     pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> sla::Report {
-        self.round();
+        self.round(Duration::ZERO);
         self.sla.report(self.clock.now(), operation, samples)
     }
 
     /// What the engine counted, of one port or all.
     pub fn counters(&mut self, port: Option<PortId>) -> Counters {
-        self.round();
+        self.round(Duration::ZERO);
         self.engine.counters(self.reached, port)
     }
 
     /// Zeroes the counters of one port, or of all and the health.
     pub fn clear(&mut self, port: Option<PortId>) {
-        self.round();
+        self.round(Duration::ZERO);
         self.engine.clear(self.reached, port);
         if port.is_none() {
             self.clear_health();

@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod dataplane;
 pub mod frame;
 pub mod health;
+pub mod lead;
 pub mod ledger;
 pub mod netdev;
 pub mod pool;

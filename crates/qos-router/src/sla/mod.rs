@@ -15,7 +15,7 @@ mod place;
 mod process_level;
 mod stamps;
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, RawFd};
@@ -202,7 +202,7 @@ impl Agent {
     }
 
     /// Whether no packet can be its own.
-    fn idle(&self) -> bool {
+    pub fn idle(&self) -> bool {
         self.sockets.is_empty() && self.responder.is_none() && !self.process.is_modelled()
     }
 
@@ -303,15 +303,14 @@ impl Agent {
     }
 
     fn send(&mut self, send: &Send) -> io::Result<()> {
-        if !self.sockets.contains_key(&send.operation) {
+        if let Entry::Vacant(missing) = self.sockets.entry(send.operation) {
             let kind = match send.channel {
                 Channel::Icmp => Kind::Icmp { target: send.target.0 },
                 Channel::Udp(number) => {
                     Kind::Udp { port: self.prober.udp_sockets().get(&number).copied().flatten().unwrap_or(0) }
                 }
             };
-            let socket = self.place.open(kind, send.source, send.tos)?;
-            self.sockets.insert(send.operation, socket);
+            missing.insert(self.place.open(kind, send.source, send.tos)?);
             self.note_ports();
         }
         self.sockets[&send.operation].send(&send.bytes, send.target)

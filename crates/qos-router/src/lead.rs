@@ -1,0 +1,109 @@
+//! How long before a departure the daemon stops sleeping and waits actively.
+
+use qos_core::Time;
+
+/// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
+pub const DEFAULT_NS: u64 = 30_000;
+
+/// The kernel's usual lateness counts up to here: beyond it the machine is busy rather than asleep, and waiting actively would only add to that.
+const MOST_NS: u64 = 300_000;
+
+/// By how much the usual lateness falls after a sleep that ended earlier; it rises by [`RISE`] times that, so it is about the 90th percentile.
+const STEP_NS: u64 = 2_000;
+const RISE: u64 = 9;
+
+/// Of this many nanoseconds one may be waited actively on account of the kernel's lateness.
+const SHARE: u64 = 20;
+
+/// Active waiting on that account that can be saved up.
+const SAVED_NS: u64 = 10_000_000;
+
+/// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that was idle takes longer than
+/// one that was not, and machines differ. An outlier counts as one that is too long and no more. What exceeds the least lead is rationed,
+/// so that a router with much traffic, or many on one machine, do not spend their processors on it.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    least_ns: u64,
+    usual_ns: u64,
+    saved_ns: u64,
+    /// Until when the savings are counted.
+    counted: Time,
+}
+
+impl Lead {
+    /// Starts with the least lead; where that is zero, nothing is ever waited actively.
+    pub fn new(least_ns: u64, now: Time) -> Self {
+        Self { least_ns, usual_ns: 0, saved_ns: SAVED_NS, counted: now }
+    }
+
+    /// The lead, in nanoseconds.
+    pub fn at(&mut self, now: Time) -> u64 {
+        self.saved_ns = (self.saved_ns + now.since(self.counted).0 / SHARE).min(SAVED_NS);
+        self.counted = self.counted.max(now);
+        if self.least_ns == 0 {
+            return 0;
+        }
+        self.least_ns + self.usual_ns.min(self.saved_ns)
+    }
+
+    /// So long was waited actively for one departure.
+    pub fn spent(&mut self, ns: u64) {
+        self.saved_ns = self.saved_ns.saturating_sub(ns.saturating_sub(self.least_ns));
+    }
+
+    /// A sleep ended so late.
+    pub fn learn(&mut self, late_ns: u64) {
+        self.usual_ns = if late_ns > self.usual_ns {
+            (self.usual_ns + RISE * STEP_NS).min(MOST_NS)
+        } else {
+            self.usual_ns.saturating_sub(STEP_NS)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_starts_as_early_as_the_kernel_usually_is_late() {
+        let mut lead = Lead::new(30_000, Time(0));
+        for number in 0..1000 {
+            // One in a hundred is an outlier.
+            lead.learn(if number % 100 == 0 { 20_000_000 } else { 60_000 });
+        }
+        assert!((84_000..=110_000).contains(&lead.at(Time(0))), "{lead:?}");
+        for _ in 0..1000 {
+            lead.learn(0);
+        }
+        assert_eq!(lead.at(Time(0)), 30_000);
+    }
+
+    #[test]
+    fn it_has_bounds() {
+        let (mut never, mut long) = (Lead::new(0, Time(0)), Lead::new(30_000, Time(0)));
+        for _ in 0..1000 {
+            never.learn(1_000_000);
+            long.learn(1_000_000);
+        }
+        assert_eq!((never.at(Time(0)), long.at(Time(0))), (0, 330_000));
+    }
+
+    #[test]
+    fn what_exceeds_the_least_is_rationed() {
+        let mut lead = Lead::new(30_000, Time(0));
+        (0..1000).for_each(|_| lead.learn(100_000));
+        // Departures without a pause between them: each could be waited for from the lead on.
+        let (mut now, mut extra) = (0, 0);
+        while now < 10_000_000_000 {
+            let wait = lead.at(Time(now));
+            lead.spent(wait);
+            extra += wait - 30_000;
+            now += 400_000;
+        }
+        assert!(extra <= SAVED_NS + now / SHARE, "{extra}");
+        // With time the savings are back.
+        now += SAVED_NS * SHARE;
+        assert!(lead.at(Time(now)) > 120_000, "{lead:?}");
+    }
+}
