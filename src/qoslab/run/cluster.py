@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import logging
 import shutil
-import tarfile
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
@@ -254,8 +254,8 @@ def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
         with writing(cell.path):
             draft.mkdir(parents=True)
             if files:
-                with tarfile.open(fileobj=io.BytesIO(files), mode="r:gz") as archive:
-                    archive.extractall(draft, filter="data")
+                with zipfile.ZipFile(io.BytesIO(files)) as archive:
+                    archive.extractall(draft)
             else:
                 (draft / "cell.json").write_text(record.model_dump_json(indent=2) + "\n")
             draft.rename(cell.path)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import atexit
 import io
 import shutil
-import tarfile
 import tempfile
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def version() -> str:
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.plain_task`.
 
-    Returns `record` (`cell.json`) and `files` (the cell's folder as a tar archive); or `version`, where this worker has
+    Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
     another one; or `error`, what the user has to mend.
     """
     if task["version"] != __version__:
@@ -128,6 +128,7 @@ atexit.register(close_labs)
 
 def _packed(folder: Path) -> bytes:
     content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz", compresslevel=1) as archive:
-        archive.add(folder, arcname=".")
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
     return content.getvalue()

@@ -60,8 +60,14 @@ class LabWorker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._exit.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self._exit.close()
+        except QoslabError as failure:
+            if error is None:
+                raise
+            # What ended the run comes first; this may follow from it.
+            self._note(f"{self._label}: while it ended: {failure.message}")
 
     def start(self, experiment: Experiment) -> None:
         """Bring a lab up for cells of this experiment's topology; the one from before ends.

@@ -94,7 +94,8 @@ class Routers:
         The lines for that are written to the folder `lines`, which is not on the run folder's disk, since that may be
         full; Ansible's output goes to `keep`. Raises `RouterError` when a router is not back.
         """
-        if not self._touched or not all((self._before / f"{name}.before.ios").exists() for name in self._ios):
+        known = [*(f"{name}.before.ios" for name in self._ios), *(f"{name}.before.json" for name in self._linux)]
+        if not self._touched or not all((self._before / name).exists() for name in known):
             # Nothing was pushed: `prepare` comes before `apply`.
             return
         folder = self._write_undo(lines)
