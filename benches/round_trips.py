@@ -2,9 +2,9 @@
 
 Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay. Prints how far
 the median, the 90th percentile and the longest are above what is configured plus the line times, and how late the
-routers were (for docs/performance.md). A round trip ends
-with the kernel's stamp of the reply, as ping(8) has it; what is above is system calls, and what the delay cannot hide of
-the time that the kernel takes to wake up the routers. Meaningful on a quiet machine only.
+routers were (for docs/performance.md). A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what
+is above is system calls, and what the delay cannot hide of the time that the kernel takes to wake up the routers.
+Meaningful on a quiet machine only.
 """
 
 from __future__ import annotations
