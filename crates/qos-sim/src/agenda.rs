@@ -12,6 +12,18 @@ pub(crate) enum Event {
     Engine(u32),
     /// A source of datagrams sends the next one.
     Datagram(u32),
+    /// A TCP stream connects.
+    Connect(u32),
+    /// A TCP sender's application writes.
+    Write(u32),
+    /// A TCP sender's time is over.
+    Stop(u32),
+    /// A TCP sender's figures are noted.
+    Note(u32),
+    /// A TCP receiver's time is over.
+    Received(u32),
+    /// The timer of one end of a connection: twice the stream's number, plus 1 for the receiver.
+    Timer(u32),
     /// A stream is not waited for any longer.
     GiveUp(u32),
     /// The routers' counters are read.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use etherparse::{ether_type, ip_number, Ethernet2Header, IpDscp, Ipv4Header, UdpHeader};
+use etherparse::{ether_type, ip_number, Ethernet2Header, IpDscp, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
@@ -16,8 +16,9 @@ use qos_core::config::ConfigError;
 use qos_core::packet::protocol;
 use qos_core::Time;
 
-use crate::packet::{Content, Packet, IPV4_HEADER, UDP_HEADER};
+use crate::packet::{Content, Packet, Way, IPV4_HEADER, UDP_HEADER};
 use crate::scenario::Capture;
+use crate::tcp::Segment;
 
 /// Time stamps are in units of 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
@@ -25,6 +26,8 @@ const NANOSECONDS: u8 = 9;
 const ETHERNET_HEADER: usize = 14;
 /// The longest headers: Ethernet, IPv4, TCP with options.
 const HEADERS: usize = ETHERNET_HEADER + 20 + 60;
+/// Scale of the windows on the wire: what a SYN of the modelled TCP offers.
+const WINDOW_SCALE: u8 = 7;
 /// Bytes of payload that any packet may have.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
@@ -173,6 +176,7 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let above = (length - IPV4_HEADER) as u16;
     let number = match packet.content {
         Content::Udp { .. } => ip_number::UDP,
+        Content::Tcp(_) => ip_number::TCP,
     };
     let mut ip = Ipv4Header::new(above, packet.ttl, number, hop.source.octets(), hop.destination.octets())
         .map_err(|error| made_up(&error))?;
@@ -188,8 +192,70 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
                 UdpHeader::with_ipv4_checksum(source, destination, &ip, payload).map_err(|error| made_up(&error))?;
             udp.write(&mut bytes)?;
         }
+        Content::Tcp(segment) => {
+            let mut tcp = tcp_header(packet, segment);
+            tcp.set_options(&tcp_options(packet, segment)).map_err(|error| made_up(&error))?;
+            let payload = &ZEROS[..segment.len as usize];
+            tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).map_err(|error| made_up(&error))?;
+            tcp.write(&mut bytes)?;
+        }
     }
     bytes.resize(length as usize + ETHERNET_HEADER, 0);
     bytes.truncate(snaplen);
     Ok(bytes)
+}
+
+/// The first sequence number of an end on the wire: another one for each stream and direction, so that none is taken for relative.
+fn first_number(stream: u32, way: Way) -> u32 {
+    (stream * 2 + way as u32 + 1).wrapping_mul(0x9e37_79b1)
+}
+
+fn tcp_header(packet: &Packet, segment: &Segment) -> TcpHeader {
+    let on_wire = |way, number: u64| first_number(packet.stream, way).wrapping_add(number as u32);
+    // A SYN's window cannot be scaled; the others are cut to what its scale can say.
+    let window = if segment.syn { segment.window } else { segment.window >> WINDOW_SCALE };
+    let window = u16::try_from(window).unwrap_or(u16::MAX);
+    let mut tcp = TcpHeader::new(packet.source_port, packet.destination_port, on_wire(packet.way, segment.seq), window);
+    (tcp.syn, tcp.fin, tcp.psh) = (segment.syn, segment.fin, segment.push);
+    if segment.has_ack {
+        tcp.ack = true;
+        tcp.acknowledgment_number = on_wire(packet.way.back(), segment.ack);
+    }
+    tcp
+}
+
+/// The options in the order in which Linux has them.
+fn tcp_options(packet: &Packet, segment: &Segment) -> Vec<TcpOptionElement> {
+    use TcpOptionElement::{MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted};
+    let mut options = Vec::new();
+    let permitted = segment.syn_options.is_some_and(|syn| syn.sack_permitted);
+    if let Some(syn) = segment.syn_options {
+        options.push(MaximumSegmentSize(syn.mss));
+        if permitted {
+            if segment.timestamps.is_none() {
+                options.extend([Noop, Noop]);
+            }
+            options.push(SelectiveAcknowledgementPermitted);
+        }
+    }
+    if let Some((value, echo)) = segment.timestamps {
+        if !permitted {
+            options.extend([Noop, Noop]);
+        }
+        // Linux counts milliseconds.
+        let [value, echo] = [value, echo].map(|ns| (ns / 1_000_000) as u32);
+        options.push(TcpOptionElement::Timestamp(value, echo));
+    }
+    if let Some(syn) = segment.syn_options {
+        options.extend([Noop, TcpOptionElement::WindowScale(syn.window_scale)]);
+    }
+    let base = first_number(packet.stream, packet.way.back());
+    let mut blocks = segment.sack.as_slice().iter().map(|block| {
+        let [start, end] = [block.start, block.end].map(|number| base.wrapping_add(number as u32));
+        (start, end)
+    });
+    if let Some(first) = blocks.next() {
+        options.extend([Noop, Noop, SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), blocks.next()])]);
+    }
+    options
 }

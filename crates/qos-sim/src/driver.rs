@@ -14,7 +14,9 @@ use crate::packet::{describe, Content, Packet, PacketId, Pool, Way, INITIAL_TTL}
 use crate::report::{HostReport, PacketsReport, Report, RouterReport};
 use crate::scenario::{Capture, NodeKind, Scenario, FORMAT};
 use crate::seed::Seed;
+use crate::tcp::Segment;
 use crate::traffic::{lay_out, Kind, Traffic, MOST_PARTS};
+use crate::transfer::{sender, Transfer};
 use crate::udp::{Datagram, Step};
 
 /// Latest wall time that virtual time 0 may stand for, in nanoseconds since 1970: with the longest times it fits 64 bits.
@@ -70,6 +72,7 @@ struct World {
     /// Captures by end of a link.
     seen: Vec<Vec<usize>>,
     outputs: Vec<Output<PacketId>>,
+    segments: Vec<Segment>,
 }
 
 impl Simulation {
@@ -124,6 +127,7 @@ impl Simulation {
             lost: Lost::default(),
             seen,
             outputs: Vec::new(),
+            segments: Vec::new(),
             network,
         };
         Ok(Simulation { world, captures })
@@ -220,6 +224,21 @@ impl<W: Write> Running<W> {
             match event {
                 Event::Engine(station) => self.engine_due(station as usize, now)?,
                 Event::Datagram(source) => self.datagram_due(source as usize, now)?,
+                Event::Connect(stream) => {
+                    self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.connect(now, out))?;
+                }
+                Event::Write(stream) => self.write_due(stream as usize, now)?,
+                Event::Stop(stream) => {
+                    self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.stop(now, out))?;
+                }
+                Event::Timer(end) => {
+                    let (stream, end) = ((end / 2) as usize, (end % 2) as usize);
+                    self.with_transfer(stream, [Way::Forward, Way::Backward][end], now, |transfer, out| {
+                        transfer.timer(end, now, out);
+                    })?;
+                }
+                Event::Note(stream) => self.world.note(stream as usize, now),
+                Event::Received(stream) => self.world.complete(stream as usize),
                 Event::GiveUp(stream) => self.world.give_up(stream as usize),
                 Event::Sample => {
                     self.world.agenda.put(now + Duration(self.world.sample_ns), Event::Sample);
@@ -313,7 +332,99 @@ impl<W: Write> Running<W> {
         let packet = self.world.pool.take(packet);
         self.world.delivered += 1;
         self.world.hosts.entry(node).or_default().packets_received += 1;
-        self.world.deliver(now, &packet);
+        match &packet.content {
+            Content::Udp { number, sent, payload } => {
+                self.world.datagram_arrives(now, packet.stream as usize, *number, *sent, *payload);
+                Ok(())
+            }
+            Content::Tcp(segment) => self.segment_arrives(now, packet.stream as usize, packet.way, segment),
+        }
+    }
+
+    /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its timer.
+    fn with_transfer(
+        &mut self,
+        number: usize,
+        way: Way,
+        now: Time,
+        act: impl FnOnce(&mut Transfer, &mut Vec<Segment>),
+    ) -> io::Result<()> {
+        let mut out = std::mem::take(&mut self.world.segments);
+        let stream = &mut self.world.traffic.streams[number];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
+        act(transfer, &mut out);
+        let ports = (stream.local_port, stream.port);
+        let (source_port, destination_port) = match way {
+            Way::Forward => ports,
+            Way::Backward => (ports.1, ports.0),
+        };
+        let template = Packet {
+            stream: number as u32,
+            way,
+            ttl: INITIAL_TTL,
+            dscp: stream.dscp[way as usize],
+            source_port,
+            destination_port,
+            content: Content::Udp { number: 0, sent: now, payload: 0 },
+        };
+        for segment in &out {
+            transfer.leaves(way, segment);
+        }
+        let end = sender(way);
+        if let Some(due) = transfer.reschedule(end) {
+            self.world.agenda.put(due, Event::Timer((number * 2 + end) as u32));
+        }
+        for segment in out.drain(..) {
+            self.send(now, Packet { content: Content::Tcp(segment), ..template })?;
+        }
+        self.world.segments = out;
+        Ok(())
+    }
+
+    fn segment_arrives(&mut self, now: Time, number: usize, way: Way, segment: &Segment) -> io::Result<()> {
+        // What it leads to goes the other way.
+        self.with_transfer(number, way.back(), now, |transfer, out| transfer.arrives(now, way, segment, out))?;
+        let stream = &mut self.world.traffic.streams[number];
+        let flow = &self.world.traffic.flows[stream.flow];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
+        // The stream has its own time, unless it lasts as long as the others.
+        let over = if flow.background { self.world.traffic.end } else { now + Duration(flow.duration_ns) };
+        match way {
+            Way::Forward => {
+                if transfer.established(1, now) && !flow.background {
+                    self.world.agenda.put(over, Event::Received(number as u32));
+                }
+                let bytes = transfer.take_received();
+                if let Some(elapsed) = transfer.receiving(now) {
+                    let counts = if flow.background { now < over } else { elapsed.0 < flow.duration_ns };
+                    if bytes > 0 && counts {
+                        transfer.counted += bytes;
+                        stream.arrivals.add(elapsed, bytes);
+                    }
+                }
+                Ok(())
+            }
+            Way::Backward => {
+                if !transfer.established(0, now) {
+                    return Ok(());
+                }
+                let (interval, duration) = (flow.interval_ns, over.since(now).0);
+                self.world.agenda.put(over, Event::Stop(number as u32));
+                self.world.agenda.put(now + Duration(interval), Event::Note(number as u32));
+                let mut next = None;
+                self.with_transfer(number, Way::Forward, now, |transfer, out| {
+                    next = transfer.begin(now, duration, out)
+                })?;
+                self.world.write_at(number, next);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_due(&mut self, number: usize, now: Time) -> io::Result<()> {
+        let mut next = None;
+        self.with_transfer(number, Way::Forward, now, |transfer, out| next = transfer.write(now, out))?;
+        self.world.write_at(number, next);
         Ok(())
     }
 
@@ -331,13 +442,13 @@ impl<W: Write> Running<W> {
                 }
                 Step::Send(Datagram { stream, port, payload }) => {
                     let each = &mut self.world.traffic.streams[stream];
-                    let Kind::Udp(udp) = &mut each.kind;
+                    let Kind::Udp(udp) = &mut each.kind else { unreachable!("datagrams are of UDP") };
                     let content = Content::Udp { number: udp.sends(payload), sent: now, payload };
                     let packet = Packet {
                         stream: stream as u32,
                         way: Way::Forward,
                         ttl: INITIAL_TTL,
-                        dscp: each.dscp,
+                        dscp: each.dscp[0],
                         source_port: each.local_port,
                         destination_port: port,
                         content,
@@ -438,6 +549,9 @@ impl World {
         }
         for (number, stream) in self.traffic.streams.iter().enumerate() {
             let flow = &self.traffic.flows[stream.flow];
+            if matches!(stream.kind, Kind::Tcp(_)) {
+                self.agenda.put(flow.start, Event::Connect(number as u32));
+            }
             if let (Some(after), false) = (flow.cut_off_ns, flow.background) {
                 let time = flow.start + Duration(flow.duration_ns) + Duration(after);
                 self.agenda.put(time, Event::GiveUp(number as u32));
@@ -481,16 +595,30 @@ impl World {
         self.stations[station].engine.transmit(time, at.port, descriptor, payload);
     }
 
-    /// A packet has arrived at its host.
-    fn deliver(&mut self, now: Time, packet: &Packet) {
-        let stream = &mut self.traffic.streams[packet.stream as usize];
-        let flow = &mut self.traffic.flows[stream.flow];
-        match (&packet.content, &mut stream.kind) {
-            (Content::Udp { number, sent, payload }, Kind::Udp(udp)) => {
-                let first = *flow.first_arrival.get_or_insert(now);
-                udp.arrives(now, *number, *sent, *payload);
-                stream.arrivals.add(now.since(first), u64::from(*payload));
-            }
+    /// A datagram has arrived at its host.
+    fn datagram_arrives(&mut self, now: Time, number: usize, sequence: u64, sent: Time, payload: u32) {
+        let stream = &mut self.traffic.streams[number];
+        let Kind::Udp(udp) = &mut stream.kind else { unreachable!("datagrams are of UDP") };
+        let first = *self.traffic.flows[stream.flow].first_arrival.get_or_insert(now);
+        udp.arrives(now, sequence, sent, payload);
+        stream.arrivals.add(now.since(first), u64::from(payload));
+    }
+
+    /// A TCP sender's figures are noted, at the end of each of its intervals.
+    fn note(&mut self, number: usize, now: Time) {
+        let stream = &mut self.traffic.streams[number];
+        let flow = &self.traffic.flows[stream.flow];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return };
+        if transfer.stopped() {
+            return;
+        }
+        transfer.sample_round_trip();
+        self.agenda.put(now + Duration(flow.interval_ns), Event::Note(number as u32));
+    }
+
+    fn write_at(&mut self, number: usize, next: Option<Time>) {
+        if let Some(next) = next {
+            self.agenda.put(next, Event::Write(number as u32));
         }
     }
 
@@ -510,11 +638,24 @@ impl World {
     }
 
     /// A stream is not waited for any longer.
-    fn give_up(&mut self, stream: usize) {
-        self.complete(stream);
+    fn give_up(&mut self, number: usize) {
+        let stream = &mut self.traffic.streams[number];
+        if stream.complete {
+            return;
+        }
+        if let Kind::Tcp(transfer) = &mut stream.kind {
+            transfer.give_up();
+        }
+        self.complete(number);
     }
 
     fn report(mut self, end: Time) -> Report {
+        for stream in &self.traffic.streams {
+            let Kind::Tcp(transfer) = &stream.kind else { continue };
+            for (end, host) in stream.hosts.iter().enumerate() {
+                self.hosts.entry(*host).or_default().tcp.add(transfer.counts(end));
+            }
+        }
         let mut dropped = BTreeMap::new();
         for reason in DropReason::ALL {
             let count = self.lost.by_engine[reason as usize];

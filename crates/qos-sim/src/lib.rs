@@ -15,6 +15,7 @@ pub mod schema;
 mod seed;
 pub mod tcp;
 mod traffic;
+mod transfer;
 mod udp;
 
 pub use driver::Simulation;

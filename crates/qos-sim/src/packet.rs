@@ -6,6 +6,8 @@ use qos_core::config::Framing;
 use qos_core::packet::{flow_key, protocol};
 use qos_core::{Descriptor, Network, Time};
 
+use crate::tcp::Segment;
+
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER: u32 = 20;
 /// Bytes of a UDP header.
@@ -24,8 +26,17 @@ pub(crate) enum Way {
     /// From the flow's source to its destination.
     Forward,
     /// Back.
-    #[allow(dead_code)] // datagrams are not answered
     Backward,
+}
+
+impl Way {
+    /// The other way.
+    pub fn back(self) -> Way {
+        match self {
+            Way::Forward => Way::Backward,
+            Way::Backward => Way::Forward,
+        }
+    }
 }
 
 /// What a packet carries.
@@ -33,6 +44,8 @@ pub(crate) enum Way {
 pub(crate) enum Content {
     /// A datagram of a flood.
     Udp { number: u64, sent: Time, payload: u32 },
+    /// A segment.
+    Tcp(Segment),
 }
 
 /// A packet.
@@ -53,6 +66,7 @@ impl Packet {
     pub fn protocol(&self) -> u8 {
         match &self.content {
             Content::Udp { .. } => protocol::UDP,
+            Content::Tcp(_) => protocol::TCP,
         }
     }
 
@@ -60,6 +74,7 @@ impl Packet {
     pub fn length(&self) -> u32 {
         match &self.content {
             Content::Udp { payload, .. } => IPV4_HEADER + UDP_HEADER + payload,
+            Content::Tcp(segment) => IPV4_HEADER + segment.header_bytes() + segment.len,
         }
     }
 }
@@ -106,13 +121,13 @@ impl Pool {
 }
 
 /// What is the same in all packets of a stream that go one way.
-pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16), dscp: u8) -> Descriptor {
+pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16)) -> Descriptor {
     let mut descriptor = Descriptor {
         network: Network::Ipv4,
         network_len: 0,
         counted_len: 0,
         line_len: 0,
-        dscp,
+        dscp: 0,
         cos: 0,
         tags: 0,
         label: None,
@@ -125,7 +140,7 @@ pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ip
         destination_port: Some(destination.1),
         icmp: None,
         later_fragment: false,
-        established: protocol == protocol::TCP,
+        established: false,
         flow: 0,
     };
     descriptor.flow = flow_key(&descriptor);
@@ -134,7 +149,8 @@ pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ip
 
 /// The description of one packet, from that of its stream.
 pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
-    let mut descriptor = Descriptor { network_len: packet.length(), dscp: packet.dscp, ..*stream };
+    let established = matches!(&packet.content, Content::Tcp(segment) if segment.has_ack);
+    let mut descriptor = Descriptor { network_len: packet.length(), dscp: packet.dscp, established, ..*stream };
     if descriptor.destination_port != Some(packet.destination_port) {
         descriptor.destination_port = Some(packet.destination_port);
         descriptor.flow = flow_key(&descriptor);

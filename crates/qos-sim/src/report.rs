@@ -101,6 +101,14 @@ pub struct TcpReport {
     pub timeouts: u64,
 }
 
+impl TcpReport {
+    pub(crate) fn add(&mut self, other: TcpReport) {
+        self.sent_segments += other.sent_segments;
+        self.retransmitted_segments += other.retransmitted_segments;
+        self.timeouts += other.timeouts;
+    }
+}
+
 /// One router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterReport {

@@ -10,6 +10,8 @@ use qos_core::config::{ConfigError, Framing, JitterConfig, LossConfig, RouterCon
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::tcp::{CongestionControl, Profile};
+
 /// The version of the scenario's and the result's form.
 pub const FORMAT: u32 = 1;
 
@@ -61,7 +63,7 @@ pub struct NodeConfig {
     pub routes: Vec<Route>,
     /// A host's TCP; that of a present Linux where absent.
     #[serde(default)]
-    pub tcp: Option<TcpProfile>,
+    pub tcp: Option<Profile>,
     /// A router's configuration, as the control protocol's `configure` has it; ports with default queueing where absent.
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
@@ -90,52 +92,6 @@ pub struct Route {
     /// An interface of the node.
     #[serde(default)]
     pub interface: Option<String>,
-}
-
-/// The settings of a host's TCP, named as those of the experiment's TCP profile (Linux' sysctls and route attributes).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TcpProfile {
-    /// Of flows that do not name theirs.
-    pub congestion_control: CongestionControlName,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Timestamps, 12 bytes a segment.
-    pub timestamps: bool,
-    /// `tcp_recovery`: 1 is RACK, 0 counting of duplicate acknowledgements.
-    pub recovery: u8,
-    /// `tcp_early_retrans`: 3 is tail loss probes, 0 none.
-    pub early_retrans: u8,
-    /// `tcp_frto`: 2 is detection of spurious timeouts, 0 none.
-    pub frto: u8,
-    /// Initial congestion window in segments.
-    pub initcwnd: u32,
-    /// Least retransmission timeout.
-    pub rto_min_ns: u64,
-}
-
-impl Default for TcpProfile {
-    fn default() -> TcpProfile {
-        TcpProfile {
-            congestion_control: CongestionControlName::Cubic,
-            sack: true,
-            timestamps: true,
-            recovery: 1,
-            early_retrans: 3,
-            frto: 2,
-            initcwnd: 10,
-            rto_min_ns: 200_000_000,
-        }
-    }
-}
-
-/// A congestion control that is modelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum CongestionControlName {
-    Reno,
-    Cubic,
 }
 
 /// A link.
@@ -226,7 +182,8 @@ pub struct Flow {
     /// UDP: time between two datagrams of a stream, in place of `rate_bps`.
     #[serde(default)]
     pub gap_ns: Option<u64>,
-    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP: what the application writes at once (131072).
+    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate: what the application
+    /// writes at once (131072).
     #[serde(default)]
     pub payload_bytes: Option<u32>,
     /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
@@ -237,7 +194,7 @@ pub struct Flow {
     pub seed: Option<u64>,
     /// TCP: the sender's, where the host's profile shall not decide.
     #[serde(default)]
-    pub congestion_control: Option<CongestionControlName>,
+    pub congestion_control: Option<CongestionControl>,
     /// TCP: the socket buffers asked for at both ends (`-w`); Linux' own sizing where absent.
     #[serde(default)]
     pub window_bytes: Option<u64>,

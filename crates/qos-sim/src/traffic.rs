@@ -13,6 +13,7 @@ use crate::packet::descriptor;
 use crate::report::{FlowReport, IntervalReport, StreamReport};
 use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
 use crate::seed::Seed;
+use crate::transfer::{self, Transfer};
 use crate::udp::{self, Source, UdpStream};
 
 /// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
@@ -31,6 +32,7 @@ pub(crate) struct Course {
     /// It ends with the others and is not waited for.
     pub background: bool,
     pub cut_off_ns: Option<u64>,
+    pub interval_ns: u64,
     /// Of its streams, in a row.
     first: usize,
     streams: usize,
@@ -50,9 +52,12 @@ pub(crate) struct Stream {
     /// Numbers of the addresses: forward it goes to the second one.
     pub to: [usize; 2],
     pub local_port: u16,
+    /// The receiver's; 0 where it is drawn for each datagram.
+    pub port: u16,
     /// Packets forward, packets back.
     pub descriptors: [Descriptor; 2],
-    pub dscp: u8,
+    /// Forward and back.
+    pub dscp: [u8; 2],
     pub kind: Kind,
     /// The result is there.
     pub complete: bool,
@@ -63,6 +68,7 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Udp(UdpStream),
+    Tcp(Box<Transfer>),
 }
 
 /// Bytes by interval of the receiver's time.
@@ -242,8 +248,8 @@ impl Traffic {
             }
         }
         let (number, gap) = match flow.protocol {
-            Protocol::Udp => (protocol::UDP, udp::gap(flow, &path)?),
-            Protocol::Tcp => return wrong(format!("{path}.protocol"), "TCP is not there yet"),
+            Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, &path)?)),
+            Protocol::Tcp => (protocol::TCP, None),
         };
         if let Some(port) = flow.port {
             if let Some(other) = ports.listening.insert((destination, number, port), flow.name.clone()) {
@@ -255,10 +261,10 @@ impl Traffic {
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
         let first = self.streams.len();
         let to = addresses.map(|address| self.number(address));
-        for number in 0..flow.streams {
+        for stream in 0..flow.streams {
             let wanted = match flow.client_port {
                 None => None,
-                Some(first) => match u16::try_from(u32::from(first) + number) {
+                Some(first) => match u16::try_from(u32::from(first) + stream) {
                     Ok(port) => Some(port),
                     Err(_) => {
                         let message = format!("found {first} for {} streams: they end above 65535", flow.streams);
@@ -266,34 +272,41 @@ impl Traffic {
                     }
                 },
             };
-            let local_port = ports.take(source, protocol::UDP, wanted, &path)?;
+            let local_port = ports.take(source, number, wanted, &path)?;
             let there = (addresses[1], flow.port.unwrap_or(0));
             let here = (addresses[0], local_port);
             self.streams.push(Stream {
                 flow: index,
-                number: number + 1,
+                number: stream + 1,
                 hosts: [source, destination],
                 addresses,
                 to,
                 local_port,
-                descriptors: [
-                    descriptor(protocol::UDP, here, there, flow.dscp),
-                    descriptor(protocol::UDP, there, here, flow.dscp),
-                ],
-                dscp: flow.dscp,
-                kind: Kind::Udp(UdpStream::default()),
+                port: flow.port.unwrap_or(0),
+                descriptors: [descriptor(number, here, there), descriptor(number, there, here)],
+                // Only the client asks for a code point.
+                dscp: [flow.dscp, 0],
+                kind: match flow.protocol {
+                    Protocol::Udp => Kind::Udp(UdpStream::default()),
+                    Protocol::Tcp => {
+                        Kind::Tcp(Box::new(transfer(scenario, network, [source, destination], flow, &path)?))
+                    }
+                },
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
             });
         }
         let streams = flow.streams as usize;
-        self.add_sources(scenario, flow, gap, first, start, duration_ns);
+        if let Some(gap) = gap {
+            self.add_sources(scenario, flow, gap, first, start, duration_ns);
+        }
         self.flows.push(Course {
             name: flow.name.clone(),
             start,
             duration_ns,
             background,
             cut_off_ns: flow.cut_off_ns,
+            interval_ns: flow.interval_ns,
             first,
             streams,
             first_arrival: None,
@@ -332,6 +345,7 @@ impl Traffic {
         for stream in &self.streams[flow.first..flow.first + flow.streams] {
             report.streams.push(match &stream.kind {
                 Kind::Udp(udp) => report_udp(flow, stream, udp),
+                Kind::Tcp(transfer) => report_tcp(flow, stream, transfer),
             });
             report.intervals.extend(stream.arrivals.report(stream.number, flow.duration_ns));
         }
@@ -356,6 +370,43 @@ fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
         lost: Some(udp.sent - udp.sequence.received),
         jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
     }
+}
+
+fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamReport {
+    StreamReport {
+        stream: stream.number,
+        local_port: stream.local_port,
+        connected: transfer.connected(),
+        complete: stream.complete,
+        seconds: seconds(flow.duration_ns),
+        bytes: transfer.counted,
+        sender_bytes: transfer.sent_bytes,
+        retransmits: Some(transfer.retransmits()),
+        mss_bytes: transfer.mss(),
+        rtt_mean_ms: transfer.rtt_mean_ms(),
+        datagrams: None,
+        lost: None,
+        jitter_ms: None,
+    }
+}
+
+/// A stream of TCP between two hosts with their settings.
+fn transfer(
+    scenario: &Scenario,
+    network: &Network,
+    hosts: [usize; 2],
+    flow: &Flow,
+    path: &str,
+) -> Result<Transfer, ConfigError> {
+    let settings = |host: usize| {
+        let name = &network.nodes[host].name;
+        let mut profile = scenario.nodes[name].tcp.clone().unwrap_or_default();
+        if let Some(other) = flow.congestion_control {
+            profile.congestion_control = other;
+        }
+        transfer::settings(&profile, flow, &format!("nodes.{name}.tcp"))
+    };
+    Transfer::new(flow, [settings(hosts[0])?, settings(hosts[1])?], path)
 }
 
 fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError> {

@@ -1,14 +1,15 @@
 //! Settings of one end: those of the experiment's TCP profile, and Linux's defaults for the rest.
 
 use super::segment::{HEADER_BYTES, TIMESTAMPS_BYTES};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of an IPv4 header without options.
 const IPV4_HEADER_BYTES: u32 = 20;
 const MS: u64 = 1_000_000;
 
 /// How the congestion window grows and shrinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CongestionControl {
     /// RFC 5681 as Linux's `reno`.
@@ -18,8 +19,8 @@ pub enum CongestionControl {
 }
 
 /// The experiment's TCP profile (`tcp`): the sysctls and route attributes that a Linux host would be given.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Profile {
     /// `reno` or `cubic`.
     pub congestion_control: CongestionControl,
@@ -37,6 +38,22 @@ pub struct Profile {
     pub initcwnd: u32,
     /// Route attribute rto_min, nanoseconds.
     pub rto_min_ns: u64,
+}
+
+impl Default for Profile {
+    /// A current Linux with its defaults.
+    fn default() -> Profile {
+        Profile {
+            congestion_control: CongestionControl::Cubic,
+            sack: true,
+            timestamps: true,
+            recovery: 1,
+            early_retrans: 3,
+            frto: 2,
+            initcwnd: 10,
+            rto_min_ns: 200 * MS,
+        }
+    }
 }
 
 /// Settings of one end of a connection.

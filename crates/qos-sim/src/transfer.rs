@@ -1,0 +1,313 @@
+//! A TCP stream: the two ends of a connection and the applications on them, which are iperf's. Pure.
+
+use flood::pace::{Gap, Next, Pacer};
+use qos_core::config::ConfigError;
+use qos_core::{Duration, Time};
+
+use crate::packet::{Way, MTU};
+use crate::report::TcpReport;
+use crate::scenario::{Flow, RateLayer};
+use crate::tcp::{Connection, Profile, Segment, Settings, State};
+
+/// What the application offers when its rate has no limit: more than any run can send.
+const WITHOUT_END: u64 = u64::MAX / 2;
+/// What iperf writes at once.
+const WRITE_BYTES: u32 = 131_072;
+
+/// One stream.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    settings: [Settings; 2],
+    ends: [Option<Connection>; 2],
+    /// When there is an event for each end.
+    due: [Option<Time>; 2],
+    /// Of an application that does not send as fast as it can: what it writes at once, and how far apart.
+    writes: Option<(u32, Gap)>,
+    pacer: Option<Pacer>,
+    /// When each end had the connection.
+    since: [Option<Time>; 2],
+    /// What the receiver's application got in all, and in its time.
+    received: u64,
+    pub counted: u64,
+    pub sent_bytes: u64,
+    rtt_sum_ns: u128,
+    rtt_count: u32,
+    /// What the sender had sent again when its time was over.
+    retransmitted: Option<u64>,
+    mss: Option<u32>,
+    given_up: bool,
+    /// What the ends had counted then.
+    past: [TcpReport; 2],
+}
+
+/// The number of the end that sends that way, in arrays of two.
+pub(crate) fn sender(way: Way) -> usize {
+    way as usize
+}
+
+fn check_profile(profile: &Profile, path: &str) -> Result<(), ConfigError> {
+    let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+    if profile.recovery > 7 {
+        return wrong("recovery", format!("found {}, expected 0 to 7", profile.recovery));
+    }
+    if !matches!(profile.early_retrans, 0 | 3 | 4) {
+        return wrong("early_retrans", format!("found {}, expected 0, 3 or 4", profile.early_retrans));
+    }
+    if profile.frto > 2 {
+        return wrong("frto", format!("found {}, expected 0 to 2", profile.frto));
+    }
+    if profile.initcwnd == 0 || profile.initcwnd > 255 {
+        return wrong("initcwnd", format!("found {}, expected 1 to 255 segments", profile.initcwnd));
+    }
+    if profile.rto_min_ns == 0 || profile.rto_min_ns > 120_000_000_000 {
+        return wrong("rto_min_ns", format!("found {}, expected more than 0 and at most 120 s", profile.rto_min_ns));
+    }
+    Ok(())
+}
+
+/// The settings of a host's end of a flow's connections.
+pub(crate) fn settings(profile: &Profile, flow: &Flow, path: &str) -> Result<Settings, ConfigError> {
+    check_profile(profile, path)?;
+    let mut settings = Settings::from_profile(profile, MTU);
+    if let Some(window) = flow.window_bytes {
+        // Linux doubles what is asked for, and counts its own structures in it: half of a receive buffer becomes window
+        // (tcp_adv_win_scale 1), and about half of a send buffer holds payload where each packet has a structure of its own.
+        settings.receive_buffer = window;
+        settings.initial_receive_window = settings.initial_receive_window.min(window);
+        settings.send_buffer = window;
+    }
+    Ok(settings)
+}
+
+impl Transfer {
+    /// A stream of a flow, of which the connection is still to be opened.
+    pub fn new(flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
+        let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+        for (field, found) in
+            [("gap_ns", flow.gap_ns.is_some()), ("take_turns", flow.take_turns), ("seed", flow.seed.is_some())]
+        {
+            if found {
+                return wrong(field, "found on a TCP flow, expected on UDP flows only".to_owned());
+            }
+        }
+        if flow.port.is_none() {
+            return wrong("port", "found none, expected the port of the receiver".to_owned());
+        }
+        let least = u64::from(settings[0].mss);
+        if let Some(window) = flow.window_bytes.filter(|window| *window < least || *window > 1 << 30) {
+            return wrong("window_bytes", format!("found {window}, expected a full segment ({least}) to 1 GiB"));
+        }
+        if flow.payload_bytes == Some(0) {
+            return wrong("payload_bytes", "found 0, expected what the application writes at once".to_owned());
+        }
+        let writes = match flow.rate_bps {
+            None => None,
+            Some(_) if flow.rate_layer == RateLayer::Ip => {
+                let message = "found ip on a TCP flow, whose application knows its payload only";
+                return wrong("rate_layer", message.to_owned());
+            }
+            Some(rate) => {
+                let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
+                let Some(gap) = Gap::of_rate(bytes, rate) else {
+                    let message = format!("found {rate} with writes of {bytes} bytes, expected a write within an hour");
+                    return wrong("rate_bps", message);
+                };
+                Some((bytes, gap))
+            }
+        };
+        Ok(Transfer {
+            settings,
+            ends: [None, None],
+            due: [None, None],
+            writes,
+            pacer: None,
+            since: [None, None],
+            received: 0,
+            counted: 0,
+            sent_bytes: 0,
+            rtt_sum_ns: 0,
+            rtt_count: 0,
+            retransmitted: None,
+            mss: None,
+            given_up: false,
+            past: [TcpReport::default(); 2],
+        })
+    }
+
+    /// The client connects.
+    pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.ends[0] = Some(Connection::connect(self.settings[0].clone(), now, out));
+    }
+
+    /// A segment arrives; it came that way.
+    pub fn arrives(&mut self, now: Time, way: Way, segment: &Segment, out: &mut Vec<Segment>) {
+        match (way, &mut self.ends) {
+            (Way::Forward, [_, Some(server)]) => {
+                server.on_segment(now, segment, out);
+                if server.peer_finished() {
+                    server.close(now, out);
+                }
+            }
+            (Way::Forward, [_, server @ None]) => {
+                // To a connection that was given up there is no answer.
+                if segment.syn && !self.given_up {
+                    *server = Some(Connection::accept(self.settings[1].clone(), now, segment, out));
+                }
+            }
+            (Way::Backward, [Some(client), _]) => client.on_segment(now, segment, out),
+            (Way::Backward, [None, _]) => {}
+        }
+    }
+
+    /// Whether an end has just got its connection.
+    pub fn established(&mut self, end: usize, now: Time) -> bool {
+        let Some(connection) = &self.ends[end] else { return false };
+        let waiting = matches!(connection.state(), State::SynSent | State::SynReceived);
+        if waiting || self.since[end].is_some() {
+            return false;
+        }
+        self.since[end] = Some(now);
+        if end == 0 {
+            self.mss = Some(connection.mss());
+        }
+        true
+    }
+
+    /// How long the receiver has had its connection.
+    pub fn receiving(&self, now: Time) -> Option<Duration> {
+        self.since[1].map(|since| now.since(since))
+    }
+
+    /// What has reached the receiver's application since this was asked last.
+    pub fn take_received(&mut self) -> u64 {
+        let Some(server) = &self.ends[1] else { return 0 };
+        let before = std::mem::replace(&mut self.received, server.received());
+        self.received - before
+    }
+
+    /// The sender's application begins to write. Returns when it writes next.
+    pub fn begin(&mut self, now: Time, duration_ns: u64, out: &mut Vec<Segment>) -> Option<Time> {
+        match self.writes {
+            None => {
+                self.offer(now, WITHOUT_END, out);
+                None
+            }
+            Some((_, gap)) => {
+                self.pacer = Some(Pacer::new(now.0, gap, Some(duration_ns), 0));
+                self.write(now, out)
+            }
+        }
+    }
+
+    /// The sender's application writes what is due. Returns when it writes next.
+    pub fn write(&mut self, now: Time, out: &mut Vec<Segment>) -> Option<Time> {
+        let (bytes, _) = self.writes?;
+        loop {
+            match self.pacer.as_mut()?.at(now.0) {
+                Next::Send(_) => self.offer(now, u64::from(bytes), out),
+                Next::Wait(due) => return Some(Time(due)),
+                Next::Done => return None,
+            }
+        }
+    }
+
+    fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
+        if let Some(client) = &mut self.ends[0] {
+            client.offer(now, bytes, out);
+        }
+    }
+
+    /// The sender's time is over: what it has not sent yet is dropped, and the connection closed.
+    pub fn stop(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.pacer = None;
+        if let Some(client) = &mut self.ends[0] {
+            self.retransmitted = Some(client.figures().retransmitted_segments);
+            client.drop_unsent();
+            client.close(now, out);
+        }
+    }
+
+    /// Notes the round trip that the sender has smoothed.
+    pub fn sample_round_trip(&mut self) {
+        if let Some(rtt) = self.ends[0].as_ref().and_then(|client| client.figures().srtt_ns) {
+            self.rtt_sum_ns += u128::from(rtt);
+            self.rtt_count += 1;
+        }
+    }
+
+    /// Counts a segment that leaves that way.
+    pub fn leaves(&mut self, way: Way, segment: &Segment) {
+        if way == Way::Forward && !segment.retransmission {
+            self.sent_bytes += u64::from(segment.len);
+        }
+    }
+
+    /// When an end needs an event, if there is none for that time or before.
+    pub fn reschedule(&mut self, end: usize) -> Option<Time> {
+        let deadline = self.ends[end].as_ref()?.deadline()?;
+        if self.due[end].is_some_and(|due| due <= deadline) {
+            return None;
+        }
+        self.due[end] = Some(deadline);
+        Some(deadline)
+    }
+
+    /// An event for an end has come; false if it is an old one.
+    pub fn timer(&mut self, end: usize, now: Time, out: &mut Vec<Segment>) -> bool {
+        if self.due[end] != Some(now) {
+            return false;
+        }
+        self.due[end] = None;
+        if let Some(connection) = &mut self.ends[end] {
+            // The deadline may have moved on since.
+            if connection.deadline().is_some_and(|deadline| deadline <= now) {
+                connection.on_timer(now, out);
+            }
+        }
+        true
+    }
+
+    /// Both applications are killed.
+    pub fn give_up(&mut self) {
+        self.past = [self.counts(0), self.counts(1)];
+        self.retransmitted = self.retransmitted.or(Some(self.past[0].retransmitted_segments));
+        self.ends = [None, None];
+        self.given_up = true;
+    }
+
+    /// What the TCP of an end has counted.
+    pub fn counts(&self, end: usize) -> TcpReport {
+        let Some(connection) = &self.ends[end] else { return self.past[end] };
+        let figures = connection.figures();
+        TcpReport {
+            sent_segments: figures.sent_segments,
+            retransmitted_segments: figures.retransmitted_segments,
+            timeouts: figures.timeouts,
+        }
+    }
+
+    /// Whether the sender's time is over.
+    pub fn stopped(&self) -> bool {
+        self.retransmitted.is_some()
+    }
+
+    /// Segments that the sender sent again in its time.
+    pub fn retransmits(&self) -> u64 {
+        self.retransmitted.unwrap_or_else(|| self.counts(0).retransmitted_segments)
+    }
+
+    /// Payload of a full segment, once the ends have agreed.
+    pub fn mss(&self) -> Option<u32> {
+        self.mss
+    }
+
+    /// Whether the receiver has had its connection.
+    pub fn connected(&self) -> bool {
+        self.since[1].is_some()
+    }
+
+    /// Mean of the round trips noted, in milliseconds.
+    pub fn rtt_mean_ms(&self) -> Option<f64> {
+        (self.rtt_count > 0).then(|| self.rtt_sum_ns as f64 / f64::from(self.rtt_count) / 1e6)
+    }
+}
