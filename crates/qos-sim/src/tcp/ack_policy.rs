@@ -93,11 +93,12 @@ impl AckPolicy {
     }
 
     /// In-order data: `next` is the next byte expected.
-    pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool) -> Decision {
+    /// `smoothed` is the round trip of what this end has sent.
+    pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool, smoothed: Option<Duration>) -> Decision {
         if filled || self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
         }
-        self.delay_one(now)
+        self.delay_one(now, smoothed)
     }
 
     /// Data after a gap, or in order while a gap remains.
@@ -124,8 +125,10 @@ impl AckPolicy {
         Decision::Wait
     }
 
-    fn delay_one(&mut self, now: Time) -> Decision {
-        let wait = Duration(self.delay.min(self.most));
+    fn delay_one(&mut self, now: Time, smoothed: Option<Duration>) -> Decision {
+        // Not longer than a round trip, if that is known and longer than the least delay.
+        let most = smoothed.map_or(self.most, |rtt| rtt.0.max(self.least).min(self.most));
+        let wait = Duration(self.delay.min(most));
         let mut until = now + wait;
         if let Some(timer) = self.timer {
             if timer <= now + Duration(wait.0 / 4) {

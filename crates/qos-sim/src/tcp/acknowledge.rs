@@ -29,8 +29,10 @@ pub(crate) struct News {
     pub restart_timer: bool,
     /// A retransmission was lost.
     pub retransmission_lost: bool,
-    /// Lowest byte that was delivered after a later one, without having been sent again.
+    /// Lowest byte that was SACKed after a later one, without having been sent again.
     pub reordered: u64,
+    /// The timestamp echoed.
+    pub echo: Option<Time>,
     pub first_acked: Option<Time>,
     pub last_acked: Option<Time>,
     pub first_sacked: Option<Time>,
@@ -40,7 +42,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    fn new() -> News {
+    fn new(echo: Option<Time>) -> News {
         News {
             advanced: false,
             not_duplicate: false,
@@ -53,6 +55,7 @@ impl News {
             restart_timer: false,
             retransmission_lost: false,
             reordered: u64::MAX,
+            echo,
             first_acked: None,
             last_acked: None,
             first_sacked: None,
@@ -84,7 +87,7 @@ impl Sender {
         if ack > self.next {
             return;
         }
-        let mut news = News::new();
+        let mut news = News::new(segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps));
         let prior_una = self.una;
         let delivered = self.delivered;
         let lost = self.board.lost_total;
@@ -92,7 +95,7 @@ impl Sender {
             // Late; what it SACKs may be news.
             if !segment.sack.is_empty() && self.sack {
                 self.take_sacks(now, segment, prior_una, &mut news);
-                let resend = self.judge(now, prior_una, false, &mut news, segment);
+                let resend = self.judge(now, prior_una, false, &mut news);
                 self.resend(emit, resend);
             }
             return;
@@ -116,14 +119,14 @@ impl Sender {
         } else if !self.sack {
             self.last_sacks = Default::default();
         }
-        self.take_acknowledged(now, segment, prior_highest, &mut news);
+        self.take_acknowledged(now, ack, prior_highest, &mut news);
         self.rack.update_window(self.delivered, news.latest.map(|latest| latest.2));
         self.judge_probe(ack, &news);
         let mut resend = Resend::Nothing;
         let alert = news.sacked || news.duplicate;
         if !news.not_duplicate || alert || self.phase != Phase::Open {
             let duplicate = !news.not_duplicate && !news.advanced && !news.duplicate;
-            resend = self.judge(now, prior_una, duplicate, &mut news, segment);
+            resend = self.judge(now, prior_una, duplicate, &mut news);
         }
         if news.restart_timer {
             self.restart_timer(now);
@@ -145,31 +148,31 @@ impl Sender {
     }
 
     /// Takes off what is acknowledged, and measures.
-    fn take_acknowledged(&mut self, now: Time, segment: &Segment, prior_highest: u64, news: &mut News) {
-        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps);
+    fn take_acknowledged(&mut self, now: Time, ack: u64, prior_highest: u64, news: &mut News) {
         let mut count = 0;
-        while let Some(sent) = self.board.pop_before(segment.ack) {
+        let mut lowest_original = u64::MAX;
+        while let Some(sent) = self.board.pop_before(ack) {
             count += 1;
             if sent.is(EVER_RETRANSMITTED) {
                 news.retransmission_acknowledged = true;
             } else if !sent.is(SACKED) {
                 news.first_acked.get_or_insert(sent.at);
                 news.last_acked = Some(sent.at);
-                news.reordered = news.reordered.min(sent.seq);
+                lowest_original = lowest_original.min(sent.seq);
                 news.original_delivered |= sent.end <= self.high;
             }
             if self.sack && !sent.is(SACKED) {
                 self.delivered += 1;
                 news.note_delivery(&sent);
                 // The echo of something sent before the retransmission: the original was delivered.
-                let original = sent.is(EVER_RETRANSMITTED) && echo.is_some_and(|echo| echo < sent.at);
+                let original = sent.is(EVER_RETRANSMITTED) && news.echo.is_some_and(|echo| echo < sent.at);
                 if !original {
                     self.rack.delivered(now, &sent, self.least_rtt.get());
                 }
             }
         }
         news.acknowledged = count > 0;
-        let rtt = self.measure(now, echo, news);
+        let rtt = self.measure(now, news);
         if news.acknowledged {
             news.restart_timer = true;
             if !self.sack {
@@ -177,15 +180,13 @@ impl Sender {
                     news.original_delivered = false;
                 }
                 self.forget_duplicates(count);
-            } else if news.reordered < prior_highest {
-                self.note_hole_filled(news.reordered, prior_highest);
+            } else if lowest_original < prior_highest {
+                // A hole was filled by something that was only late.
+                self.note_reordering(lowest_original);
             }
         } else if let (Some(first), Some(head)) = (news.first_sacked, self.board.head()) {
             // What was SACKed had been sent after the head: the timeout would come too late if it began anew.
             news.restart_timer = rtt.is_some() && first < self.board.get(head).at;
-        }
-        if news.sacked && news.reordered < u64::MAX && (self.phase != Phase::Loss || self.undo.is_some()) {
-            self.note_reordering(news.reordered);
         }
         if let Some(rtt) = rtt {
             let progress = Progress { now, acked: count, una: self.una, next: self.next };
@@ -195,7 +196,7 @@ impl Sender {
 
     /// Samples the round trip (RFC 6298, RFC 7323): by the first segment acknowledged if nothing of it was sent again, else by the first
     /// SACKed, else by the timestamp. Returns that of the last segment, for the congestion control.
-    fn measure(&mut self, now: Time, echo: Option<Time>, news: &News) -> Option<Duration> {
+    fn measure(&mut self, now: Time, news: &News) -> Option<Duration> {
         let mut first = news.first_acked.filter(|_| !news.retransmission_acknowledged);
         let mut last = news.last_acked.filter(|_| first.is_some());
         if news.first_sacked.is_some() {
@@ -203,8 +204,8 @@ impl Sender {
             last = news.last_sacked;
         }
         if first.is_none() && news.acknowledged {
-            first = echo;
-            last = echo;
+            first = news.echo;
+            last = news.echo;
         }
         let (first, last) = (first?, last?);
         self.least_rtt.sample(now, now.since(last));

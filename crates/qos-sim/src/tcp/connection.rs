@@ -259,21 +259,26 @@ impl Connection {
                 self.policy.quicken(window);
                 Decision::Now
             }
-            Arrival::OutOfOrder => {
-                self.policy.on_data(now, segment.len, window, rto);
-                self.policy.around_gap(now, self.receiver.next(), self.receiver.round_trip())
-            }
+            Arrival::OutOfOrder => self.policy.around_gap(now, self.receiver.next(), self.round_trip()),
             Arrival::InOrder { filled } => {
                 self.policy.on_data(now, segment.len, window, rto);
                 if self.receiver.has_gaps() {
-                    self.policy.around_gap(now, self.receiver.next(), self.receiver.round_trip())
+                    self.policy.around_gap(now, self.receiver.next(), self.round_trip())
                 } else {
-                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin)
+                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin, self.sender.rtt.smoothed())
                 }
             }
         };
         if decision == Decision::Now {
             self.acknowledge(now, out);
+        }
+    }
+
+    /// The round trip as the receiver knows it, by what arrives or by what it sent itself.
+    fn round_trip(&self) -> Option<Duration> {
+        match (self.receiver.round_trip(), self.sender.rtt.smoothed()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
         }
     }
 

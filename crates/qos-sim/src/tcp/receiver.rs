@@ -5,6 +5,9 @@ use super::Settings;
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 
+/// Shorter segments do not make the window grow (Linux).
+const LEAST_GROWING: u64 = 128;
+
 /// What a segment was to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
@@ -97,8 +100,18 @@ impl Receiver {
         if segment.fin {
             self.fin = Some(end);
         }
+        if let Some((_, echo)) = segment.timestamps.filter(|_| self.timestamps) {
+            self.window.echoed(now, Time(echo));
+        }
         if start > self.next {
-            return if self.keep(start, end) { Arrival::OutOfOrder } else { Arrival::Duplicate };
+            if !self.keep(start, end) {
+                return Arrival::Duplicate;
+            }
+            if self.sack {
+                // Without SACK the window stays, lest duplicate acknowledgements look like news of the window.
+                self.window.grow(u64::from(segment.len));
+            }
+            return Arrival::OutOfOrder;
         }
         if start < self.next {
             self.report_duplicate(start, self.next);
@@ -208,8 +221,8 @@ impl Receiver {
 
 /// The window: it begins small and grows with what arrives, at most to twice what comes in a round trip and to the buffer.
 ///
-/// The application reads everything at once. Linux measures the receiver's round trip by timestamps or by the time that a window of
-/// data takes; here it is the latter's upper bound, or the echo of a timestamp ([`super::Connection`] tells).
+/// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, or else by the least time in
+/// which a whole window came, as Linux.
 #[derive(Clone, Debug)]
 struct ReceiveWindow {
     /// What may be offered at present (Linux rcv_ssthresh).
@@ -224,6 +237,7 @@ struct ReceiveWindow {
     round_first: u64,
     round_trip: Option<Duration>,
     measured_from: Option<(Time, u64)>,
+    last_echo: Time,
 }
 
 impl ReceiveWindow {
@@ -239,6 +253,7 @@ impl ReceiveWindow {
             round_first: first,
             round_trip: None,
             measured_from: None,
+            last_echo: Time(0),
         }
     }
 
@@ -248,9 +263,7 @@ impl ReceiveWindow {
 
     fn delivered(&mut self, now: Time, next: u64, len: u64) {
         self.measure(now, next);
-        if len >= 128 {
-            self.allowed = (self.allowed + 2 * self.mss).min(self.clamp);
-        }
+        self.grow(len);
         let Some(round_trip) = self.round_trip else { return };
         let start = *self.round_start.get_or_insert(now);
         if now.since(start) < round_trip {
@@ -268,8 +281,27 @@ impl ReceiveWindow {
         self.round_first = next;
     }
 
+    fn grow(&mut self, len: u64) {
+        if len >= LEAST_GROWING {
+            self.allowed = (self.allowed + 2 * self.mss).min(self.clamp);
+        }
+    }
+
+    /// An echo that was not seen before measures the round trip.
+    fn echoed(&mut self, now: Time, echo: Time) {
+        if echo > self.last_echo {
+            self.last_echo = echo;
+            let sample = now.since(echo).0;
+            self.round_trip =
+                Some(Duration(self.round_trip.map_or(sample, |known| known.0 - known.0 / 8 + sample / 8)));
+        }
+    }
+
     /// The time in which a whole window came is at least a round trip; the least is kept.
     fn measure(&mut self, now: Time, next: u64) {
+        if self.last_echo > Time(0) {
+            return;
+        }
         match self.measured_from {
             Some((_, until)) if next < until => {}
             Some((start, _)) => {

@@ -5,94 +5,102 @@ use super::congestion::INFINITE;
 use super::prr::Reduction;
 use super::rto::RttEstimator;
 use super::scoreboard::LOST;
-use super::segment::Segment;
 use super::sender::{Emit, Phase, Sender, Timer};
 use super::transmit::TIMER_SLACK;
 use qos_core::time::{Duration, Time};
 
 impl Sender {
-    /// Judges an acknowledgement that is not plain progress.
-    pub fn judge(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News, segment: &Segment) -> Resend {
-        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps);
+    /// Judges an acknowledgement that is not plain progress; returns what is to be sent first.
+    pub fn judge(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News) -> Resend {
         if self.phase == Phase::Open {
             self.first_retransmission = None;
-        } else if self.una >= self.high {
-            match self.phase {
-                // Something above the reduction's end must be acknowledged.
-                Phase::Reducing if self.una != self.high => {
-                    self.end_reduction();
-                    self.phase = Phase::Open;
-                }
-                Phase::Recovery => {
-                    if !self.sack {
-                        self.board.sacked = 0;
-                    }
-                    if self.leave_recovery(echo) {
-                        return Resend::Nothing;
-                    }
-                    self.end_reduction();
-                }
-                _ => {}
-            }
+        } else if self.una >= self.high && self.phase_ended(news.echo) {
+            return Resend::Nothing;
         }
-        let mut enter = true;
-        match self.phase {
-            Phase::Recovery => {
-                enter = false;
-                if !news.advanced {
-                    if !self.sack && duplicate {
-                        self.count_duplicate();
-                    }
-                } else if self.undo_partially(echo) {
-                    return Resend::Nothing;
-                }
-                if self.undo_by_duplicates() {
-                    self.try_to_open();
-                }
-                self.identify_losses(now, news);
-                if self.phase != Phase::Recovery {
-                    if !self.time_to_recover() {
-                        self.try_to_open();
-                        return Resend::Nothing;
-                    }
-                    enter = true;
-                }
-            }
+        let lost = match self.phase {
+            Phase::Recovery => self.continue_recovery(now, prior_una, duplicate, news),
             Phase::Loss => {
-                let resend = self.continue_loss(duplicate, news, echo);
+                let resend = self.continue_loss(duplicate, news);
                 self.identify_losses(now, news);
-                if !(self.phase == Phase::Open || news.retransmission_lost) {
+                if self.phase != Phase::Open && !news.retransmission_lost {
                     return resend;
                 }
+                self.consider_recovery(now, duplicate, news)
             }
-            _ => {}
-        }
-        if enter {
-            if !matches!(self.phase, Phase::Loss) || !self.sack {
-                if !self.sack {
-                    if news.advanced {
-                        self.board.sacked = 0;
-                    }
-                    if duplicate {
-                        self.count_duplicate();
-                    }
-                }
-                if self.phase <= Phase::Disorder {
-                    self.undo_by_duplicates();
-                }
-                self.identify_losses(now, news);
-            }
-            if !self.time_to_recover() {
-                self.try_to_open();
-                let _ = prior_una;
-                return Resend::Nothing;
-            }
-            self.enter_recovery();
+            _ => self.consider_recovery(now, duplicate, news),
+        };
+        if !lost {
+            return Resend::Nothing;
         }
         if self.sack && !self.settings.rack {
             self.board.mark_lost_below(self.reordering);
         }
         Resend::Lost
+    }
+
+    /// Everything that was out when the phase began is acknowledged; true: there is no more to do for this acknowledgement.
+    fn phase_ended(&mut self, echo: Option<Time>) -> bool {
+        match self.phase {
+            // Held until something above is acknowledged.
+            Phase::Reducing if self.una != self.high => {
+                self.end_reduction();
+                self.phase = Phase::Open;
+            }
+            Phase::Recovery => {
+                if !self.sack {
+                    self.board.sacked = 0;
+                }
+                if self.leave_recovery(echo) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// True: in recovery still, or in another one.
+    fn continue_recovery(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News) -> bool {
+        if !news.advanced {
+            if !self.sack && duplicate {
+                self.count_duplicate();
+            }
+        } else if self.undo_partially(prior_una, news.echo) {
+            return false;
+        }
+        if self.undo_by_duplicates() {
+            self.keep_open();
+        }
+        self.identify_losses(now, news);
+        if self.phase != Phase::Recovery {
+            if !self.time_to_recover() {
+                return false;
+            }
+            self.enter_recovery();
+        }
+        true
+    }
+
+    /// Outside recovery: true if it begins.
+    fn consider_recovery(&mut self, now: Time, duplicate: bool, news: &mut News) -> bool {
+        if !self.sack {
+            if news.advanced {
+                self.board.sacked = 0;
+            }
+            if duplicate {
+                self.count_duplicate();
+            }
+        }
+        if self.phase <= Phase::Disorder {
+            self.undo_by_duplicates();
+        }
+        self.identify_losses(now, news);
+        if !self.time_to_recover() {
+            self.try_to_open();
+            return false;
+        }
+        self.enter_recovery();
+        true
     }
 
     /// Marks what the present rule says is lost.
@@ -133,7 +141,6 @@ impl Sender {
     /// RACK's reordering window has passed.
     pub fn reordering_passed(&mut self, emit: &mut Emit<'_>) {
         let pipe = self.board.pipe();
-        let lost = self.board.lost_total;
         let state = self.reordering_state();
         self.rack.detect(emit.now, &mut self.board, &state);
         if self.board.pipe() != pipe {
@@ -143,7 +150,6 @@ impl Sender {
             }
             self.retransmit_lost(emit);
         }
-        let _ = lost;
         if !matches!(self.timer, Some((Timer::Retransmit, _))) {
             self.rearm(emit.now);
         }
@@ -220,7 +226,8 @@ impl Sender {
     }
 
     /// Retransmission after a timeout, and RFC 5682's judgement whether it was spurious.
-    fn continue_loss(&mut self, duplicate: bool, news: &mut News, echo: Option<Time>) -> Resend {
+    fn continue_loss(&mut self, duplicate: bool, news: &News) -> Resend {
+        let echo = news.echo;
         let recovered = self.una >= self.high;
         if news.advanced && self.undo_loss(false, echo) {
             return Resend::Nothing;
@@ -318,11 +325,11 @@ impl Sender {
     }
 
     /// At a partial acknowledgement; true: it was a delay, but retransmissions are out still.
-    fn undo_partially(&mut self, echo: Option<Time>) -> bool {
+    fn undo_partially(&mut self, prior_una: u64, echo: Option<Time>) -> bool {
         if self.undo.is_none() || !self.was_delayed(echo) {
             return false;
         }
-        self.note_reordering(self.una);
+        self.note_reordering(prior_una);
         if self.board.retransmitted > 0 {
             return true;
         }
@@ -376,14 +383,6 @@ impl Sender {
         self.board.sacked = self.board.sacked.saturating_sub(others);
         let room = self.board.out() - self.board.lost.min(self.board.out());
         self.board.sacked = self.board.sacked.min(room);
-    }
-
-    pub fn note_hole_filled(&mut self, low: u64, highest: u64) {
-        let span = (highest - low).div_ceil(u64::from(self.mss));
-        if span > u64::from(self.reordering) {
-            self.reordering = span.min(300) as u32;
-        }
-        self.reordering_seen = true;
     }
 
     /// The probe of the tail was acknowledged (RFC 8985 section 7.4): what it replaced was lost, unless a duplicate says otherwise.

@@ -1,9 +1,9 @@
 //! What the SACK blocks of an acknowledgement say (RFC 2018, RFC 2883).
 
 use super::acknowledge::News;
-use super::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED};
+use super::scoreboard::{EVER_RETRANSMITTED, SACKED};
 use super::segment::{SackBlock, Segment};
-use super::sender::Sender;
+use super::sender::{Phase, Sender};
 use qos_core::time::Time;
 
 /// Most segments that reordering may be thought to span (sysctl tcp_max_reordering).
@@ -28,6 +28,9 @@ impl Sender {
             self.take_block(now, block, &before, news);
         }
         self.last_sacks = known;
+        if news.reordered < u64::MAX && (self.phase != Phase::Loss || self.undo.is_some()) {
+            self.note_reordering(news.reordered);
+        }
     }
 
     /// The first block, if it reports a duplicate: bytes acknowledged, or within the second block.
@@ -131,9 +134,7 @@ impl Sender {
                 news.first_sacked.get_or_insert(sent.at);
                 news.last_sacked = Some(sent.at);
             }
-            let in_flight_still = sent.is(RETRANSMITTED) && !sent.is(LOST);
             self.board.mark_sacked(id);
-            debug_assert!(!in_flight_still || self.board.get(id).is(RETRANSMITTED));
             self.delivered += 1;
             news.sacked = true;
         }
@@ -141,7 +142,10 @@ impl Sender {
 
     /// Something at `low` was delivered after what follows it: as many segments may be out of order without a loss.
     pub fn note_reordering(&mut self, low: u64) {
-        let Some(highest) = self.board.highest_sacked().filter(|highest| low < *highest) else { return };
+        let highest = self.board.highest_sacked().unwrap_or(self.una);
+        if low >= highest {
+            return;
+        }
         let span = (highest - low).div_ceil(u64::from(self.mss));
         if span > u64::from(self.reordering) {
             self.reordering = span.min(u64::from(MOST_REORDERING)) as u32;

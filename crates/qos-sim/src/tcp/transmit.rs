@@ -62,19 +62,23 @@ impl Sender {
     fn transmit(&mut self, emit: &mut Emit<'_>, len: u32, fin: bool, last: bool) {
         let seq = self.next;
         let end = seq + u64::from(len) + u64::from(fin);
-        if self.board.pipe() == 0 {
-            self.algorithm.resumed(emit.now, self.last_sent);
-        }
+        self.note_sending(emit.now);
         let first = self.board.out() == 0;
         self.board.push(emit.now, seq, end, fin, self.delivered);
         self.next = end;
         self.fin_sent |= fin;
-        self.last_sent = emit.now;
         self.counts.sent += 1;
         emit.send(seq, len, fin, last, false);
         if first || matches!(self.timer, Some((Timer::TailProbe, _))) {
             self.rearm(emit.now);
         }
+    }
+
+    fn note_sending(&mut self, now: Time) {
+        if self.board.pipe() == 0 {
+            self.algorithm.resumed(now, self.last_sent);
+        }
+        self.last_sent = now;
     }
 
     /// After an idle time longer than the timeout the window halves for each further timeout, not below the restart window (RFC 2861,
@@ -132,6 +136,7 @@ impl Sender {
 
     /// Sends a segment again.
     fn retransmit(&mut self, emit: &mut Emit<'_>, id: u64, counted: bool) {
+        self.note_sending(emit.now);
         let segment = *self.board.get(id);
         self.board.resent(emit.now, id, counted, self.delivered);
         if counted {
@@ -187,7 +192,7 @@ impl Sender {
 
     /// Waits two round trips for an acknowledgement before a probe (RFC 8985 section 7.2, with Linux's additions).
     fn schedule_tail_probe(&mut self, now: Time, progress: bool) -> bool {
-        let quiet = matches!(self.phase, Phase::Open | Phase::Reducing) && self.board.sacked == 0;
+        let quiet = matches!(self.phase, Phase::Open | Phase::Reducing);
         if !self.settings.tail_loss_probe || !self.sack || self.board.out() == 0 || !quiet {
             return false;
         }
