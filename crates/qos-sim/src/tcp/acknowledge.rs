@@ -97,6 +97,7 @@ impl Sender {
                 self.take_sacks(now, segment, prior_una, &mut news);
                 let resend = self.judge(now, prior_una, false, &mut news);
                 self.resend(emit, resend);
+                self.send_new(emit, false);
             }
             return;
         }

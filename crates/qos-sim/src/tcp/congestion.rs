@@ -1,6 +1,7 @@
 //! What every congestion control has in common.
 
 use super::cubic::Cubic;
+use super::hystart::HyStart;
 use super::reno::Reno;
 use super::settings::{CongestionControl, Settings};
 use qos_core::time::{Duration, Time};
@@ -88,7 +89,7 @@ pub(crate) trait Algorithm: std::fmt::Debug + Send {
 pub(crate) fn algorithm(settings: &Settings) -> Box<dyn Algorithm> {
     match settings.congestion_control {
         CongestionControl::Reno => Box::new(Reno),
-        CongestionControl::Cubic => Box::new(Cubic::new(settings.hystart)),
+        CongestionControl::Cubic => Box::new(Cubic::new(HyStart::new(settings.hystart, settings.hystart_late_rounds))),
     }
 }
 

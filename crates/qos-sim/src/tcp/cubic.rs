@@ -41,7 +41,7 @@ pub(crate) struct Cubic {
 }
 
 impl Cubic {
-    pub fn new(hystart: bool) -> Cubic {
+    pub fn new(hystart: HyStart) -> Cubic {
         Cubic {
             count: LEAST_COUNT,
             last_most: 0,
@@ -53,7 +53,7 @@ impl Cubic {
             least_delay: None,
             acked: 0,
             friendly: 0,
-            hystart: HyStart::new(hystart),
+            hystart,
         }
     }
 
@@ -161,9 +161,7 @@ impl Algorithm for Cubic {
     }
 
     fn timed_out(&mut self, now: Time, next: u64) {
-        let hystart = std::mem::replace(&mut self.hystart, HyStart::new(false));
-        *self = Cubic::new(false);
-        self.hystart = hystart.restarted(now, next);
+        *self = Cubic::new(self.hystart.restarted(now, next));
     }
 
     fn resumed(&mut self, now: Time, since: Time) {
@@ -207,7 +205,7 @@ mod tests {
 
     #[test]
     fn congestion_takes_three_tenths() {
-        let mut cubic = Cubic::new(false);
+        let mut cubic = Cubic::new(HyStart::new(false, false));
         assert_eq!(cubic.threshold(&window(1000)), 700);
         assert_eq!(cubic.last_most, 1000);
         // Congestion below the last plateau lowers the next one: (1 + β) / 2.
@@ -218,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_curve_reaches_its_plateau_after_k() {
-        let mut cubic = Cubic::new(false);
+        let mut cubic = Cubic::new(HyStart::new(false, false));
         cubic.threshold(&window(1000));
         cubic.begin_epoch(Time(0), 700, 0);
         // ∛(300 / 0.4) = 9.086 s.

@@ -20,6 +20,7 @@ const TRAIN_SLACK: Duration = Duration(1_000_000);
 #[derive(Clone, Debug)]
 pub(crate) struct HyStart {
     enabled: bool,
+    late_rounds: bool,
     found: bool,
     round_start: Time,
     last_ack: Time,
@@ -29,9 +30,10 @@ pub(crate) struct HyStart {
 }
 
 impl HyStart {
-    pub fn new(enabled: bool) -> HyStart {
+    pub fn new(enabled: bool, late_rounds: bool) -> HyStart {
         HyStart {
             enabled,
+            late_rounds,
             found: false,
             round_start: Time(0),
             last_ack: Time(0),
@@ -42,8 +44,8 @@ impl HyStart {
     }
 
     /// The state after a timeout: it looks again.
-    pub fn restarted(self, now: Time, next: u64) -> HyStart {
-        let mut fresh = HyStart::new(self.enabled);
+    pub fn restarted(&self, now: Time, next: u64) -> HyStart {
+        let mut fresh = HyStart::new(self.enabled, self.late_rounds);
         fresh.begin_round(now, next);
         fresh
     }
@@ -61,10 +63,11 @@ impl HyStart {
         if !self.enabled || self.found {
             return false;
         }
-        if progress.una > self.round_end {
+        let low = cwnd < LOW_WINDOW;
+        if progress.una > self.round_end && !(low && self.late_rounds) {
             self.begin_round(progress.now, progress.next);
         }
-        if cwnd < LOW_WINDOW {
+        if low {
             return false;
         }
         if progress.now.since(self.last_ack) <= TRAIN_GAP {

@@ -81,6 +81,8 @@ pub struct Settings {
     pub frto: bool,
     /// Slow start ends when round trips grow (Linux `cubic`'s hystart=1).
     pub hystart: bool,
+    /// HyStart's rounds begin when the window has reached 16 segments (Linux 5.16 to 6.13), rather than with the first segment.
+    pub hystart_late_rounds: bool,
     /// The window grows by segments acknowledged (RFC 3465 without its limit, as Linux); else by one an acknowledgement (RFC 5681).
     pub byte_counting: bool,
     /// Initial and restart window in segments.
@@ -126,6 +128,7 @@ impl Settings {
             tail_loss_probe: true,
             frto: true,
             hystart: true,
+            hystart_late_rounds: false,
             byte_counting: true,
             initial_window: 10,
             slow_start_after_idle: true,

@@ -266,6 +266,7 @@ impl Sender {
             self.timer = None;
             return;
         };
+        self.probe = None;
         self.enter_loss(emit.now);
         self.timeouts_in_row += 1;
         self.counts.timeouts += 1;

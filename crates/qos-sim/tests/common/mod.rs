@@ -1,6 +1,8 @@
 //! Connections over a path in virtual time: a fast network, a policer, a slower link, and what the network may do wrong.
 #![allow(dead_code, clippy::disallowed_macros)]
 
+pub mod peer;
+
 use qos_core::time::{Duration, Rate, Time};
 use qos_sim::tcp::{Connection, Segment, Settings};
 use std::cmp::Reverse;

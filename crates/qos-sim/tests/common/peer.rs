@@ -1,0 +1,105 @@
+//! The other end of a connection by hand: acknowledgements with their times.
+
+use qos_core::time::{Duration, Time};
+use qos_sim::tcp::{Connection, Figures, SackBlock, SackBlocks, Segment, Settings, SynOptions};
+
+pub const MS: u64 = 1_000_000;
+
+pub struct Peer {
+    pub connection: Connection,
+    pub now: Time,
+    out: Vec<Segment>,
+    /// Segments sent since the last look: when, first byte, byte after the last.
+    sent: Vec<(Time, u64, u64)>,
+    window: u64,
+}
+
+impl Peer {
+    /// A client with the given options whose acknowledgement comes `rtt` after the server's answer.
+    pub fn open(settings: &Settings, mss: u16, sack: bool, window: u64, rtt_ms: u64) -> Peer {
+        let syn = Segment {
+            syn: true,
+            window: 32_792,
+            syn_options: Some(SynOptions { mss, sack_permitted: sack, window_scale: 7 }),
+            ..Segment::default()
+        };
+        let mut out = Vec::new();
+        let connection = Connection::accept(settings.clone(), Time(0), &syn, &mut out);
+        assert!(out[0].syn && out[0].has_ack && out[0].ack == 1);
+        out.clear();
+        let mut peer = Peer { connection, now: Time(0), out, sent: Vec::new(), window };
+        peer.wait(rtt_ms * MS);
+        peer.ack(1, &[]);
+        peer.sent();
+        peer
+    }
+
+    fn collect(&mut self) {
+        for segment in self.out.drain(..) {
+            if segment.end() > segment.seq {
+                self.sent.push((self.now, segment.seq, segment.end()));
+            }
+        }
+    }
+
+    /// Lets time pass; timers do what they do.
+    pub fn wait(&mut self, ns: u64) {
+        let end = self.now + Duration(ns);
+        while let Some(at) = self.connection.deadline().filter(|at| *at <= end) {
+            assert!(at >= self.now);
+            self.now = at;
+            self.connection.on_timer(at, &mut self.out);
+            self.collect();
+        }
+        self.now = end;
+    }
+
+    pub fn write(&mut self, bytes: u64) {
+        self.connection.offer(self.now, bytes, &mut self.out);
+        self.collect();
+    }
+
+    pub fn close(&mut self) {
+        self.connection.close(self.now, &mut self.out);
+        self.collect();
+    }
+
+    pub fn ack(&mut self, ack: u64, sacks: &[(u64, u64)]) {
+        let mut sack = SackBlocks::default();
+        for (start, end) in sacks {
+            sack.push(SackBlock { start: *start, end: *end }, false);
+        }
+        let segment = Segment { seq: 1, ack, has_ack: true, window: self.window, sack, ..Segment::default() };
+        self.connection.on_segment(self.now, &segment, &mut self.out);
+        self.collect();
+    }
+
+    /// An acknowledgement after some time.
+    pub fn ack_after(&mut self, ns: u64, ack: u64, sacks: &[(u64, u64)]) {
+        self.wait(ns);
+        self.ack(ack, sacks);
+    }
+
+    /// What was sent since the last call, without times.
+    pub fn sent(&mut self) -> Vec<(u64, u64)> {
+        self.sent.drain(..).map(|(_, start, end)| (start, end)).collect()
+    }
+
+    /// What was sent since the last call.
+    pub fn sent_when(&mut self) -> Vec<(Time, u64, u64)> {
+        self.sent.drain(..).collect()
+    }
+
+    pub fn figures(&self) -> Figures {
+        self.connection.figures()
+    }
+
+    pub fn cwnd(&self) -> u32 {
+        self.figures().cwnd
+    }
+}
+
+/// Segments of `mss` from `start` to `end`.
+pub fn segments(start: u64, end: u64, mss: u64) -> Vec<(u64, u64)> {
+    (start..end).step_by(mss as usize).map(|at| (at, (at + mss).min(end))).collect()
+}
