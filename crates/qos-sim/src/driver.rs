@@ -273,7 +273,7 @@ impl<W: Write> Running<W> {
     fn settle(&mut self, station: usize, now: Time) -> io::Result<()> {
         let mut outputs = std::mem::take(&mut self.world.outputs);
         // What has come in goes on to the way out before that is settled.
-        self.world.stations[station].engine.poll_inside(now, &mut outputs);
+        self.world.stations[station].engine.poll_inside(now, Duration::ZERO, &mut outputs);
         for output in outputs.drain(..) {
             self.take_on(station, now, output)?;
         }
