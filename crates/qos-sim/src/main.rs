@@ -1,4 +1,5 @@
-//! The command line of `qos-sim`.
+//! The command line of `qos-sim`: the only part of the crate with files and streams.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
