@@ -1,0 +1,202 @@
+//! What cannot be simulated is refused, with its place and what to do.
+
+mod scene;
+
+use scene::{dumbbell, flood, policer, policy_out, refusal, SECOND};
+use serde_json::{json, Value};
+
+/// A scenario that can run.
+fn sound() -> Value {
+    let mut scenario = dumbbell(10_000_000, 0);
+    scenario["flows"] = json!([flood("flood", 1_000_000, 100, 1)]);
+    scenario
+}
+
+/// The refusal of a sound scenario with some values replaced.
+fn with(changes: &[(&str, Value)]) -> String {
+    let mut scenario = sound();
+    for (pointer, value) in changes {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = scenario.pointer_mut(parent).unwrap();
+        match parent {
+            Value::Array(list) => match key {
+                "-" => list.push(value.clone()),
+                index => list[index.parse::<usize>().unwrap()] = value.clone(),
+            },
+            parent => parent[key] = value.clone(),
+        }
+    }
+    refusal(&scenario)
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let lan = "/links/0/ends/0";
+    let tcp = json!({"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201, "duration_ns": SECOND});
+    let changed = |key: &str, value: Value| {
+        let mut flow = tcp.clone();
+        flow[key] = value;
+        with(&[("/flows/0", flow)])
+    };
+    for (said, expected) in [
+        (with(&[("/format", json!(2))]), "format: found 2, expected 1"),
+        (with(&[("/speed", json!(2))]), "speed: unknown field `speed`"),
+        (with(&[("/sample_ns", json!(1))]), "sample_ns: found 1, expected at most 1000000 samples"),
+        (with(&[("/drain_ns", json!(u64::MAX))]), "drain_ns: found more than 1000000000000000 ns"),
+        // Topology.
+        (
+            with(&[(&format!("{lan}/node"), json!("nobody"))]),
+            "links[0].ends[0].node: found \"nobody\", which is no node: there are R1, client, server",
+        ),
+        (
+            with(&[(&format!("{lan}/address"), json!("10.0.1.1/24"))]),
+            "links[0].ends[1].address: found 10.0.1.1/24, which links[0].ends[0] has",
+        ),
+        (
+            with(&[(&format!("{lan}/address"), json!("10.0.9.1/24"))]),
+            "links[0].ends: found 10.0.9.1/24 and 10.0.1.1/24, which are not in one network",
+        ),
+        (with(&[(&format!("{lan}/address"), json!("10.0.1.300/24"))]), "links[0].ends[0].address: "),
+        (
+            with(&[("/links/1/ends/0/interface", json!("FastEthernet0/0"))]),
+            "links[1].ends[0].interface: found \"FastEthernet0/0\", which another link of R1 uses",
+        ),
+        (with(&[("/links/0/framing", json!("ppp"))]), "links[0].ends[0].node: found a host on a serial link"),
+        (with(&[("/links/0/rate_bps", json!(0))]), "links[0].rate_bps: 0 b/s: give the rate"),
+        (
+            with(&[("/links/1/loss", json!({"model": "random", "probability": 2}))]),
+            "links[1].loss.probability: 2: give a probability from 0 to 1",
+        ),
+        (with(&[("/links/1/name", json!("lan"))]), "links[1].name: found \"lan\", as links[0] has it"),
+        (with(&[("/nodes/R9", json!({"kind": "router"}))]), "nodes.R9: no link ends at this node"),
+        (
+            with(&[("/nodes/client/configuration", json!({"format": 1, "router": "c", "generation": "hqf"}))]),
+            "nodes.client.configuration: found one on a host",
+        ),
+        (with(&[("/nodes/R1/tcp", json!({}))]), "nodes.R1.tcp: found settings on a router"),
+        (
+            with(&[("/nodes/R1/configuration", policy_out("FastEthernet0/7", 10, policer(1_000_000, 3000)))]),
+            "nodes.R1.configuration.interfaces.FastEthernet0/7: the router has no such port",
+        ),
+        (
+            with(&[("/nodes/R1/configuration", policy_out("FastEthernet0/1", 10, policer(1_000_000, 1)))]),
+            "nodes.R1.configuration.policy_maps.P.classes[0].police.bc: ",
+        ),
+        (
+            with(&[(
+                "/nodes/R1/configuration",
+                json!({"format": 1, "router": "R1", "generation": "hqf", "policy_map": {}}),
+            )]),
+            "nodes.R1.configuration.policy_map: unknown field",
+        ),
+        // Routes.
+        (with(&[("/nodes/client/routes", json!([]))]), "flows[0]: no route to 10.0.2.10 at client: client"),
+        (
+            with(&[("/nodes/client/routes/0/via", json!("10.0.1.7"))]),
+            "nodes.client.routes[0].via: found 10.0.1.7, expected the address of the other end of a link of client",
+        ),
+        (
+            with(&[("/nodes/client/routes/0", json!({"prefix": "0.0.0.0/0"}))]),
+            "nodes.client.routes[0]: found neither a next hop nor an interface",
+        ),
+        (
+            with(&[("/nodes/client/routes/0", json!({"prefix": "0.0.0.0/0", "interface": "eth7"}))]),
+            "nodes.client.routes[0].interface: found \"eth7\", which no link of client uses",
+        ),
+        (
+            with(&[("/flows/0/destination_address", json!("10.0.2.11"))]),
+            "flows[0].destination_address: found 10.0.2.11, expected an address of server, which has 10.0.2.10",
+        ),
+        // Flows.
+        (with(&[("/flows", json!([]))]), "flows: found no flow, expected at least one"),
+        (with(&[("/flows/0/duration_ns", Value::Null)]), "flows: found no flow with a duration"),
+        (with(&[("/flows/-", flood("flood", 1000, 100, 1))]), "flows[1].name: found \"flood\" a second time"),
+        (
+            with(&[("/flows/-", flood("other", 1000, 100, 1))]),
+            "flows[1].port: found 5002, at which server receives flow \"flood\" already",
+        ),
+        (with(&[("/flows/0/source", json!("R1"))]), "flows[0].source: found the router \"R1\", expected a host"),
+        (
+            with(&[("/flows/0/destination", json!("client"))]),
+            "flows[0].destination: found \"client\", which is the source too",
+        ),
+        (with(&[("/flows/0/rate_bps", Value::Null)]), "flows[0].rate_bps: a UDP flow needs either rate_bps or gap_ns"),
+        (with(&[("/flows/0/rate_bps", json!(0))]), "flows[0].rate_bps: found a pace"),
+        (
+            with(&[("/flows/0/payload_bytes", json!(1473))]),
+            "flows[0].payload_bytes: found 1473, expected 1 to 1472 bytes: fragments are not simulated",
+        ),
+        (with(&[("/flows/0/payload_bytes", Value::Null)]), "flows[0].rate_bps: found beside payloads of random length"),
+        (with(&[("/flows/0/window_bytes", json!(16384))]), "flows[0].window_bytes: found on a UDP flow"),
+        (with(&[("/flows/0/streams", json!(0))]), "flows[0].streams: found 0, expected 1 to 10000"),
+        (with(&[("/flows/0/dscp", json!(64))]), "flows[0].dscp: found 64, expected 0 to 63"),
+        (
+            with(&[("/flows/0/client_port", json!(65_535)), ("/flows/0/streams", json!(2))]),
+            "flows[0].client_port: found 65535 for 2 streams",
+        ),
+        (changed("gap_ns", json!(5)), "flows[0].gap_ns: found on a TCP flow"),
+        (changed("port", Value::Null), "flows[0].port: found none, expected the port of the receiver"),
+        (changed("window_bytes", json!(100)), "flows[0].window_bytes: found 100, expected a full segment (1448)"),
+        (changed("congestion_control", json!("bbr")), "flows[0].congestion_control: unknown variant `bbr`"),
+        // Captures.
+        (
+            with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
+            "captures[0].interface: found \"eth1\", which no link of server uses",
+        ),
+        (
+            with(&[(
+                "/captures",
+                json!([{"name": "c", "node": "server", "interface": "eth0", "file": "c", "filter": "tcp port 80"}]),
+            )]),
+            "captures[0].filter: found \"tcp port 80\", expected nothing, ip, tcp or udp",
+        ),
+        (
+            with(&[(
+                "/captures",
+                json!([{"name": "c", "node": "server", "interface": "eth0", "file": "c", "snaplen": 0}]),
+            )]),
+            "captures[0].snaplen: found 0",
+        ),
+    ] {
+        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
+    }
+}
+
+#[test]
+fn a_loop_is_found_before_the_run() {
+    let mut scenario = sound();
+    scenario["nodes"]["R2"] = json!({"kind": "router", "routes": [{"prefix": "0.0.0.0/0", "via": "10.0.3.1"}]});
+    scenario["nodes"]["R1"]["routes"] = json!([{"prefix": "10.0.2.0/25", "via": "10.0.3.2"}]);
+    scenario["links"].as_array_mut().unwrap().push(
+        json!({"name": "between", "rate_bps": 1_000_000, "framing": "ethernet", "ends": [
+        {"node": "R1", "interface": "FastEthernet1/0", "address": "10.0.3.1/30"},
+        {"node": "R2", "interface": "FastEthernet1/0", "address": "10.0.3.2/30"}]}),
+    );
+    assert_eq!(refusal(&scenario), "flows[0]: a loop on the way to 10.0.2.10: client → R1 → R2 → R1");
+}
+
+#[test]
+fn a_profile_that_no_model_has_is_refused_with_its_key() {
+    let mut scenario = sound();
+    scenario["flows"] = json!([{"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201, "duration_ns": SECOND}]);
+    for (key, value, expected) in [
+        ("congestion_control", json!("vegas"), "nodes.client.tcp.congestion_control: unknown variant `vegas`"),
+        ("early_retrans", json!(1), "nodes.client.tcp.early_retrans: found 1, expected 0, 3 or 4"),
+        ("initcwnd", json!(0), "nodes.client.tcp.initcwnd: found 0, expected 1 to 255 segments"),
+        ("ecn", json!(1), "nodes.client.tcp.ecn: unknown field `ecn`"),
+    ] {
+        let mut wrong = scenario.clone();
+        wrong["nodes"]["client"]["tcp"] = json!({ key: value });
+        let said = refusal(&wrong);
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn text_that_is_no_scenario_is_refused() {
+    let read = |text: &str| qos_sim::Scenario::from_json(text).unwrap_err().to_string();
+    assert!(read("").contains("EOF"), "{}", read(""));
+    assert!(read("{} {}").contains("missing field"), "{}", read("{} {}"));
+    let sound = sound().to_string();
+    assert!(read(&format!("{sound} x")).contains("trailing characters"));
+}
