@@ -153,6 +153,14 @@ def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float
     yield from class_figures(classes, meant, traffic_s, lines)
 
 
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The same with NumPy's types, nan where something is missing: rows of such a table are chosen much faster."""
+    numbers = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name].dtype)]
+    numbers = [name for name in numbers if not pd.api.types.is_bool_dtype(table[name].dtype)]
+    kinds = {name: "float64" if name in numbers else "object" for name in table.columns}
+    return table.astype(kinds)
+
+
 def _selectors(wanted: Iterable[Reference], kind: Selector, known: Iterable[str]) -> list[str | None]:
     """None, everything known by itself, and what else is wanted."""
     named = [each.selector for each in wanted if each.metric.selector == kind]
@@ -192,6 +200,7 @@ def metrics(
     interfaces and `paths` those of the traffic, of each cell.
     """
     wanted = tuple(wanted)
+    classes, places = _plain(classes), {kind: _plain(table) for kind, table in places.items()}
     found: list[tuple[tuple[object, ...], str | None, Figure]] = []
     policed = classes[classes["police_cir_bps"].notna()]
     for key, cell in flows.groupby(_CELL, sort=False, dropna=False):

@@ -153,7 +153,7 @@ class Cluster:
             self._note(f"worker {address} has left")
         if new:
             self._check(new)
-            self._note(f"{len(workers)} workers, {sum(workers.values())} cells at a time")
+            self._note(f"{_number(len(workers), 'worker')}, {_number(sum(workers.values()), 'cell')} at a time")
         self._known = workers
         self._looked = time.monotonic()
         if workers:
@@ -238,6 +238,10 @@ class Cluster:
         if "failure" in said:
             return task, _failed(task, said["failure"]), b""
         return task, CellRecord.model_validate_json(said["record"]), said["files"]
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count} {unit}" + ("" if count == 1 else "s")
 
 
 def _failed(task: CellTask, reason: str) -> CellRecord:

@@ -136,8 +136,7 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> Scenar
         "cut_off_ns": round(iperf2.CUT_S * 10**9) if flow.may_fail else None,
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
-        "seed": seed,
-        **(_datagrams(flow) if flow.protocol == "udp" else _connections(flow)),
+        **(_datagrams(flow) | {"seed": seed} if flow.protocol == "udp" else _connections(flow)),
     }
 
 

@@ -1,0 +1,114 @@
+"""Cells in virtual time, by the real simulator: one as a worker runs it, a sweep on a cluster of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from commands import Command
+from test_sweep import GRID, manifest, newest
+
+from experiment_files import experiment_file
+from qoslab.model.labs import REMARKS, SIMULATED
+from qoslab.plan import Options, make_plan
+from qoslab.results import CellRecord, RunFolder, tables
+from qoslab.run import cluster_worker
+from qoslab.run.cluster import plain_task, unpack
+from qoslab.run.labs import lab_kind
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
+
+pytestmark = pytest.mark.lab
+
+FLOOD = GRID.replace(
+    "{name: transfer, tool: iperf3,", "{name: transfer, tool: iperf3, protocol: udp, rate: 90 Mb/s,"
+).replace("rate: 10 Mb/s", "rate: 100 Mb/s")
+"""Each cell has packets enough to be met while it is computed."""
+OBSERVED = """\
+observe:
+  - {node: R1, command: show policy-map interface, when: [before, during, after]}
+captures:
+  - {name: receiver, node: server, interface: eth0, filter: tcp}
+"""
+
+
+def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
+    """Two attempts as a worker of a cluster makes them: all files alike, and where the virtual lab has them."""
+    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + OBSERVED)
+    kind = lab_kind(SIMULATED)
+    cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=SIMULATED)).cells[0]
+    folder = RunFolder.create(tmp_path / "runs", "grid")
+    contents: list[dict[str, bytes]] = []
+    for attempt in (1, 2):
+        task = make_task(cell, kind.versions(), attempt)
+        said = cluster_worker.run_cell(plain_task(task))
+        place = folder.cell_of(task.identity, attempt)
+        record = CellRecord.model_validate_json(said["record"])
+        unpack(said["files"], record, place)
+        assert record.valid and record.lab == SIMULATED and record.virtual_s is not None and record.virtual_s >= 3
+        assert [entry.moment for entry in record.observed] == ["before", "during", "after"]
+        assert record.captures["receiver"].received > 100
+        contents.append({str(each.relative_to(place.path)): each.read_bytes() for each in place.path.rglob("*.*")})
+        assert place.devices_with_counters() == ["R1"]
+        times = [reply["time_ns"] for reply in place.counter_replies("R1")]
+        assert len(times) >= 4 and times[1] - times[0] == 10**9
+        assert "police:" in place.text(place.path / f"{record.observed[1].file}.txt")
+    first, second = contents
+    assert first.keys() == second.keys()
+    changing = {"cell.json"}  # has the time of day
+    assert all(first[name] == second[name] for name in first.keys() - changing)
+
+
+def simulators(pid: int) -> dict[int, int]:
+    """The simulators below a process, with their parents."""
+    found: dict[int, int] = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+                name = (process / "comm").read_text().strip()
+            except OSError:
+                continue
+            if parent == pid:
+                found |= {int(process.name): pid} if name == "qos-sim" else simulators(int(process.name))
+    return found
+
+
+def wait_for_simulator(command: Command) -> int:
+    """The worker process of a cell that is being computed."""
+    deadline = time.monotonic() + 60
+    while not (found := simulators(command.process.pid)):
+        assert time.monotonic() < deadline and command.process.poll() is None
+        time.sleep(0.01)
+    return next(iter(found.values()))
+
+
+@pytest.mark.slow
+def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
+    file = experiment_file(clean, "grid.yml", FLOOD)
+    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s")
+    command.wait_for("cells at a time")
+    wait_for_simulator(command)
+    os.kill(command.process.pid, signal.SIGINT)
+    status, _, errors = command.end()
+    assert status == 130 and "interrupted: ending the simulations" in errors
+    assert manifest(clean)["lab"] == SIMULATED and list(clean.glob("tmp/*")) == []
+
+    command = Command(clean, "run", "--resume")
+    killed = wait_for_simulator(command)
+    os.kill(killed, signal.SIGKILL)
+    status, output, errors = command.end()
+    assert status == 0, errors + output
+    assert "has left" in errors
+    cells = manifest(clean)["cells"]
+    assert len(cells) == 4 and all(cell["valid"] for cell in cells)
+    assert output.startswith(REMARKS[SIMULATED]) and REMARKS[SIMULATED] in (newest(clean) / "report.html").read_text()
+    for name in clean.glob("tmp/*"):  # what a killed process cannot remove
+        subprocess.run(["rm", "-r", str(name)], check=True)
+
+    flows = tables.read_table(RunFolder(newest(clean)), "flows")
+    assert set(flows["tool"]) == {"qos-sim"} and len(flows) == 4
