@@ -5,7 +5,7 @@ use super::receiver::{Arrival, Receiver};
 use super::recovery::estimator;
 use super::rto::{INITIAL_RTO, MAX_RTO};
 use super::segment::{Segment, SynOptions};
-use super::sender::{Emit, Phase, Sender};
+use super::sender::{Emit, Sender};
 use super::settings::Settings;
 use qos_core::time::{Duration, Time};
 
@@ -376,7 +376,6 @@ impl Connection {
     pub fn figures(&self) -> Figures {
         let sender = &self.sender;
         let ssthresh = (sender.window.ssthresh < super::congestion::INFINITE).then_some(sender.window.ssthresh);
-        debug_assert!(sender.phase != Phase::Recovery || ssthresh.is_some());
         Figures {
             cwnd: sender.window.cwnd,
             ssthresh,

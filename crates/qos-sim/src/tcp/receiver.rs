@@ -94,7 +94,7 @@ impl Receiver {
             self.report_duplicate(start, end);
             return Arrival::Duplicate;
         }
-        if end > self.edge {
+        if start + u64::from(segment.len) > self.edge {
             return Arrival::BeyondWindow;
         }
         if segment.fin {

@@ -122,6 +122,7 @@ impl Sender {
         if enough || (self.phase == Phase::Recovery && advanced) {
             if let Some(head) = self.board.head().filter(|head| !self.board.get(*head).is(LOST)) {
                 self.board.mark_lost(head);
+                self.limit_duplicates();
             }
         }
     }
@@ -367,22 +368,24 @@ impl Sender {
 
     /// A duplicate acknowledgement without SACK stands for a segment that was received.
     fn count_duplicate(&mut self) {
-        let holes = self.board.lost.max(1).min(self.board.out());
-        if self.board.sacked + 1 + holes <= self.board.out() {
-            self.board.sacked += 1;
-            self.delivered += 1;
-        } else {
-            self.board.sacked = self.board.out() - holes;
-        }
+        let before = self.board.sacked;
+        self.board.sacked += 1;
+        self.limit_duplicates();
+        self.delivered += u64::from(self.board.sacked.saturating_sub(before));
+    }
+
+    /// At least one segment is missing, and what is lost was not received: there cannot be more duplicates than the others.
+    fn limit_duplicates(&mut self) {
+        let out = self.board.out();
+        let missing = self.board.lost.max(1).min(out);
+        self.board.sacked = self.board.sacked.min(out - missing);
     }
 
     /// An acknowledgement without SACK: one segment filled the hole, the others were counted as duplicates.
     pub fn forget_duplicates(&mut self, acked: u32) {
-        let others = acked - 1;
         self.delivered += u64::from(acked.saturating_sub(self.board.sacked).max(1));
-        self.board.sacked = self.board.sacked.saturating_sub(others);
-        let room = self.board.out() - self.board.lost.min(self.board.out());
-        self.board.sacked = self.board.sacked.min(room);
+        self.board.sacked = self.board.sacked.saturating_sub(acked - 1);
+        self.limit_duplicates();
     }
 
     /// The probe of the tail was acknowledged (RFC 8985 section 7.4): what it replaced was lost, unless a duplicate says otherwise.

@@ -147,7 +147,8 @@ impl Scoreboard {
         segment.at = now;
         segment.delivered = delivered;
         segment.flags |= EVER_RETRANSMITTED;
-        if counted && !segment.is(RETRANSMITTED) {
+        // One that is lost is not in the pipe: whatever it is sent again for, it is then.
+        if (counted || segment.is(LOST)) && !segment.is(RETRANSMITTED) {
             segment.flags |= RETRANSMITTED;
             self.retransmitted += 1;
         }
@@ -324,5 +325,128 @@ impl Scoreboard {
     /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the head.
     pub fn any_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a sender may do to the segments; numbers are taken modulo what is out.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Send,
+        Sack(u64),
+        Lose(u64),
+        LoseBelow(u32),
+        Resend,
+        Probe,
+        Acknowledge(u64),
+        Unmark,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => Just(Step::Send),
+            3 => any::<u64>().prop_map(Step::Sack),
+            2 => any::<u64>().prop_map(Step::Lose),
+            1 => (1u32..5).prop_map(Step::LoseBelow),
+            3 => Just(Step::Resend),
+            1 => Just(Step::Probe),
+            1 => (0u64..5).prop_map(Step::Acknowledge),
+            1 => Just(Step::Unmark),
+        ]
+    }
+
+    fn take(board: &mut Scoreboard, now: Time, step: Step) {
+        let out = u64::from(board.out());
+        let first = board.ids().start;
+        match step {
+            Step::Send => {
+                let at = (first + out) * 10;
+                board.push(now, at, at + 10, false, 0);
+            }
+            _ if out == 0 => {}
+            Step::Sack(n) if !board.get(first + n % out).is(SACKED) => board.mark_sacked(first + n % out),
+            Step::Sack(_) => {}
+            Step::Lose(n) => {
+                board.mark_lost(first + n % out);
+            }
+            Step::LoseBelow(threshold) => board.mark_lost_below(threshold),
+            Step::Resend => {
+                if let Some(id) = board.next_lost() {
+                    board.resent(now, id, true, 0);
+                }
+            }
+            Step::Probe => board.resent(now, first + out - 1, false, 0),
+            Step::Acknowledge(n) => {
+                let to = (first + n.min(out)) * 10;
+                while board.pop_before(to).is_some() {}
+            }
+            Step::Unmark => board.unmark_lost(),
+        }
+    }
+
+    fn count(board: &Scoreboard, flag: u8) -> u32 {
+        board.ids().filter(|id| board.get(*id).is(flag)).count() as u32
+    }
+
+    fn check(board: &Scoreboard) {
+        assert_eq!(board.sacked, count(board, SACKED));
+        assert_eq!(board.lost, count(board, LOST));
+        assert_eq!(board.retransmitted, count(board, RETRANSMITTED));
+        let in_flight = |id: &u64| {
+            let segment = board.get(*id);
+            u32::from(!segment.is(SACKED) && !segment.is(LOST)) + u32::from(segment.is(RETRANSMITTED))
+        };
+        assert_eq!(board.pipe(), board.ids().map(|id| in_flight(&id)).sum::<u32>());
+        let waiting = board.ids().find(|id| board.get(*id).is(LOST) && !board.get(*id).is(RETRANSMITTED));
+        assert_eq!(board.next_lost(), waiting);
+        let highest = board.ids().filter(|id| board.get(*id).is(SACKED)).map(|id| board.get(id).end).max();
+        assert_eq!(board.highest_sacked(), highest);
+        // The chain has the segments in flight in the order of their last transmission.
+        let mut chained = Vec::new();
+        let mut next = board.oldest();
+        while let Some(id) = next {
+            chained.push(id);
+            next = board.newer(id);
+        }
+        assert!(chained.windows(2).all(|pair| board.get(pair[0]).at <= board.get(pair[1]).at));
+        assert_eq!(chained.len() as u32, count(board, CHAINED));
+        let expected = |id: &u64| {
+            let segment = board.get(*id);
+            !segment.is(SACKED) && (!segment.is(LOST) || segment.is(RETRANSMITTED) || segment.is(CHAINED))
+        };
+        chained.sort_unstable();
+        assert_eq!(chained, board.ids().filter(expected).collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_the_segments(steps in prop::collection::vec(step(), 1..200)) {
+            let mut board = Scoreboard::new();
+            for (now, step) in steps.into_iter().enumerate() {
+                take(&mut board, Time(now as u64), step);
+                check(&board);
+            }
+        }
+
+        /// RFC 6675: lost are those with at least so many SACKed ones above.
+        #[test]
+        fn segments_below_enough_sacked_ones_are_lost(sacked in prop::collection::vec(0u64..40, 0..40), threshold in 1u32..6) {
+            let mut board = Scoreboard::new();
+            for _ in 0..40 {
+                take(&mut board, Time(0), Step::Send);
+            }
+            for id in sacked {
+                take(&mut board, Time(1), Step::Sack(id));
+                board.mark_lost_below(threshold);
+                for id in board.ids().filter(|id| !board.get(*id).is(SACKED)) {
+                    let above = (id + 1..40).filter(|other| board.get(*other).is(SACKED)).count() as u32;
+                    prop_assert_eq!(board.get(id).is(LOST), above >= threshold, "segment {}", id);
+                }
+            }
+        }
     }
 }

@@ -138,6 +138,9 @@ pub struct Net {
     /// Called after every event of a flow's end.
     pub watch: Option<Watch>,
     pub trace: bool,
+    /// Per flow: the right edge that the client was offered, and what has reached the server, apart from each other.
+    edges: Vec<u64>,
+    arrived: Vec<Vec<(u64, u64)>>,
 }
 
 impl Net {
@@ -162,6 +165,8 @@ impl Net {
             out: Vec::new(),
             watch: None,
             trace: false,
+            edges: Vec::new(),
+            arrived: Vec::new(),
         }
     }
 
@@ -174,6 +179,8 @@ impl Net {
     pub fn flow(&mut self, at: Time) -> usize {
         self.ends.push([None, None]);
         self.timers.push([None, None]);
+        self.edges.push(0);
+        self.arrived.push(Vec::new());
         let flow = self.ends.len() - 1;
         self.schedule(at, Event::Start(flow));
         flow
@@ -222,6 +229,8 @@ impl Net {
             if segment.len > 0 {
                 self.data_number += 1;
                 self.data_segments += 1;
+                let end = segment.seq + u64::from(segment.len);
+                assert!(end <= self.edges[flow], "sent to {end}, the window ends at {}", self.edges[flow]);
             }
             if let Some(script) = &mut self.script {
                 if script(&segment, self.data_number) {
@@ -308,6 +317,7 @@ impl Net {
                 if self.trace {
                     println!("{} to {to}: {segment:?}", self.now);
                 }
+                self.note_arrival(flow, to, &segment);
                 let mut out = std::mem::take(&mut self.out);
                 match &mut self.ends[flow][to] {
                     Some(connection) => connection.on_segment(self.now, &segment, &mut out),
@@ -315,6 +325,11 @@ impl Net {
                         *none = Some(Connection::accept(self.settings.clone(), self.now, &segment, &mut out));
                     }
                     _ => {}
+                }
+                if to == 1 && !segment.syn {
+                    let arrived =
+                        self.arrived[flow].first().filter(|(start, _)| *start <= 1).map_or(0, |(_, end)| end - 1);
+                    assert_eq!(self.received(flow), arrived, "what was received is not what has arrived in order");
                 }
                 self.after(flow, to, &mut out);
                 self.out = out;
@@ -334,6 +349,27 @@ impl Net {
                 self.out = out;
             }
         }
+    }
+
+    /// Keeps account of what has arrived, apart from the connections.
+    fn note_arrival(&mut self, flow: usize, to: usize, segment: &Segment) {
+        if to == 0 {
+            let first = u64::from(segment.syn);
+            self.edges[flow] = self.edges[flow].max(segment.ack.max(first) + segment.window);
+            return;
+        }
+        if segment.len == 0 {
+            return;
+        }
+        let (mut start, mut end) = (segment.seq, segment.seq + u64::from(segment.len));
+        let blocks = &mut self.arrived[flow];
+        let first = blocks.partition_point(|block| block.1 < start);
+        let last = blocks.partition_point(|block| block.0 <= end);
+        if first < last {
+            start = start.min(blocks[first].0);
+            end = end.max(blocks[last - 1].1);
+        }
+        blocks.splice(first..last, [(start, end)]);
     }
 
     pub fn client(&self, flow: usize) -> &Connection {
