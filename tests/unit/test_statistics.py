@@ -173,3 +173,10 @@ def test_ratio_of_two_arms() -> None:
     assert 2.0 <= found.low <= 2.2 <= found.high <= 2.4
     assert math.isnan(ratio([[1.0]], [[0.0]]).value)
     assert math.isnan(ratio([[4.0]], [[2.0]]).low)
+
+
+def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> None:
+    """A simulated flow's: segments of eight at a time, of which the rule for the number of lags divides by zero."""
+    series = [11584.0 * segments for segments in (41, 42, 37, 47, 42, 35, 47, 42, 38, 44)]
+    found = warm_up(series)
+    assert found.samples == 0 and found.steady

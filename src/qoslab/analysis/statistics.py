@@ -290,5 +290,9 @@ def _stationarity(data: np.ndarray) -> float:
     with warnings.catch_warnings():
         # Its table of probabilities ends at 0.01 and 0.1, of which it warns each time.
         warnings.simplefilter("ignore")
-        result = kpss(data, regression="c", nlags="auto", result_object=True)
+        try:
+            result = kpss(data, regression="c", nlags="auto", result_object=True)
+        except OverflowError:
+            # Very regular series: the autocovariances by which the rule chooses the lags add up to nothing.
+            result = kpss(data, regression="c", nlags="legacy", result_object=True)
     return float(result.pvalue)
