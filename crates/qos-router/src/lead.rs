@@ -13,7 +13,7 @@ const STEP_NS: u64 = 2_000;
 const RISE: u64 = 9;
 
 /// Of this many nanoseconds one may be waited actively on account of the kernel's lateness.
-const SHARE: u64 = 20;
+const SHARE: u64 = 50;
 
 /// Active waiting on that account that can be saved up.
 const SAVED_NS: u64 = 10_000_000;
