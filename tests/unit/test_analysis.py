@@ -24,6 +24,7 @@ from qoslab.analysis.classes import Line, class_drops, class_figures
 from qoslab.analysis.metrics import bucket_figures, goodput_figures, jain, metrics, police_figures, shape_figures
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.steady import steady_figures
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.errors import ExitStatus
 from qoslab.model.comparison import Expectation, PublishedFigure
@@ -63,6 +64,17 @@ class TestGoodput:
     def test_traffics_add_up(self) -> None:
         figures = dict(goodput_figures(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000))))
         assert figures["goodput.sum"] == pytest.approx(800 + 400)
+
+    def test_traffic_that_comes_and_goes_counts_over_the_time_of_all(self) -> None:
+        flows = flows_table(("x", 20.0, 2000), ("y", 5.0, 500), ("z", 5.0, 500)).assign(offset_s=[0.0, 5.0, 17.0])
+        assert dict(goodput_figures(flows))["goodput.sum"] == pytest.approx(3000 * 8 / 22)
+
+    def test_its_steady_goodput_is_that_of_all_too(self) -> None:
+        rows = [("x", 0.0, second, 1250 if 5 <= second < 10 else 2500) for second in range(20)]
+        rows += [("y", 5.0, second, 1250) for second in range(5)]
+        table = pd.DataFrame(rows, columns=["traffic", "offset_s", "start_s", "bytes"])
+        table = table.assign(stream=1, end_s=table["start_s"] + 1.0)
+        assert dict(steady_figures(table))["goodput.steady"] == pytest.approx(20_000)
 
     def test_a_starved_flow_is_zero_and_not_left_out(self) -> None:
         figures = dict(goodput_figures(flows_table(("x", 10.0, 0), ("x", 10.0, 1000))))

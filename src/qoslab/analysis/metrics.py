@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import DURING, Figure, Lines, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.hosts import host_figures
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import Place, each_of, place_figures
@@ -38,8 +39,7 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
     """Figures of one cell's `flows`."""
     if flows.empty:
         return
-    by_traffic = flows.groupby("traffic")
-    yield "goodput.sum", float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
+    yield "goodput.sum", total_bps(flows)
     each = flows["goodput_bps"].astype(float)
     least, greatest = float(each.min()), float(each.max())
     yield "goodput.flow.min", least

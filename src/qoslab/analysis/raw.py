@@ -12,16 +12,17 @@ from qoslab.traffic import FlowResult
 Row = dict[str, object]
 
 
-def flow_rows(traffic: str, result: FlowResult) -> Iterator[Row]:
-    """Rows of `flows`: one a stream, with the receiver's goodput."""
+def flow_rows(traffic: str, result: FlowResult, offset_s: float = 0.0) -> Iterator[Row]:
+    """Rows of `flows`: one a stream, with the receiver's goodput. `offset_s` is when it was to start."""
+    own = {"traffic": traffic, "offset_s": offset_s, "tool": result.tool, "protocol": result.protocol}
     for stream in result.streams:
-        yield {"traffic": traffic, "tool": result.tool, "protocol": result.protocol, **asdict(stream)}
+        yield own | asdict(stream)
 
 
-def interval_rows(traffic: str, result: FlowResult) -> Iterator[Row]:
-    """Rows of `intervals`."""
+def interval_rows(traffic: str, result: FlowResult, offset_s: float = 0.0) -> Iterator[Row]:
+    """Rows of `intervals`; `offset_s` as above."""
     for interval in result.intervals:
-        yield {"traffic": traffic, **asdict(interval)}
+        yield {"traffic": traffic, "offset_s": offset_s, **asdict(interval)}
 
 
 def flatten(counters: Mapping[str, Any], prefix: str = "") -> Row:

@@ -237,9 +237,10 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
         if result is None:
             problems.append(f'traffic "{flow.name}" left no output')
             continue
-        for row in raw.flow_rows(flow.name, result):
+        offset_s = flow.start_after.seconds
+        for row in raw.flow_rows(flow.name, result, offset_s):
             add("flows", row)
-        for row in raw.interval_rows(flow.name, result):
+        for row in raw.interval_rows(flow.name, result, offset_s):
             add("intervals", row)
     senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
     try:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import Figure
+from qoslab.analysis.goodput import apart, summed
 from qoslab.analysis.statistics import warm_up
 
 WHOLE = 0.9
@@ -18,10 +19,13 @@ def steady_figures(intervals: pd.DataFrame) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`.
 
     The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
-    half, its whole time counts. Entries add up; of their warm-ups the longest is given.
+    half, its whole time counts. Entries add up; of their warm-ups the longest is given. Those that come and go are one.
     """
     steady, trimmed = 0.0, 0.0
-    entries = [_series(entry) for _, entry in intervals.groupby("traffic")]
+    if apart(intervals["offset_s"]):
+        entries = [summed(intervals)]
+    else:
+        entries = [_series(entry) for _, entry in intervals.groupby("traffic")]
     entries = [(bits, seconds) for bits, seconds in entries if len(bits)]
     if not entries:
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, COUNTED_HEADER, Figure, Lines
+from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
 
 CLASS_DEFAULT = "class-default"
@@ -32,8 +33,7 @@ def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths,
     """Figures of one cell's `flows` (all, or those of one traffic) against all of its `classes`."""
     if flows.empty:
         return
-    by_traffic = flows.groupby("traffic")
-    goodput = float((by_traffic["bytes"].sum() * 8 / by_traffic["seconds"].max()).sum())
+    goodput = total_bps(flows)
     pir = only_pir(classes, lines)
     mss = segment_size(flows)
     if pir is not None:

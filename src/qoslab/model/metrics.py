@@ -58,7 +58,11 @@ METRICS: dict[str, Metric] = {
         *_of(
             "traffic",
             (
-                ("goodput.sum", "b/s", "TCP or UDP payload received, sum of all flows, over the traffic time"),
+                (
+                    "goodput.sum",
+                    "b/s",
+                    "TCP or UDP payload received, sum of all flows; of flows that come and go, over the time of all",
+                ),
                 ("goodput.steady", "b/s", "TCP or UDP payload received, without the warm-up (docs/statistics.md)"),
                 ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),

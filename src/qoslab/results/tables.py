@@ -40,6 +40,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         [
             *_CELL,
             ("traffic", pa.string()),
+            ("offset_s", pa.float64()),
             ("tool", pa.string()),
             ("protocol", pa.string()),
             ("stream", pa.int64()),
@@ -78,6 +79,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         [
             *_CELL,
             ("traffic", pa.string()),
+            ("offset_s", pa.float64()),
             ("stream", pa.int64()),
             ("start_s", pa.float64()),
             ("end_s", pa.float64()),
