@@ -24,6 +24,9 @@ enum Command {
     Run {
         /// The scenario; standard input where absent
         file: Option<PathBuf>,
+        /// Print the result over several lines
+        #[arg(long)]
+        pretty: bool,
     },
     /// Check a scenario without running it
     Check {
@@ -47,7 +50,7 @@ enum Schema {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Run { file } => run(file),
+        Command::Run { file, pretty } => run(file, pretty),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
         Command::Schema { of } => print(match of {
             Schema::Scenario => schema::scenario(),
@@ -81,7 +84,7 @@ fn set_up(scenario: &Scenario) -> Result<Simulation, String> {
     Simulation::new(scenario).map_err(|error| format!("scenario: {error}"))
 }
 
-fn run(file: Option<PathBuf>) -> Result<(), String> {
+fn run(file: Option<PathBuf>, pretty: bool) -> Result<(), String> {
     let simulation = set_up(&read(file)?)?;
     let open = |path: &str| match File::create(path) {
         Ok(file) => Ok(BufWriter::new(file)),
@@ -89,7 +92,8 @@ fn run(file: Option<PathBuf>) -> Result<(), String> {
     };
     let files = simulation.captures().map(|capture| open(&capture.file)).collect::<Result<Vec<_>, _>>()?;
     let report = simulation.run(files).map_err(|error| format!("cannot write a capture: {error}"))?;
-    let mut text = serde_json::to_string(&report).map_err(|error| format!("cannot write the result: {error}"))?;
+    let text = if pretty { serde_json::to_string_pretty(&report) } else { serde_json::to_string(&report) };
+    let mut text = text.map_err(|error| format!("cannot write the result: {error}"))?;
     text.push('\n');
     print(text)
 }

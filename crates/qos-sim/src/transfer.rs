@@ -220,6 +220,7 @@ impl Transfer {
     /// The sender's time is over: what it has not sent yet is dropped, and the connection closed.
     pub fn stop(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.pacer = None;
+        self.sample_round_trip();
         if let Some(client) = &mut self.ends[0] {
             self.retransmitted = Some(client.figures().retransmitted_segments);
             client.drop_unsent();
@@ -227,7 +228,7 @@ impl Transfer {
         }
     }
 
-    /// Notes the round trip that the sender has smoothed.
+    /// Notes the round trip that the sender has smoothed: at the end of each of its intervals.
     pub fn sample_round_trip(&mut self) {
         if let Some(rtt) = self.ends[0].as_ref().and_then(|client| client.figures().srtt_ns) {
             self.rtt_sum_ns += u128::from(rtt);
