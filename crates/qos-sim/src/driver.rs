@@ -371,13 +371,18 @@ impl<W: Write> Running<W> {
             transfer.leaves(way, segment);
         }
         let end = sender(way);
-        if let Some(due) = transfer.reschedule(end) {
-            self.world.agenda.put(due, Event::Timer((number * 2 + end) as u32));
-        }
         for segment in out.drain(..) {
-            self.send(now, Packet { content: Content::Tcp(segment), ..template })?;
+            let leaves = self.send(now, Packet { content: Content::Tcp(segment), ..template })?;
+            if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
+                transfer.leaves_queue(end, &segment, leaves);
+            }
         }
         self.world.segments = out;
+        if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
+            if let Some(due) = transfer.reschedule(end) {
+                self.world.agenda.put(due, Event::Timer((number * 2 + end) as u32));
+            }
+        }
         Ok(())
     }
 
@@ -459,8 +464,8 @@ impl<W: Write> Running<W> {
         }
     }
 
-    /// A host sends a packet.
-    fn send(&mut self, now: Time, packet: Packet) -> io::Result<()> {
+    /// A host sends a packet. Returns when it has left the host's queue, which is at once when there is no room for it.
+    fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
         let world = &mut self.world;
         world.offered += 1;
         let stream = &world.traffic.streams[packet.stream as usize];
@@ -476,13 +481,14 @@ impl<W: Write> Running<W> {
         let interface = world.interfaces[end].as_mut().expect("a host's end has an interface");
         let Some(taken) = interface.send(now, descriptor.counted_len, descriptor.line_len) else {
             counts.queue_drops += 1;
-            return Ok(());
+            return Ok(now);
         };
         let (engine, port) = (at.engine, at.port);
         let id = world.pool.put(packet);
         world.stations[engine].engine.receive(taken.entered, port, descriptor, id);
         world.schedule(engine);
-        self.see(end, Side::Wire, now, taken.starts, id)
+        self.see(end, Side::Wire, now, taken.starts, id)?;
+        Ok(taken.starts)
     }
 
     /// A packet passes a port of an engine, if there is a capture.

@@ -69,6 +69,7 @@ fn check_profile(profile: &Profile, path: &str) -> Result<(), ConfigError> {
 pub(crate) fn settings(profile: &Profile, flow: &Flow, path: &str) -> Result<Settings, ConfigError> {
     check_profile(profile, path)?;
     let mut settings = Settings::from_profile(profile, MTU);
+    settings.small_queue = true;
     if let Some(window) = flow.window_bytes {
         // Linux doubles what is asked for, and counts its own structures in it: half of a receive buffer becomes window
         // (tcp_adv_win_scale 1), and about half of a send buffer holds payload where each packet has a structure of its own.
@@ -240,6 +241,13 @@ impl Transfer {
     pub fn leaves(&mut self, way: Way, segment: &Segment) {
         if way == Way::Forward && !segment.retransmission {
             self.sent_bytes += u64::from(segment.len);
+        }
+    }
+
+    /// A segment that an end sent leaves its host's queue then.
+    pub fn leaves_queue(&mut self, end: usize, segment: &Segment, at: Time) {
+        if let Some(connection) = self.ends[end].as_mut().filter(|_| segment.len > 0 || segment.fin) {
+            connection.leaves_queue(at);
         }
     }
 

@@ -327,7 +327,7 @@ impl Connection {
             }
             return;
         }
-        self.with_sender(now, out, |sender, emit| sender.on_timer(emit));
+        self.with_sender(now, out, |sender, emit| sender.on_deadline(emit));
         if self.policy.due(now, self.sender.rtt.timeout()) {
             self.acknowledge(now, out);
         }
@@ -338,11 +338,16 @@ impl Connection {
         if let Some(handshake) = &self.handshake {
             return Some(handshake.sent + handshake.timeout);
         }
-        let sender = self.sender.timer.map(|(_, at)| at);
-        match (sender, self.policy.deadline()) {
+        match (self.sender.deadline(), self.policy.deadline()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// With [`Settings::small_queue`]: a segment with payload or FIN, of those put in `out` the first of which this was not told, leaves the
+    /// host's queue at `at` (at once when the queue dropped it). It must be told of each, in order, before [`Connection::deadline`] is asked.
+    pub fn leaves_queue(&mut self, at: Time) {
+        self.sender.small_queue.leaves(at);
     }
 
     /// Bytes of payload handed to the application, in order and complete.

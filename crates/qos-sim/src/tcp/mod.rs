@@ -21,6 +21,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod settings;
+mod small_queue;
 mod transmit;
 
 pub use connection::{Connection, Figures, State};

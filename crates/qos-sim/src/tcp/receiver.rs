@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 /// Shorter segments do not make the window grow (Linux).
 const LEAST_GROWING: u64 = 128;
 
+/// Segments of the first round trip that the window is made for (Linux TCP_INIT_CWND).
+const INITIAL_SEGMENTS: u64 = 10;
+
 /// What a segment was to the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
@@ -248,7 +251,7 @@ impl ReceiveWindow {
             clamp: initial,
             buffer: settings.receive_buffer,
             mss: u64::from(settings.mss),
-            most_in_round: initial / 2,
+            most_in_round: initial.min(INITIAL_SEGMENTS * u64::from(settings.mss)),
             round_start: None,
             round_first: first,
             round_trip: None,

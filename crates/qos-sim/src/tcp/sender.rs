@@ -7,6 +7,7 @@ use super::rto::{MinRtt, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::segment::{SackBlock, Segment};
 use super::settings::Settings;
+use super::small_queue::SmallQueue;
 use qos_core::time::Time;
 
 /// What the sender thinks of the network (the names are RFC 5681's and RFC 6937's).
@@ -129,6 +130,7 @@ pub(crate) struct Sender {
     pub small_end: u64,
     /// SACK blocks of the last acknowledgement.
     pub last_sacks: [SackBlock; 4],
+    pub small_queue: SmallQueue,
     pub counts: Counts,
 }
 
@@ -175,6 +177,7 @@ impl Sender {
             used_at: now,
             small_end: first,
             last_sacks: [SackBlock::default(); 4],
+            small_queue: SmallQueue::default(),
             counts: Counts::default(),
         }
     }
@@ -191,6 +194,14 @@ impl Sender {
     /// Sequence number after everything, the FIN too.
     pub fn end(&self) -> u64 {
         self.offered + u64::from(self.closing)
+    }
+
+    /// When the sender is to be asked again.
+    pub fn deadline(&self) -> Option<Time> {
+        match (self.timer.map(|(_, at)| at), self.small_queue.deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// What RACK's reordering window depends on.

@@ -109,6 +109,9 @@ pub struct Settings {
     pub initial_receive_window: u64,
     /// Bytes that the receive window can grow to.
     pub receive_buffer: u64,
+    /// TCP small queues: little waits in the host's own queue. The caller must tell when segments leave it
+    /// ([`super::Connection::leaves_queue`]).
+    pub small_queue: bool,
     /// Bytes sent and not acknowledged that the sender holds at most.
     pub send_buffer: u64,
 }
@@ -144,6 +147,7 @@ impl Settings {
             // The third figure of sysctl tcp_rmem, of which Linux offers half as window and keeps half for its own structures
             // (tcp_adv_win_scale 1).
             receive_buffer: 6_291_456 / 2,
+            small_queue: false,
             // The third figure of sysctl tcp_wmem. Linux counts its own structures in it too.
             send_buffer: 4_194_304,
         }

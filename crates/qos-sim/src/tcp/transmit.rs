@@ -34,6 +34,9 @@ impl Sender {
             if !full && !fin && !probe && self.small_end > self.una {
                 break;
             }
+            if !probe && self.queue_is_full(emit.now, false) {
+                break;
+            }
             if !full && len > 0 {
                 self.small_end = end;
             }
@@ -79,6 +82,9 @@ impl Sender {
             self.algorithm.resumed(now, self.last_sent);
         }
         self.last_sent = now;
+        if self.settings.small_queue {
+            self.small_queue.given_out();
+        }
     }
 
     /// After an idle time longer than the timeout the window halves for each further timeout, not below the restart window (RFC 2861,
@@ -155,7 +161,7 @@ impl Sender {
         while let Some(id) = self.board.next_lost() {
             let segment = self.board.get(id);
             let outside = segment.end > self.edge && segment.seq != self.una;
-            if self.board.pipe() >= self.window.cwnd || outside {
+            if self.board.pipe() >= self.window.cwnd || outside || self.queue_is_full(emit.now, true) {
                 break;
             }
             first |= Some(id) == self.board.head();
@@ -247,8 +253,16 @@ impl Sender {
         self.timer = Some((Timer::WindowProbe, emit.now + self.rtt.timeout()));
     }
 
-    /// The timer's time has come.
-    pub fn on_timer(&mut self, emit: &mut Emit<'_>) {
+    /// The time of [`Sender::deadline`] has come.
+    pub fn on_deadline(&mut self, emit: &mut Emit<'_>) {
+        self.on_timer(emit);
+        if self.small_queue.resumes(emit.now) {
+            self.retransmit_lost(emit);
+            self.send_new(emit, false);
+        }
+    }
+
+    fn on_timer(&mut self, emit: &mut Emit<'_>) {
         let Some((timer, at)) = self.timer else { return };
         if at > emit.now {
             return;

@@ -1,0 +1,92 @@
+//! TCP small queues: how much of a connection may wait in its own host's queue (Linux tcp_small_queue_check).
+
+use super::sender::Sender;
+use qos_core::time::Time;
+use std::collections::VecDeque;
+
+/// What Linux counts for a queued segment beside its payload: its buffer's head of 1 KiB and the structure before it. It depends on kernel
+/// and configuration [uncertain].
+const OVERHEAD_BYTES: u64 = 1280;
+/// Most that may wait (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
+const MOST_BYTES: u64 = 1 << 20;
+/// The share of a second whose segments may wait: 1/1024 (Linux sk_pacing_shift 10).
+const SHARE_SHIFT: u32 = 10;
+/// The rate that the window stands for, in percent of it (sysctls tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+const SLOW_START_PERCENT: u64 = 200;
+const AVOIDANCE_PERCENT: u64 = 120;
+
+/// The connection's segments in the host's queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SmallQueue {
+    /// When each leaves.
+    leaving: VecDeque<Time>,
+    /// Given out; the caller has not yet told when they leave.
+    untold: usize,
+    /// Sending stopped until one has left.
+    stopped: bool,
+}
+
+impl SmallQueue {
+    pub fn given_out(&mut self) {
+        self.untold += 1;
+    }
+
+    /// The earliest segment of which it was not known leaves at `at`.
+    pub fn leaves(&mut self, at: Time) {
+        if self.untold > 0 {
+            self.untold -= 1;
+            let at = self.leaving.back().map_or(at, |last| at.max(*last));
+            self.leaving.push_back(at);
+        }
+    }
+
+    fn held(&mut self, now: Time) -> u64 {
+        while self.leaving.front().is_some_and(|at| *at <= now) {
+            self.leaving.pop_front();
+        }
+        (self.leaving.len() + self.untold) as u64
+    }
+
+    /// When sending can go on.
+    pub fn deadline(&self) -> Option<Time> {
+        self.leaving.front().copied().filter(|_| self.stopped)
+    }
+
+    /// Whether sending stopped and can go on.
+    pub fn resumes(&mut self, now: Time) -> bool {
+        let resumes = self.deadline().is_some_and(|at| at <= now);
+        if resumes {
+            self.stopped = false;
+        }
+        resumes
+    }
+}
+
+impl Sender {
+    /// Whether enough of the connection waits in the host's queue. Retransmissions may wait twice as much. With at most one segment out
+    /// there is always room.
+    pub fn queue_is_full(&mut self, now: Time, retransmission: bool) -> bool {
+        if !self.settings.small_queue {
+            return false;
+        }
+        let held = self.small_queue.held(now);
+        if self.board.out() <= 1 {
+            return false;
+        }
+        let counted = u64::from(self.mss) + OVERHEAD_BYTES;
+        let share = self.window_rate() >> SHARE_SHIFT;
+        let limit = share.max(2 * counted).min(MOST_BYTES) << u32::from(retransmission);
+        let full = held * counted > limit;
+        self.small_queue.stopped |= full;
+        full
+    }
+
+    /// Bytes a second that the window stands for (Linux sk_pacing_rate).
+    fn window_rate(&self) -> u64 {
+        let Some(rtt) = self.rtt.smoothed() else { return u64::MAX };
+        let percent = if self.window.cwnd < self.window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        let segments = u64::from(self.window.cwnd.max(self.board.out()));
+        let bytes = u128::from(segments * u64::from(self.mss) * percent / 100);
+        u64::try_from(bytes * 1_000_000_000 / u128::from(rtt.0.max(1))).unwrap_or(u64::MAX)
+    }
+}
