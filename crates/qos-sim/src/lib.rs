@@ -13,11 +13,13 @@ pub mod report;
 pub mod scenario;
 pub mod schema;
 mod seed;
+mod simulation;
 pub mod tcp;
 mod traffic;
 mod transfer;
 mod udp;
+mod world;
 
-pub use driver::Simulation;
 pub use report::Report;
 pub use scenario::Scenario;
+pub use simulation::Simulation;

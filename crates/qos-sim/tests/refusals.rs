@@ -2,7 +2,9 @@
 
 mod scene;
 
-use scene::{dumbbell, flood, policer, policy_out, refusal, SECOND};
+use proptest::prelude::*;
+use qos_sim::{Scenario, Simulation};
+use scene::{balanced, dumbbell, flood, policer, policy_out, refusal, MILLI, SECOND};
 use serde_json::{json, Value};
 
 /// A scenario that can run.
@@ -199,4 +201,82 @@ fn text_that_is_no_scenario_is_refused() {
     assert!(read("{} {}").contains("missing field"), "{}", read("{} {}"));
     let sound = sound().to_string();
     assert!(read(&format!("{sound} x")).contains("trailing characters"));
+}
+
+/// The places of all values in a document.
+fn places(value: &Value, here: &str, into: &mut Vec<String>) {
+    into.push(here.to_owned());
+    match value {
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(key, each)| places(each, &format!("{here}/{key}"), into))
+        }
+        Value::Object(map) => {
+            map.iter().for_each(|(key, each)| places(each, &format!("{here}/{}", key.replace('/', "~1")), into));
+        }
+        _ => {}
+    }
+}
+
+/// Everything that a scenario can have, in brief.
+fn full() -> Value {
+    let mut scenario = dumbbell(10_000_000, MILLI);
+    scenario["drain_ns"] = json!(MILLI);
+    scenario["epoch_ns"] = json!(0);
+    scenario["sample_ns"] = json!(SECOND);
+    scenario["nodes"]["client"]["tcp"] = serde_json::to_value(qos_sim::tcp::Profile::default()).unwrap();
+    scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 3_000));
+    scenario["links"][1]["loss"] =
+        json!({"model": "gilbert_elliott", "p": 0.01, "r": 0.1, "loss_good": 0.0, "loss_bad": 0.5});
+    scenario["links"][1]["jitter"] = json!({"distribution": "normal", "ns": 1000, "correlation": 0.5, "reorder": true});
+    let common = json!({"source": "client", "source_address": "10.0.1.10", "destination": "server", "destination_address": "10.0.2.10",
+        "client_port": 4000, "streams": 2, "start_ns": 0, "duration_ns": 20 * MILLI, "cut_off_ns": MILLI, "dscp": 0,
+        "interval_ns": 10 * MILLI, "rate_bps": 1_000_000, "rate_layer": "payload", "payload_bytes": 1000});
+    let flow = |more: Value| {
+        let mut flow = common.clone();
+        flow.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        flow
+    };
+    scenario["flows"] = json!([
+        flow(json!({"name": "u", "protocol": "udp", "port": 1, "gap_ns": null, "take_turns": true, "seed": 3})),
+        flow(json!({"name": "t", "protocol": "tcp", "port": 2, "congestion_control": "reno", "window_bytes": 16384}))
+    ]);
+    scenario["captures"] = json!([{"name": "c", "node": "R1", "interface": "FastEthernet0/1", "snaplen": 60, "filter": "tcp", "file": "c"}]);
+    scenario
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_changed_is_refused_or_runs(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
+            json!(null), json!(0), json!(1), json!(2), json!(7), json!(1_000_000), json!(u64::MAX), json!(-1), json!(0.5), json!(1e300),
+            json!(""), json!("client"), json!("R1"), json!("10.0.1.10"), json!("10.0.2.1/0"), json!("0.0.0.0/0"), json!("tcp"), json!("udp"),
+            json!("ppp"), json!([]), json!({}), json!(true)])), 1..4)
+    ) {
+        let mut scenario = full();
+        for (place, value) in changes {
+            let mut all = Vec::new();
+            places(&scenario, "", &mut all);
+            *scenario.pointer_mut(place.get::<String>(&all)).unwrap() = value;
+        }
+        let Ok(mut scenario) = Scenario::from_json(&scenario.to_string()) else { return Ok(()) };
+        if Simulation::new(&scenario).is_err() {
+            return Ok(());
+        }
+        // Longer and faster it would only take time.
+        scenario.drain_ns = scenario.drain_ns.min(SECOND);
+        scenario.start_jitter_ns = scenario.start_jitter_ns.min(SECOND);
+        scenario.sample_ns = scenario.sample_ns.max(100 * MILLI);
+        for flow in &mut scenario.flows {
+            flow.start_ns = flow.start_ns.min(SECOND);
+            flow.duration_ns = flow.duration_ns.map(|duration| duration.min(20 * MILLI));
+            flow.rate_bps = flow.rate_bps.map(|rate| rate.min(10_000_000));
+            flow.gap_ns = flow.gap_ns.map(|gap| gap.max(100_000));
+            flow.payload_bytes = flow.payload_bytes.map(|bytes| bytes.max(100));
+        }
+        if let Ok(simulation) = Simulation::new(&scenario) {
+            balanced(&simulation.run(vec![Vec::new(); scenario.captures.len()]).unwrap());
+        }
+    }
 }
