@@ -11,7 +11,11 @@ pub struct Peer {
     out: Vec<Segment>,
     /// Segments sent since the last look: when, first byte, byte after the last.
     sent: Vec<(Time, u64, u64)>,
-    window: u64,
+    /// When segments without a sequence number were sent: acknowledgements and probes of a closed window.
+    pub bare: Vec<Time>,
+    pub window: u64,
+    /// The timestamp to echo, in a connection that has them.
+    pub echo: u64,
 }
 
 impl Peer {
@@ -20,6 +24,7 @@ impl Peer {
         let syn = Segment {
             syn: true,
             window: 32_792,
+            timestamps: settings.timestamps.then_some((0, 0)),
             syn_options: Some(SynOptions { mss, sack_permitted: sack, window_scale: 7 }),
             ..Segment::default()
         };
@@ -27,7 +32,7 @@ impl Peer {
         let connection = Connection::accept(settings.clone(), Time(0), &syn, &mut out);
         assert!(out[0].syn && out[0].has_ack && out[0].ack == 1);
         out.clear();
-        let mut peer = Peer { connection, now: Time(0), out, sent: Vec::new(), window };
+        let mut peer = Peer { connection, now: Time(0), out, sent: Vec::new(), bare: Vec::new(), window, echo: 0 };
         peer.wait(rtt_ms * MS);
         peer.ack(1, &[]);
         peer.sent();
@@ -38,6 +43,8 @@ impl Peer {
         for segment in self.out.drain(..) {
             if segment.end() > segment.seq {
                 self.sent.push((self.now, segment.seq, segment.end()));
+            } else {
+                self.bare.push(self.now);
             }
         }
     }
@@ -69,7 +76,9 @@ impl Peer {
         for (start, end) in sacks {
             sack.push(SackBlock { start: *start, end: *end }, false);
         }
-        let segment = Segment { seq: 1, ack, has_ack: true, window: self.window, sack, ..Segment::default() };
+        let timestamps = (self.echo > 0).then_some((self.now.0, self.echo));
+        let segment =
+            Segment { seq: 1, ack, has_ack: true, window: self.window, sack, timestamps, ..Segment::default() };
         self.connection.on_segment(self.now, &segment, &mut self.out);
         self.collect();
     }
