@@ -302,7 +302,7 @@ impl<W: Write> Running<W> {
         world.stations[engine].engine.receive(taken.entered, port, descriptor, id);
         world.schedule(engine);
         self.see(end, Side::Wire, now, taken.starts, id)?;
-        Ok(taken.starts)
+        Ok(taken.leaves)
     }
 
     /// A packet passes a port of an engine, if there is a capture.
