@@ -21,7 +21,7 @@ from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.model.experiment import Flow
 from qoslab.model.labs import SIMULATED, VIRTUAL
-from qoslab.plan import Options, Plan, make_plan
+from qoslab.plan import REPORT_CELL_S, REPORT_S, SIMULATED_CELL_S, WORKERS_UP_S, Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
 from qoslab.results.records import SIMULATION
 from qoslab.run.costs import learnt_costs
@@ -215,10 +215,10 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
     costs = learnt_costs(tmp_path / "runs", "grid")
     assert costs == {plan.cells[0].arm: pytest.approx(0.5, rel=0.01)}
     again = planned(file, costs)
-    traffic = again.experiment.duration.seconds
-    assert again.cells[0].seconds == pytest.approx(traffic / 2, rel=0.01)
-    assert again.seconds is not None
-    assert again.seconds == pytest.approx(len(again.cells) * traffic / 2 + again.after[0].seconds, rel=0.01)  # type: ignore[operator]
+    each = again.experiment.duration.seconds / 2 + SIMULATED_CELL_S
+    assert again.cells[0].seconds == pytest.approx(each, rel=0.01)
+    around = WORKERS_UP_S + REPORT_S + REPORT_CELL_S * len(again.cells)
+    assert again.seconds == pytest.approx(len(again.cells) * each + around, rel=0.01)
     assert "one process" in list(summary_lines(again, 2))[-2]
 
 

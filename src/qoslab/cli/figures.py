@@ -1,4 +1,4 @@
-"""Prints measured beside published figures."""
+"""Prints measured (or simulated) beside published figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import score
-from qoslab.model.labs import REMARKS
+from qoslab.model.labs import FOUND, REMARKS
 from qoslab.model.metrics import format_value
 from qoslab.results import RunFolder
 
@@ -50,8 +50,9 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     if remark := REMARKS.get(outcome.lab):
         click.echo(remark)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("arm", "figure", "published", "measured", "difference", "tolerance", "verdict"):
-        table.add_column(name, justify="right" if name in ("published", "measured", "difference") else "left")
+    found = FOUND[outcome.lab]
+    for name in ("arm", "figure", "published", found, "difference", "tolerance", "verdict"):
+        table.add_column(name, justify="right" if name in ("published", found, "difference") else "left")
     arm = None
     for row in outcome.comparison.to_dict("records"):
         if arm is not None and row["arm"] != arm:
@@ -76,7 +77,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     if len(outcome.comparison):
         console.print(table)
     for _, averages in outcome.averages.groupby("title", sort=False):
-        _print_averages(console, averages)
+        _print_averages(console, averages, found)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         click.echo(_score(pairs))
     if not outcome.valid:
@@ -91,7 +92,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     click.echo(f"Report: {report}")
 
 
-def _print_averages(console: Console, averages: pd.DataFrame) -> None:
+def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> None:
     """A table for each average, with a row for each combination of its `each`."""
     row = averages.iloc[0].to_dict()
     about = f"{row['statistic']} of {row['metric']} over cells of {row['arm']}"
@@ -100,8 +101,8 @@ def _print_averages(console: Console, averages: pd.DataFrame) -> None:
     about += f", expected {row['tolerance']}" if row["tolerance"] else ""
     click.echo(f"{row['title']}: {about}")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("", "cells", "measured", "difference", "lowest cell", "verdict"):
-        table.add_column(name, justify="right" if name in ("cells", "measured", "difference") else "left")
+    for name in ("", "cells", found, "difference", "lowest cell", "verdict"):
+        table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
     for each in averages.to_dict("records"):
         measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
         lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])

@@ -12,6 +12,9 @@ LABS = (VIRTUAL, SIMULATED)
 TITLES = {VIRTUAL: "the virtual lab", SIMULATED: "simulation"}
 """For sentences: run in …"""
 
+FOUND = {VIRTUAL: "measured", SIMULATED: "simulated"}
+"""What its figures are called beside published ones."""
+
 REMARKS = {
     SIMULATED: "Simulated: these figures are computed in virtual time, with modelled hosts and modelled TCP; "
     "no packet was sent. Routers are the same engine as in the virtual lab."

@@ -22,6 +22,7 @@ from qoslab.units import Duration, QuantityError, Rate, Size
 
 StepKind = Literal[
     "lab up",
+    "workers up",
     "prepare",
     "apply",
     "verify",
@@ -51,6 +52,12 @@ DRAIN_S = 0.3
 """Connections end after what their queues still hold has arrived."""
 COLLECT_S = 0.1
 REPORT_S = 4.0
+REPORT_CELL_S = 0.1
+"""What each cell adds to that."""
+WORKERS_UP_S = 3.0
+"""The processes that simulate."""
+SIMULATED_CELL_S = 0.1
+"""What a simulated cell takes besides: it is sent to a process, and its files come back."""
 
 BESIDE: frozenset[StepKind] = frozenset({"apply", "verify", "collect", "capture off", "restore"})
 """Steps during which another cell has traffic, where there are several labs; observations after the traffic too."""
@@ -248,16 +255,19 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     everyone = tuple(experiment.topology.nodes)
     up = Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S)
     down = Step("lab down", everyone, "", LAB_DOWN_S)
+    workers = Step("workers up", (), "processes that simulate", WORKERS_UP_S)
     has_lab = chosen.lab == VIRTUAL
+    cells = tuple(
+        Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
+        for identity in _ordered(sweep, _selected(sweep, chosen))
+    )
+    report = Step("report", (), "tables, comparison, report.html", REPORT_S + REPORT_CELL_S * len(cells))
     return Plan(
         sweep=sweep,
         lab=chosen.lab,
-        before=(up,) if has_lab else (),
-        cells=tuple(
-            Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
-            for identity in _ordered(sweep, _selected(sweep, chosen))
-        ),
-        after=(*((down,) if has_lab else ()), Step("report", (), "tables, comparison, report.html", REPORT_S)),
+        before=(up if has_lab else workers,),
+        cells=cells,
+        after=(down, report) if has_lab else (report,),
     )
 
 
@@ -353,7 +363,7 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
 
 def _simulation(experiment: Experiment, arm: Arm, cost: float | None) -> Iterator[Step]:
     text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))
-    seconds = None if cost is None else cost * traffic_time(experiment, arm).seconds
+    seconds = None if cost is None else cost * traffic_time(experiment, arm).seconds + SIMULATED_CELL_S
     yield Step("simulate", tuple(experiment.topology.nodes), text, seconds)
 
 

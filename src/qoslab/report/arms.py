@@ -148,7 +148,7 @@ def arm_page(
         subtitle=", ".join(
             filter(None, [parameters_text(cell.parameters), f"repetition {cell.repetition}" if repetitions > 1 else ""])
         ),
-        settings=_settings(experiment, arm),
+        settings=_settings(experiment, arm, record.lab),
         problems=problems,
         warnings=list(record.warnings),
         io_graphs=_io_graphs(experiment, own, record, anchor),
@@ -164,7 +164,7 @@ def arm_page(
     )
 
 
-def _settings(experiment: Experiment, arm: Arm) -> str:
+def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
     profile = experiment.tcp_of(arm)
     words = []
     for flow in experiment.flows_of(arm):
@@ -182,7 +182,8 @@ def _settings(experiment: Experiment, arm: Arm) -> str:
         if flow.dscp is not None:
             parts.append(f"with DSCP {flow.dscp}")
         duration = experiment.duration_of(arm, flow)
-        words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {flow.tool}")
+        by = flow.tool if lab == VIRTUAL else f"in the manner of {flow.tool}"
+        words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {by}")
     tcp = (
         f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
         f"timestamps {'on' if profile.timestamps else 'off'}, RACK {'on' if profile.recovery & 1 else 'off'}, "

@@ -17,7 +17,7 @@ from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace, selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.labs import REMARKS, SIMULATED, TITLES
+from qoslab.model.labs import FOUND, REMARKS, SIMULATED, TITLES
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
@@ -108,6 +108,8 @@ class Page:
     when: str
     remark: str
     """What must be known of the lab's figures first; empty where nothing has to be."""
+    found: str
+    """What its figures are called: measured."""
     article: str
     repetitions: int
     verdict: Verdict
@@ -163,6 +165,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         description=experiment.description.strip(),
         when=_when(manifest),
         remark=REMARKS.get(manifest.lab, ""),
+        found=FOUND[manifest.lab],
         article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.model.labs import SIMULATED
-from qoslab.results.records import SIMULATION
 
 CELLS = 50
 """Cells of each arm that are looked at."""
@@ -45,10 +44,10 @@ def _costs(folder: Path) -> dict[str, float]:
 
 
 def _seconds(record: dict[str, Any]) -> float:
-    for step in record.get("steps", ()):
-        if step["name"] == SIMULATION and step["ended"]:
-            return (datetime.fromisoformat(step["ended"]) - datetime.fromisoformat(step["started"])).total_seconds()
-    return 0.0
+    steps = [step for step in record.get("steps", ()) if step["ended"]]
+    if not steps:
+        return 0.0
+    return (datetime.fromisoformat(steps[-1]["ended"]) - datetime.fromisoformat(steps[0]["started"])).total_seconds()
 
 
 def _read(file: Path) -> dict[str, Any]:

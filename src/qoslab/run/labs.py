@@ -80,6 +80,8 @@ class LabKind:
     """What measures, and its versions: a result counts for a cell as long as those that the cell uses are the same."""
     used: Callable[[Experiment], tuple[str, ...]]
     """Which of them a cell uses; it has its only arm."""
+    packages: Callable[[], Mapping[str, str]]
+    """Python packages that touch the figures, with their versions."""
     check: Check | None = None
     """What of an experiment it cannot run."""
     scheduler: str | None = None
@@ -111,6 +113,12 @@ def _tools() -> Mapping[str, str]:
     return tool_versions()
 
 
+def _packages() -> Mapping[str, str]:
+    from qoslab.run.provenance import package_versions
+
+    return package_versions()
+
+
 def _tools_used(experiment: Experiment) -> tuple[str, ...]:
     from qoslab.traffic import TOOLS
 
@@ -134,6 +142,12 @@ def _simulator() -> Mapping[str, str]:
     return {SIMULATOR: version()}
 
 
+def _few_packages() -> Mapping[str, str]:
+    from qoslab.run.provenance import package_versions
+
+    return package_versions(("pandas",))
+
+
 def _not_simulated(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
     from qoslab.simulation.check import problems
 
@@ -141,10 +155,10 @@ def _not_simulated(experiment: Experiment, document: Document, file: Path) -> li
 
 
 _KINDS = {
-    VIRTUAL: LabKind(VIRTUAL, _virtual_worker, _collector, _tools, _tools_used),
+    VIRTUAL: LabKind(VIRTUAL, _virtual_worker, _collector, _tools, _tools_used, _packages),
     SIMULATED: LabKind(
         SIMULATED, _simulated_worker, _Nothing, _simulator, lambda experiment: (SIMULATOR,),
-        check=_not_simulated, scheduler="local", ending="ending the simulations",
+        _few_packages, check=_not_simulated, scheduler="local", ending="ending the simulations",
     ),
 }  # fmt: skip
 

@@ -7,14 +7,14 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
 
-_PACKAGES = (
+PACKAGES = (
     "ansible", "ansible-core", "ansible-runner", "ansible-pylibssh", "asyncssh",
     "genie", "pandas", "pyats", "pyroute2", "unicon",
 )  # fmt: skip
@@ -27,10 +27,10 @@ _TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def package_versions() -> dict[str, str]:
+def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
     """Versions of the Python packages that touch the figures."""
     found = {"qoslab": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in names:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -98,8 +98,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text())
-        tools = lab_kind(request.plan.lab).versions()
-        facts = _Background(lambda: _facts(tools))
+        kind = lab_kind(request.plan.lab)
+        tools = kind.versions()
+        facts = _Background(lambda: _facts({**kind.packages(), **tools}))
         ledger = Ledger(folder, request.plan.cells, tools)
         before = ledger.find_results() if request.resume is not None else 0
         if before:
@@ -255,10 +256,10 @@ class _Background:
         return self._found
 
 
-def _facts(tools: Mapping[str, str]) -> dict[str, Any]:
+def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
     root = Path(qoslab.__file__).resolve().parents[2]
     return {
-        "versions": provenance.package_versions() | dict(tools),
+        "versions": dict(versions),
         "commit": provenance.commit(root),
         "machine": provenance.machine(),
     }
@@ -284,7 +285,7 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
         ended=ended,
         versions=session.versions,
         commit=session.commit,
-        machine=facts.get("machine", {}) | {"lab": lab},
+        machine=facts.get("machine", {}) | ({"lab": lab} if lab else {}),
         sysctls={node: {key: str(value) for key, value in values.items()} for node, values in sysctls.items()}
         or (before.sysctls if before else {}),
         offloads={interface: dict.fromkeys(features, True) for interface, features in offloads.items()}

@@ -134,7 +134,31 @@ class _CellRun:
     def carry_out(self, tell: Tell) -> None:
         """Simulate, and write what came of it."""
         task, cell = self._task, self._cell
+        tell(cell.name, SIMULATION)
         cell.write_experiment(task.experiment)
+        with self._step("scenario"):
+            routers, scenario, text = self._prepare()
+        try:
+            with self._step(SIMULATION):
+                result = read_result(self._simulate(text))
+            with self._step("results"):
+                self._keep(result, scenario, routers)
+        except RunInvalid as error:
+            self._reasons.append(error.message + (f" ({error.hint})" if error.hint else ""))
+
+    @contextmanager
+    def _step(self, name: str) -> Iterator[None]:
+        """Keep when a step was."""
+        started, ended = datetime.now(UTC), None
+        try:
+            yield
+            ended = datetime.now(UTC)
+        finally:
+            self._steps.append(Step(name=name, started=started, ended=ended))
+
+    def _prepare(self) -> tuple[dict[str, Router], Scenario, str]:
+        """Write what the simulator is given: the routers, the scenario and its text."""
+        task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
             cell.write(cell.configuration(f"{name}.ios"), configuration)
         routers = routers_of(task.experiment, task.configurations)
@@ -145,16 +169,7 @@ class _CellRun:
         cell.write(cell.configuration("scenario.json"), text)
         for point in self._experiment.captures:
             cell.capture(point.name)  # makes the folder
-        started, ended = datetime.now(UTC), None
-        tell(cell.name, SIMULATION)
-        try:
-            result = read_result(self._simulate(text))
-            ended = datetime.now(UTC)
-            self._keep(result, scenario, routers)
-        except RunInvalid as error:
-            self._reasons.append(error.message + (f" ({error.hint})" if error.hint else ""))
-        finally:
-            self._steps.append(Step(name=SIMULATION, started=started, ended=ended))
+        return routers, scenario, text
 
     def _simulate(self, scenario: str) -> str:
         """What `qos-sim` prints. Raises where it fails, is too slow, or the user wants it to end."""
