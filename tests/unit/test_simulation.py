@@ -128,8 +128,7 @@ def test_probes_and_the_commands_that_need_what_is_missing() -> None:
     ("path", "value", "where", "found"),
     [
         ("tcp", "{congestion_control: bbr}", "tcp.congestion_control", '"bbr"'),
-        ("tcp", "{recovery: 2}", "tcp.recovery", "2"),
-        ("arms.policed.tcp", "{early_retrans: 4}", "arms.policed.tcp.early_retrans", "4"),
+        ("arms.policed.tcp", "{early_retrans: 2}", "arms.policed.tcp.early_retrans", "2"),
         ("traffic.transfer.congestion_control", "vegas", "traffic.transfer.congestion_control", '"vegas"'),
         ("captures.server.filter", "icmp", "captures.server.filter", 'the filter "icmp"'),
         (
