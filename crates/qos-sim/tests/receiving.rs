@@ -61,10 +61,20 @@ fn calm() -> Settings {
 
 #[test]
 fn the_first_sixteen_are_acknowledged_at_once_then_every_second() {
-    let mut receiver = Receiver::new(settings());
+    // The window does not grow, which would be told at once too.
+    let mut receiver = Receiver::new(Settings { receive_buffer: 65_000, ..settings() });
     let counts: Vec<usize> = (0..24).map(|n| receiver.segment(MS, n).len()).collect();
     assert_eq!(counts[..16], [1; 16]);
     assert_eq!(counts[16..], [0, 1, 0, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn every_segment_is_acknowledged_while_the_window_grows() {
+    // From 65,000 to 80,000 bytes by twice a segment each.
+    let mut receiver =
+        Receiver::new(Settings { quick_acks: 1, initial_receive_clamp: 80_000, receive_buffer: 80_000, ..settings() });
+    let counts: Vec<usize> = (0..14).map(|n| receiver.segment(MS, n).len()).collect();
+    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1]);
 }
 
 #[test]

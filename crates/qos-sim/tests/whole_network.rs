@@ -120,7 +120,8 @@ fn a_transfer_at_a_rate_gets_it_and_an_unlimited_one_the_line() {
     // 1448 of 1538 bytes are payload; acknowledgements go the other way.
     let line = 1e7 * 1448.0 / 1538.0;
     let all = goodput(Value::Null);
-    assert!(all <= line * 1.0001 && all > line * 0.95, "{all} of {line}");
+    // What had arrived after a gap counts when the gap is filled: a little more can be delivered in a time than arrives in it.
+    assert!(all <= line * 1.002 && all > line * 0.95, "{all} of {line}");
 }
 
 /// A chain of one to three routers between two hosts, with whatever on the links.

@@ -92,6 +92,13 @@ impl AckPolicy {
         }
     }
 
+    /// The window has grown, which the other end is told at once (Linux tcp_grow_window).
+    pub(crate) fn window_grew(&mut self) {
+        if self.quick_most > 0 {
+            self.quick |= 1;
+        }
+    }
+
     /// In-order data: `next` is the next byte expected.
     /// `smoothed` is the round trip of what this end has sent.
     pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool, smoothed: Option<Duration>) -> Decision {

@@ -132,7 +132,7 @@ impl Connection {
             syn: true,
             has_ack: self.passive,
             ack: if self.passive { FIRST } else { 0 },
-            window: self.settings.initial_receive_window,
+            window: self.settings.offered_at_first(),
             timestamps: self.timestamps.then_some((now.0, self.recent)),
             syn_options: Some(SynOptions {
                 mss: u16::try_from(self.settings.mss + options).unwrap_or(u16::MAX),
@@ -247,6 +247,9 @@ impl Connection {
         let arrival = self.receiver.accept(now, segment);
         let rto = self.sender.rtt.timeout();
         let window = self.receiver.offer_window();
+        if self.receiver.window_grew() {
+            self.policy.window_grew();
+        }
         let decision = match arrival {
             Arrival::Empty => {
                 // Before what is expected: a probe of the window or of the connection.

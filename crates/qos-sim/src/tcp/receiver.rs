@@ -59,7 +59,7 @@ impl Receiver {
             recent_used: 0,
             duplicate: None,
             fin: None,
-            edge: first + settings.initial_receive_window,
+            edge: first + settings.offered_at_first(),
             window: ReceiveWindow::new(settings, first),
             sack,
             dsack: settings.dsack && sack,
@@ -131,7 +131,8 @@ impl Receiver {
         if had_gaps {
             self.forget_delivered();
         }
-        self.window.delivered(now, self.next, u64::from(segment.len));
+        let beyond = self.gaps.back().map_or(0, |block| block.end - self.next);
+        self.window.delivered(now, self.next, u64::from(segment.len), beyond);
         Arrival::InOrder { filled: had_gaps && self.gaps.is_empty() }
     }
 
@@ -216,6 +217,11 @@ impl Receiver {
         self.edge - self.next
     }
 
+    /// Whether the window has grown since this was asked last.
+    pub(crate) fn window_grew(&mut self) -> bool {
+        std::mem::take(&mut self.window.grew)
+    }
+
     /// The smoothed round trip as the receiver sees it, for how long SACKs may wait.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.window.round_trip
@@ -232,6 +238,8 @@ struct ReceiveWindow {
     allowed: u64,
     /// What `allowed` may grow to (Linux window_clamp).
     clamp: u64,
+    /// `allowed` grew.
+    grew: bool,
     buffer: u64,
     mss: u64,
     /// Bytes that came in the best round trip so far.
@@ -245,10 +253,11 @@ struct ReceiveWindow {
 
 impl ReceiveWindow {
     fn new(settings: &Settings, first: u64) -> ReceiveWindow {
-        let initial = settings.initial_receive_window.min(settings.receive_buffer);
+        let initial = settings.offered_at_first();
         ReceiveWindow {
             allowed: initial,
-            clamp: initial,
+            clamp: initial.max(settings.initial_receive_clamp.min(settings.receive_buffer)),
+            grew: false,
             buffer: settings.receive_buffer,
             mss: u64::from(settings.mss),
             most_in_round: initial.min(INITIAL_SEGMENTS * u64::from(settings.mss)),
@@ -264,7 +273,8 @@ impl ReceiveWindow {
         self.allowed
     }
 
-    fn delivered(&mut self, now: Time, next: u64, len: u64) {
+    /// Payload came in order, to before `next`; `beyond` bytes from there on end what came after gaps.
+    fn delivered(&mut self, now: Time, next: u64, len: u64, beyond: u64) {
         self.measure(now, next);
         self.grow(len);
         let Some(round_trip) = self.round_trip else { return };
@@ -274,10 +284,11 @@ impl ReceiveWindow {
         }
         let copied = next - self.round_first;
         if copied > self.most_in_round {
-            let window = 2 * copied + 16 * self.mss;
-            let grown =
-                u128::from(window) * u128::from(copied - self.most_in_round) / u128::from(self.most_in_round.max(1));
-            self.clamp = self.clamp.max(window.saturating_add(2 * grown as u64)).min(self.buffer);
+            // Twice as much, as this is a round trip late, and twice what the sender in slow start gains in a round trip.
+            let twice = u128::from(2 * copied);
+            let gain = twice * u128::from(copied - self.most_in_round) / u128::from(self.most_in_round.max(1));
+            let window = u64::try_from(twice + 2 * gain).unwrap_or(u64::MAX).saturating_add(beyond);
+            self.clamp = self.clamp.max(window).min(self.buffer);
             self.most_in_round = copied;
         }
         self.round_start = Some(now);
@@ -285,8 +296,9 @@ impl ReceiveWindow {
     }
 
     fn grow(&mut self, len: u64) {
-        if len >= LEAST_GROWING {
+        if len >= LEAST_GROWING && self.allowed < self.clamp {
             self.allowed = (self.allowed + 2 * self.mss).min(self.clamp);
+            self.grew = true;
         }
     }
 
@@ -295,8 +307,9 @@ impl ReceiveWindow {
         if echo > self.last_echo {
             self.last_echo = echo;
             let sample = now.since(echo).0;
-            self.round_trip =
-                Some(Duration(self.round_trip.map_or(sample, |known| known.0 - known.0 / 8 + sample / 8)));
+            // A shorter one counts at once (Linux since 6.16), a longer one by an eighth.
+            let smoothed = self.round_trip.map_or(sample, |known| sample.min(known.0 - known.0 / 8 + sample / 8));
+            self.round_trip = Some(Duration(smoothed));
         }
     }
 
