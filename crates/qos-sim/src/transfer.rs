@@ -289,7 +289,7 @@ impl Transfer {
         let Some(connection) = &self.ends[end] else { return self.past[end] };
         let figures = connection.figures();
         TcpReport {
-            sent_segments: figures.sent_segments,
+            sent_segments: figures.sent_segments - figures.retransmitted_segments,
             retransmitted_segments: figures.retransmitted_segments,
             timeouts: figures.timeouts,
         }
