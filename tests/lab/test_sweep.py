@@ -140,7 +140,9 @@ def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
     """The run folder is on a disk that has room for a cell or two; then it gets more."""
     small = (
         "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-        'mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && "$@"; first=$?; '
+        'mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && '
+        # As root Ansible would write to root's home, which is not this user's.
+        f'unshare --user --map-user={os.getuid()} --map-group={os.getgid()} "$@"; first=$?; '
         "mount --options-mode=ignore -o remount,size=64m tmpfs $PWD/runs && cp -a runs full && exit $first", "sh",
     )  # fmt: skip
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "1", "--only", "rtt=10 ms", prefix=small)
