@@ -93,6 +93,29 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// Of a frame of which nothing is known yet.
+    pub const UNKNOWN: Descriptor = Descriptor {
+        network: Network::Other,
+        network_len: 0,
+        counted_len: 0,
+        line_len: 0,
+        dscp: 0,
+        cos: 0,
+        tags: 0,
+        label: None,
+        qos_group: 0,
+        input_port: None,
+        protocol: 0,
+        source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        source_port: None,
+        destination_port: None,
+        icmp: None,
+        later_fragment: false,
+        established: false,
+        flow: 0,
+    };
+
     /// IP precedence, 0 to 7.
     pub fn precedence(&self) -> u8 {
         self.dscp >> 3
@@ -139,27 +162,7 @@ fn layout(frame: &[u8]) -> Option<Layout> {
 /// Any bytes are accepted, even none. The frame may be longer than the link's largest (segmentation offload): then its
 /// lengths are those of the bytes given.
 pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
-    let mut descriptor = Descriptor {
-        network: Network::Other,
-        network_len: 0,
-        counted_len: 0,
-        line_len: 0,
-        dscp: 0,
-        cos: 0,
-        tags: 0,
-        label: None,
-        qos_group: 0,
-        input_port: None,
-        protocol: 0,
-        source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        source_port: None,
-        destination_port: None,
-        icmp: None,
-        later_fragment: false,
-        established: false,
-        flow: 0,
-    };
+    let mut descriptor = Descriptor::UNKNOWN;
     let mut tags = 0;
     let mut payload = frame.get(ETHERNET_HEADER..).unwrap_or(&[]);
     if let Some(found) = layout(frame) {

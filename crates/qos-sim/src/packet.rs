@@ -124,24 +124,12 @@ impl Pool {
 pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16)) -> Descriptor {
     let mut descriptor = Descriptor {
         network: Network::Ipv4,
-        network_len: 0,
-        counted_len: 0,
-        line_len: 0,
-        dscp: 0,
-        cos: 0,
-        tags: 0,
-        label: None,
-        qos_group: 0,
-        input_port: None,
         protocol,
         source: IpAddr::V4(source.0),
         destination: IpAddr::V4(destination.0),
         source_port: Some(source.1),
         destination_port: Some(destination.1),
-        icmp: None,
-        later_fragment: false,
-        established: false,
-        flow: 0,
+        ..Descriptor::UNKNOWN
     };
     descriptor.flow = flow_key(&descriptor);
     descriptor
