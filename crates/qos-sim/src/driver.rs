@@ -172,21 +172,22 @@ impl<W: Write> Running<W> {
             Way::Forward => ports,
             Way::Backward => (ports.1, ports.0),
         };
-        let template = Packet {
+        let dscp = stream.dscp[way as usize];
+        let packet = |segment| Packet {
             stream: number as u32,
             way,
             ttl: INITIAL_TTL,
-            dscp: stream.dscp[way as usize],
+            dscp,
             source_port,
             destination_port,
-            content: Content::Udp { number: 0, sent: now, payload: 0 },
+            content: Content::Tcp(segment),
         };
         for segment in &out {
             transfer.leaves(way, segment);
         }
         let end = sender(way);
         for segment in out.drain(..) {
-            let leaves = self.send(now, Packet { content: Content::Tcp(segment), ..template })?;
+            let leaves = self.send(now, packet(segment))?;
             if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
                 transfer.leaves_queue(end, &segment, leaves);
             }

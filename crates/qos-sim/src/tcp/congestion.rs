@@ -35,11 +35,20 @@ impl Window {
     }
 
     /// Grows by the segments acknowledged, not beyond the threshold; returns what is left.
-    pub fn slow_start(&mut self, acked: u32) -> u32 {
+    fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let left = acked - (grown - self.cwnd);
         self.cwnd = grown;
         left
+    }
+
+    /// Slow start, if the window is in it; returns the segments acknowledged by which it may grow otherwise: none where it was not in use.
+    pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
+        match (self.is_limited(), self.in_slow_start()) {
+            (false, _) => 0,
+            (true, true) => self.slow_start(acked),
+            (true, false) => acked,
+        }
     }
 
     /// Grows by one for every `every` segments acknowledged.

@@ -135,13 +135,7 @@ impl Algorithm for Cubic {
     }
 
     fn grow(&mut self, window: &mut Window, progress: &Progress) {
-        if !window.is_limited() {
-            return;
-        }
-        let mut acked = progress.acked;
-        if window.in_slow_start() {
-            acked = window.slow_start(acked);
-        }
+        let acked = window.beyond_slow_start(progress.acked);
         if acked > 0 {
             self.update(progress.now, window.cwnd, acked);
             window.grow_by_count(u32::try_from(self.count).unwrap_or(u32::MAX), acked);

@@ -8,13 +8,7 @@ pub(crate) struct Reno;
 
 impl Algorithm for Reno {
     fn grow(&mut self, window: &mut Window, progress: &Progress) {
-        if !window.is_limited() {
-            return;
-        }
-        let mut acked = progress.acked;
-        if window.in_slow_start() {
-            acked = window.slow_start(acked);
-        }
+        let acked = window.beyond_slow_start(progress.acked);
         if acked > 0 {
             window.grow_by_count(window.cwnd, acked);
         }
