@@ -19,6 +19,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
+from qoslab.extras import PURPOSE, lacking, packages
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
 
 if TYPE_CHECKING:
@@ -152,20 +153,16 @@ def _own_programs() -> Iterator[Check]:
 
 def _python() -> Iterator[Check]:
     yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
-    lacking, versions = [], []
-    for requirement in metadata.requires("qoslab") or []:
-        if "extra ==" in requirement:
-            continue
-        package = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
-        try:
-            versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            lacking.append(package)
-    if lacking:
-        todo = "start ./qoslab, which installs them, or: pip install -r requirements/run.txt"
-        yield Check("python packages", "missing", f"not installed: {', '.join(lacking)}", todo)
-    else:
-        yield Check("python packages", "ok", ", ".join(versions))
+    for extra in (None, *PURPOSE):
+        name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
+        if names := lacking(extra):
+            wanted = "qoslab" if extra is None else f"qoslab[{extra}]"
+            todo = f"start ./qoslab in a working copy, which installs them, or: pip install '{wanted}'"
+            # the check brings a virtual lab up: what that needs is no option
+            state: State = "missing" if extra in (None, "lab", "devices") else "optional"
+            yield Check(name, state, f"not installed: {', '.join(names)}", todo)
+        else:
+            yield Check(name, "ok", ", ".join(f"{package} {metadata.version(package)}" for package in packages(extra)))
 
 
 def _loopback() -> Check:

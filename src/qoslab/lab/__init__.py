@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from qoslab.extras import need
+
 if TYPE_CHECKING:
     from qoslab.lab.lab import DaemonFailure, Lab, LabNode, Ssh
     from qoslab.lab.process import LabProcess
@@ -19,6 +21,7 @@ __all__ = ["DaemonFailure", "Lab", "LabError", "LabNode", "LabProcess", "Ssh"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    need("lab")
     from qoslab.lab import lab
 
     return getattr(lab, name)

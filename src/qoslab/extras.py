@@ -1,0 +1,48 @@
+"""The optional parts of the installation: extras of the package, each a set of Python packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import metadata
+
+from qoslab.errors import MachineError
+
+PURPOSE = {
+    "lab": "the virtual lab",
+    "devices": "configuring and observing routers",
+    "cluster": "running cells on a Dask cluster",
+    "notebook": "JupyterLab",
+}
+"""What each extra is for; its packages are in pyproject.toml."""
+
+
+def packages(extra: str | None) -> Iterator[str]:
+    """The distributions that an extra needs; those that everything needs where it is None."""
+    for requirement in metadata.requires("qoslab") or []:
+        name, _, marker = requirement.partition(";")
+        named = re.search(r"extra == ['\"]([a-z]+)['\"]", marker)
+        if (named[1] if named else None) == extra:
+            yield re.split(r"[^A-Za-z0-9._-]", name.strip(), maxsplit=1)[0]
+
+
+def lacking(extra: str | None) -> list[str]:
+    """Those of `packages` that are not installed."""
+    return [name for name in packages(extra) if not _installed(name)]
+
+
+def need(extra: str) -> None:
+    """`MachineError` where the packages of an extra are not all installed."""
+    if names := lacking(extra):
+        raise MachineError(
+            f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
+            hint=f"pip install 'qoslab[{extra}]', or start ./qoslab in a working copy, which installs everything.",
+        )
+
+
+def _installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
