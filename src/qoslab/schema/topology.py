@@ -31,6 +31,17 @@ def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[st
     if not path.exists():
         load_experiment(path)  # says so, with near matches
     document = read_document(path)
+    if isinstance(document.data, dict) and document.data.keys() == {"topology"}:
+        raise ExperimentError(
+            findings=[
+                document.finding(
+                    ("topology",),
+                    "found topology: alone, expected an experiment (with name, traffic and arms), or a topology file",
+                    "a topology file has nodes: and links: at the top, without topology: around them",
+                    at_key=True,
+                )
+            ]
+        )
     if not isinstance(document.data, dict) or not document.data.keys() <= _TOPOLOGY_KEYS:
         experiment = load_experiment(path, sets)
         return experiment.name, experiment.topology
