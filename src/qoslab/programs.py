@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from qoslab.errors import MachineError
+from qoslab.shipped import checkout
 
 SIMULATOR = "qos-sim"
 
@@ -30,13 +31,15 @@ def own_program(name: str) -> Path:
         if not os.access(named, os.X_OK):
             raise MachineError(f"{variable} names {named}, which is no program")
         return Path(named).absolute()
-    built = Path(__file__).parents[2] / "target/release" / name
-    if os.access(built, os.X_OK):
+    top = checkout()
+    built = top / "target/release" / name if top is not None else None
+    if built is not None and os.access(built, os.X_OK):
         return built
     installed = shutil.which(name)
     if installed is None:
+        looked = f"neither at {built} nor in PATH" if built is not None else "not in PATH"
         raise MachineError(
-            f"{name}, {OWN_PROGRAMS[name]}, is neither at {built} nor in PATH",
-            hint="Build it: cargo build --release",
+            f"{name}, {OWN_PROGRAMS[name]}, is {looked}",
+            hint=f"Build it in a working copy (cargo build --release), and put it into PATH or name it in {variable}.",
         )
     return Path(installed).absolute()

@@ -20,7 +20,8 @@ from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
 
 from qoslab.run import ansible_connection
-from qoslab.run.ansible import Outcome, TaskResult, device_message, playbooks_folder
+from qoslab.run.ansible import Outcome, TaskResult, device_message
+from qoslab.shipped import shipped
 
 REFUSED = {
     "msg": 'Task failed: b"police bogus 1\\r\\n                         ^\\r\\n'
@@ -82,9 +83,9 @@ def test_reading_and_keeping_change_no_router() -> None:
 
 def test_every_intent_is_a_playbook_of_both_roles() -> None:
     for intent in ("prepare", "apply", "verify", "restore"):
-        assert (playbooks_folder() / f"{intent}.yml").exists()
+        assert (shipped("playbooks") / f"{intent}.yml").exists()
         for role in ("ios", "linux_router"):
-            assert (playbooks_folder() / "roles" / role / "tasks" / f"{intent}.yml").exists()
+            assert (shipped("playbooks") / "roles" / role / "tasks" / f"{intent}.yml").exists()
 
 
 # The connection helper, against what the installed Ansible itself makes of the same input.

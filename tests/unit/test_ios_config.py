@@ -24,11 +24,12 @@ from qoslab.ios.refusals import REFUSALS as OUR_WORDS
 from qoslab.ios.refusals import refusal_in
 from qoslab.ios.running_config import render
 from qoslab.ios.secrets import md5_crypt, secret_of, verify
-from qoslab.run.ansible import device_message, playbooks_folder
+from qoslab.run.ansible import device_message
 from qoslab.run.inventory import IosAccess
 from qoslab.run.testbed import testbed as make_testbed
+from qoslab.shipped import shipped
 
-GROUP_VARIABLES = playbooks_folder() / "group_vars" / "ios.yml"
+GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"
 CARET = "% Invalid input detected at '^' marker."
 
 BASE = """\
@@ -667,7 +668,7 @@ def test_whatever_the_table_offers_can_be_typed(random: Random, generation: Gene
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 def test_the_documented_policy_commands_exist(generation: Generation) -> None:
-    guide = (playbooks_folder().parent / "docs" / "virtual-router.md").read_text()
+    guide = (shipped("playbooks").parent / "docs" / "virtual-router.md").read_text()
     (block,) = re.findall(r"```ios\n(.*?)```", guide, re.DOTALL)
     session = ConfigSession(parse_config("policy-map WAN", hardware(generation)))
     for line in block.splitlines():

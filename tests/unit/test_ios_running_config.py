@@ -15,7 +15,7 @@ from qoslab.errors import IosError
 from qoslab.ios.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import class_lines, render, render_interface
-from qoslab.run.ansible import playbooks_folder
+from qoslab.shipped import shipped
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 
@@ -113,7 +113,7 @@ def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device
 
 
 def test_verify_takes_the_indentation_of_early_detection_as_it_is_tested_here() -> None:
-    tasks = (playbooks_folder() / "roles" / "ios" / "tasks" / "verify.yml").read_text()
+    tasks = (shipped("playbooks") / "roles" / "ios" / "tasks" / "verify.yml").read_text()
     assert "regex_replace('(?m)^ {5}random-detect', '    random-detect')" in tasks
 
 

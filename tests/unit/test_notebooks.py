@@ -33,6 +33,7 @@ def test_each_belongs_to_an_experiment(path: Path) -> None:
 
 def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(notebook, "shipped", lambda name: tmp_path / "shipped" / name)
     with pytest.raises(UserError, match="no notebooks at all"):
         notebook.find_notebook(None)
     (tmp_path / "analysis").mkdir()
@@ -46,3 +47,14 @@ def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.Mon
         notebook.find_notebook("c")
     (tmp_path / "analysis" / "a.ipynb").unlink()
     assert notebook.find_notebook(None) == Path("analysis/b.ipynb")
+
+
+def test_a_shipped_notebook_is_copied_once_to_where_the_user_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = notebook.find_notebook("srr-3750")
+    assert found == Path("analysis/srr-3750.ipynb")
+    assert found.read_bytes() == next(path for path in NOTEBOOKS if path.stem == "srr-3750").read_bytes()
+    found.write_text("mine")
+    assert notebook.find_notebook("srr-3750").read_text() == "mine"

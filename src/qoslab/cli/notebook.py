@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import click
 
 from qoslab.cli.options import RUNS
 from qoslab.errors import UserError
+from qoslab.extras import need
+from qoslab.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
 """Where notebooks are, seen from the working directory; one is named like its experiment."""
@@ -25,6 +28,7 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     The notebook tells the story of the experiment's latest run. EXPERIMENT is the experiment's name; it may be left out
     where there is one notebook only.
     """
+    need("notebook")
     notebook = find_notebook(experiment)
     argv = [sys.executable, "-m", "jupyterlab", str(notebook)]
     if no_browser:
@@ -43,12 +47,18 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
 
 
 def find_notebook(experiment: str | None) -> Path:
-    """The notebook of an experiment; `UserError` where there is none, or several and no name."""
-    known = {path.stem: path for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
-    if experiment is None and len(known) == 1:
-        return next(iter(known.values()))
-    if experiment is not None and Path(experiment).stem in known:
-        return known[Path(experiment).stem]
+    """The notebook of an experiment; `UserError` where there is none, or several and no name.
+
+    A shipped one is copied into `analysis/` first, if the user has none of that name, so that he can work in it.
+    """
+    known = {path.stem: path for folder in (shipped("analysis"), NOTEBOOKS) for path in sorted(folder.glob("*.ipynb"))}
+    wanted = Path(experiment).stem if experiment is not None else next(iter(known)) if len(known) == 1 else None
+    if wanted is not None and wanted in known:
+        own = NOTEBOOKS / f"{wanted}.ipynb"
+        if not own.exists():
+            NOTEBOOKS.mkdir(exist_ok=True)
+            shutil.copyfile(known[wanted], own)
+        return own
     found = f'found "{experiment}"' if experiment is not None else "found no name"
     raise UserError(
         f"{found}, expected one of {', '.join(known) or 'no notebooks at all'}",

@@ -17,6 +17,7 @@ from qoslab.model.labs import LABS, SIMULATED, VIRTUAL
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.run.labs import lab_kind
 from qoslab.schema import Sweep, load_sweep, parse_set
+from qoslab.shipped import shipped
 from qoslab.units import Duration, QuantityError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -185,10 +186,14 @@ def cell_options(function: _F) -> _F:
 
 
 def experiment_file(given: str) -> Path:
-    """The file that an argument means: a path, or the name of a file in `experiments/`."""
+    """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
     path = Path(given)
-    named = EXPERIMENTS / f"{given}.yml"
-    return named if not path.exists() and path.name == given and named.exists() else path
+    if not path.exists() and path.name == given:
+        for folder in (EXPERIMENTS, shipped("experiments")):
+            named = folder / f"{given}.yml"
+            if named.exists():
+                return named
+    return path
 
 
 def open_sweep(given: str, sets: Sequence[str], lab: str = VIRTUAL) -> tuple[Path, Sweep]:

@@ -12,9 +12,7 @@ from qoslab.analysis import Outcome, analyse
 from qoslab.errors import MachineError
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
-
-TEMPLATES = Path(__file__).resolve().parents[3] / "reports"
-"""Template, style and script."""
+from qoslab.shipped import shipped
 
 
 def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
@@ -29,7 +27,7 @@ def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
 def to_html(page: Page) -> str:
     """Lay the report out."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(shipped("reports")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -54,4 +52,4 @@ def _plotly() -> Markup:
 
 
 def _asset(name: str) -> Markup:
-    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+    return Markup(shipped(f"reports/{name}").read_text(encoding="utf-8"))

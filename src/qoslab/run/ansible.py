@@ -25,11 +25,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import qoslab
 from qoslab.errors import DeviceError, MachineError, QoslabError
+from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.results.folder import writing
 from qoslab.run import ansible_connection, ansible_watch
+from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
 
@@ -178,16 +179,6 @@ def _under_the_line(line: str, prompt: str) -> str:
     return " " * (column - len(prompt)) + "^" if line.strip() == "^" and column >= len(prompt) else line
 
 
-def playbooks_folder() -> Path:
-    """`playbooks/` of the working copy that this package is installed from."""
-    folder = Path(qoslab.__file__).resolve().parents[2] / "playbooks"
-    if not (folder / "session.yml").exists():
-        raise MachineError(
-            f"the playbooks are not in {folder}", hint="Run qoslab from its own working copy, with ./qoslab."
-        )
-    return folder
-
-
 class AnsibleSession:
     """The routers of one inventory, and what is to be done on them. A context manager; leaving it ends Ansible.
 
@@ -202,7 +193,7 @@ class AnsibleSession:
         self._inventory = inventory.resolve()
         self._before = before.resolve()
         self._on_task = on_task
-        self._playbooks = playbooks_folder()
+        self._playbooks = shipped("playbooks")
         self._scratch: Path | None = None
         self._thread: threading.Thread | None = None
         self._watch: subprocess.Popen[bytes] | None = None
@@ -226,6 +217,7 @@ class AnsibleSession:
         """Start Ansible, if it is not running; returns at once."""
         if self._thread is not None and self._thread.is_alive():
             return
+        need("devices")
         self._discard()
         self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-ansible-"))
         self._before.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
+from qoslab.shipped import checkout
 
 PACKAGES = (
     "ansible", "ansible-core", "ansible-runner", "ansible-pylibssh", "asyncssh",
@@ -53,8 +54,11 @@ def tool_versions() -> dict[str, str]:
     return found
 
 
-def commit(directory: Path) -> str | None:
-    """The commit of the work tree at `directory`, with `-dirty` when files differ from it; None outside git."""
+def commit() -> str | None:
+    """The commit of the working copy that runs, `-dirty` when files differ from it; None for an installed wheel."""
+    directory = checkout()
+    if directory is None:
+        return None
     try:
         done = subprocess.run(
             ["git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=12"],

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import qoslab
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
@@ -257,10 +256,9 @@ class _Background:
 
 
 def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
-    root = Path(qoslab.__file__).resolve().parents[2]
     return {
         "versions": dict(versions),
-        "commit": provenance.commit(root),
+        "commit": provenance.commit(),
         "machine": provenance.machine(),
     }
 

@@ -1,0 +1,31 @@
+"""Files that qoslab ships beside its code: playbooks, report templates, experiments, notebooks, schemas.
+
+They lie at the top of a working copy; the wheel takes them in as package data, in the same layout, so that paths
+between them (an experiment's `../reports/published/…`) hold in both.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from qoslab.errors import MachineError
+
+_PACKAGE = Path(str(files("qoslab"))).resolve()
+
+
+def checkout() -> Path | None:
+    """The working copy that this package runs from; None where it was installed as a wheel."""
+    top = _PACKAGE.parents[1]
+    return top if (top / "pyproject.toml").is_file() and top / "src/qoslab" == _PACKAGE else None
+
+
+def shipped(name: str) -> Path:
+    """A folder or file by its path from the top of a working copy, such as `playbooks` or `reports/report.css`.
+
+    `MachineError` where the installation lacks it.
+    """
+    found = (checkout() or _PACKAGE / "data") / name
+    if not found.exists():
+        raise MachineError(f"{found} is missing, which qoslab ships", hint="Install qoslab again.")
+    return found
