@@ -1,0 +1,95 @@
+"""The wheel, installed into an empty environment without extras and used in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import uv
+
+TOP = Path(__file__).parents[2]
+UV = uv.find_uv_bin()
+
+
+def call(argv: Sequence[str | Path], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "QOSLAB"))
+    }
+    return subprocess.run(
+        [str(part) for part in argv], cwd=folder, env=kept | environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    built = call([UV, "build", "-q", "--wheel", "--python", sys.executable, "-o", folder, TOP], folder)
+    assert built.returncode == 0, built.stderr
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and what it needs, nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    made = call([UV, "venv", "-q", "--python", sys.executable, folder / "v"], folder)
+    assert made.returncode == 0, made.stderr
+    found = folder / "v/bin/python"
+    lock = TOP / "requirements/run.txt"
+    filled = call([UV, "pip", "install", "-q", "--python", found, "-c", lock, wheel], folder)
+    assert filled.returncode == 0, filled.stderr
+    return found
+
+
+def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    programs = TOP / "target/release"
+    return call([python.parent / "qoslab", *words], folder, PATH=f"{programs}:{os.environ['PATH']}")
+
+
+def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name.removeprefix("qoslab/data/") for name in archive.namelist() if name.startswith("qoslab/data/")}
+    folders = ("analysis", "docs/schema", "experiments", "inventory", "playbooks", "reports/published")
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=TOP, capture_output=True, text=True, check=True)
+    tracked = set(listed.stdout.split())
+    assert tracked
+    assert tracked <= inside
+    assert {"reports/report.html.j2", "reports/report.css", "reports/report.js", "ansible.cfg"} <= inside
+
+
+def test_it_leaves_out_what_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
+    names = "('ansible', 'pyats', 'distributed', 'asyncssh')"
+    asked = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
+    assert call([python, "-c", asked], tmp_path).stdout == "[]\n"
+
+
+def test_shipped_experiments_hold_from_any_folder(python: Path, tmp_path: Path) -> None:
+    for experiment in sorted((TOP / "experiments").glob("*.yml")):
+        done = qoslab(python, tmp_path, "validate", experiment.stem)
+        assert done.returncode == 0, done.stderr
+        assert f"the experiment {experiment.stem} holds" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
+    words = ("--lab", "simulated", "--arm", "shaped", "--duration", "5s")
+    done = qoslab(python, tmp_path, "run", "policing-vs-shaping", *words)
+    assert done.returncode in (0, 1), done.stderr
+    folder = tmp_path / "runs/policing-vs-shaping/latest"
+    assert json.loads((folder / "cells/shaped/1/cell.json").read_text())["valid"] is True
+    assert "plotly" in (folder / "report.html").read_text()
+
+
+def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> None:
+    done = qoslab(python, tmp_path, "lab", "list")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "qoslab: the virtual lab needs Python packages that are not installed: asyncssh, pyroute2",
+        "  pip install 'qoslab[lab]', or start ./qoslab in a working copy, which installs everything.",
+    ]
