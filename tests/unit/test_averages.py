@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -207,7 +208,7 @@ def test_notes_tell_figures_of_some_cells() -> None:
 
 def test_mistakes_are_told(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "experiments"
-    (tmp_path / "templates").symlink_to(source / "templates")
+    shutil.copytree(source / "templates", tmp_path / "templates")
     text = (source / "tcp-friendly-policer-more.yml").read_text()
     (tmp_path / "p.csv").write_text("arm,metric,unit,value,source\n")
     text = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ EXAMPLE = next(block for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTA
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
     """The document's example as a file among templates."""
-    (tmp_path / "templates").symlink_to(TOP / "experiments" / "templates")
+    shutil.copytree(TOP / "experiments" / "templates", tmp_path / "templates")
     file = tmp_path / "small.yml"
     file.write_text(EXAMPLE, encoding="utf-8")
     return file

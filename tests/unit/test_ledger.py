@@ -261,13 +261,13 @@ class TestWhere:
         file.write_text(
             "arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 Mb/s\na,goodput.sum,b/s,2,text,\n"
         )
-        found = load_published(file, ["a"], parameters=["pir", "rtt"])
+        found = load_published(tmp_path / "e.yml", file.name, ["a"], parameters=["pir", "rtt"])
         assert [dict(each.where) for each in found] == [{"pir": "1 Mb/s"}, {}]
         with pytest.raises(UserError, match=r"expected arm,metric,unit,value,source$"):
-            load_published(file, ["a"])
+            load_published(tmp_path / "e.yml", file.name, ["a"])
         file.write_text("arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 mb/s\n")
         with pytest.raises(UserError, match='did you mean "1 Mb/s"'):
-            load_published(file, ["a"], parameters=["pir"])
+            load_published(tmp_path / "e.yml", file.name, ["a"], parameters=["pir"])
 
 
 def load_value(text: str) -> object:

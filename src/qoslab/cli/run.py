@@ -180,8 +180,7 @@ def _published(file: Path, sweep: Sweep) -> Any:
     if experiment.compare is None:
         return ()
     arms = [arm.name for arm in experiment.arms]
-    path = file.parent / experiment.compare.published
-    return load_published(path, arms, parameters=parameters_of(experiment))
+    return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))
 
 
 def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "…"?`, or nothing where no known word is near."""
+    if len(word) > 100:
+        return ""  # comparing takes time that grows with the square
     candidates = list(dict.fromkeys(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
     near = get_close_matches(word.lower(), folded, 1, cutoff=0.6)
@@ -21,6 +23,11 @@ def one_of(known: Iterable[str]) -> str:
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
 
+def clipped(text: str) -> str:
+    """The text as a finding quotes it, shortened."""
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
 def shown(value: Any) -> str:
     """A value as a finding shows it, shortened."""
     match value:
@@ -29,7 +36,7 @@ def shown(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}…"'
+            return f'"{clipped(value)}"'
         case dict():
             return "a mapping"
         case list() | tuple():

@@ -6,13 +6,15 @@ import csv
 import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place
-from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.files import FileRefusedError, read_text, roots, tidy
+from qoslab.schema.near import clipped, did_you_mean, one_of
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.units import QuantityError
 
@@ -20,7 +22,11 @@ COLUMNS = ("arm", "metric", "unit", "value", "source")
 
 
 def load_published(
-    path: Path, arms: Collection[str], selectors: Selectors | None = None, parameters: Collection[str] = ()
+    experiment_file: Path,
+    published: str,
+    arms: Collection[str],
+    selectors: Selectors | None = None,
+    parameters: Collection[str] = (),
 ) -> tuple[PublishedFigure, ...]:
     """Read and check a published table against the experiment. `ExperimentError` lists all findings.
 
@@ -30,19 +36,28 @@ def load_published(
 
     Values are in the metric's own unit; of a ratio of two arms (`A/B`) in `ratio`.
     """
+    path = tidy(experiment_file.parent / published)
     file = str(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        raise ExperimentError(
-            findings=[Place(file).finding("", f"cannot read the published figures: {reason}")]
-        ) from error
+        text = read_text(path, roots(experiment_file))
+    except FileRefusedError as error:
+        finding = Place(file).finding("", f"cannot read the published figures: {error.message}")
+        raise ExperimentError(findings=[finding]) from error
     lines = csv.reader(text.splitlines())
-    head = next(lines, [])
+    try:
+        return _figures(lines, file, arms, selectors, parameters)
+    except csv.Error as error:
+        finding = Place(file, lines.line_num, 1).finding("", f"not a CSV file: {error}")
+        raise ExperimentError(findings=[finding]) from error
+
+
+def _figures(
+    lines: Any, file: str, arms: Collection[str], selectors: Selectors | None, parameters: Collection[str]
+) -> tuple[PublishedFigure, ...]:
+    head: list[str] = next(lines, [])
     further = head[len(COLUMNS) :]
     if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= {*parameters}:
-        found = ",".join(head) or "nothing"
+        found = clipped(",".join(head)) or "nothing"
         also = f", then any of the parameters {', '.join(parameters)}" if parameters else ""
         finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}{also}")
         raise ExperimentError(findings=[finding])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from qoslab.model.metrics import METRICS, Reference, as_float
 from qoslab.platforms import MODELS, platform_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.probes import check_probes
 from qoslab.schema.published import load_published
@@ -69,6 +70,7 @@ class _Checker:
         self.document = document
         self.folder = file.parent
         self.file = file
+        self.roots = roots(file)
         self.selectors = Selectors(experiment, lambda configuration: render_configuration(file, configuration))
 
     def unknown(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
@@ -261,9 +263,13 @@ class _Checker:
             yield from self.template((*here, device), configuration)
 
     def template(self, steps: Steps, configuration: Configuration) -> Iterator[Finding]:
-        path = _tidy(self.folder / configuration.template)
+        path = tidy(self.folder / configuration.template)
+        if outside := refusal(self.folder / configuration.template, self.roots):
+            yield self.document.finding((*steps, "template"), f'found "{configuration.template}", {outside}')
+            return
         if not path.is_file():
-            known = sorted(str(each.relative_to(self.folder)) for each in self.folder.glob("**/*.j2"))
+            near = chain.from_iterable(self.folder.glob(pattern) for pattern in ("*.j2", "*/*.j2"))
+            known = sorted(str(each.relative_to(self.folder)) for each in islice(near, 1000))
             yield self.document.finding(
                 (*steps, "template"),
                 f'found "{configuration.template}", expected a template: there is no file {path}',
@@ -271,7 +277,7 @@ class _Checker:
             )
             return
         try:
-            used = template_variables(path)
+            used = template_variables(self.file, configuration.template)
         except ExperimentError as error:
             yield from error.findings
             return
@@ -341,15 +347,17 @@ class _Checker:
                         Reference.parse(metric)
                     except KeyError:
                         yield self.unknown((*here, "columns", place, "metrics", index), metric, METRICS)
-        path = _tidy(self.folder / compare.published)
-        if path.is_file():
+        path = tidy(self.folder / compare.published)
+        if outside := refusal(self.folder / compare.published, self.roots):
+            yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
+        elif path.is_file():
             try:
-                load_published(path, arms, self.selectors, parameters_of(self.experiment))
+                load_published(self.file, compare.published, arms, self.selectors, parameters_of(self.experiment))
             except ExperimentError as error:
                 yield from error.findings
         else:
             message = f'found "{compare.published}", expected a CSV file: there is no file {path}'
-            known = [each.name for each in path.parent.glob("*.csv")]
+            known = [each.name for each in islice(path.parent.glob("*.csv"), 1000)]
             hint = did_you_mean(path.name, known)
             yield self.document.finding(("compare", "published"), message, hint)
         for index, expectation in enumerate(compare.expectations):
@@ -541,8 +549,3 @@ def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -
     """Every parameter of these arms, or of all."""
     matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
     return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))
-
-
-def _tidy(path: Path) -> Path:
-    """Without `..` in the middle, for messages."""
-    return Path(os.path.normpath(path))

@@ -1,4 +1,7 @@
-"""IOS configuration templates (Jinja2): which variables they use, and their text once rendered."""
+"""IOS configuration templates (Jinja2): which variables they use, and their text once rendered.
+
+Anybody's: `qoslab.schema.sandbox` says what they cannot do, `qoslab.schema.files` where they are read from.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import TracebackType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError, meta
+from jinja2 import BaseLoader, Environment, TemplateError, TemplateNotFound, TemplateSyntaxError, meta
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Configuration
 from qoslab.schema.document import Place
+from qoslab.schema.files import FileRefusedError, read_text, roots, tidy
+from qoslab.schema.sandbox import Sandbox, counted
+
+TEMPLATE_LIMIT = 2**15
+"""Bytes of a template; the longest of this repository has 700."""
+TEXT_LIMIT = 2**18
+"""Characters of a rendered configuration; routers of this time keep 2^15 bytes to 2^18."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that a command line takes for keys: Ctrl-C, Ctrl-Z, Escape."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +37,41 @@ class TemplateVariables:
     """False where the template includes another by a computed name, so that more may be used."""
 
 
+class _Loader(BaseLoader):
+    """Loads what stands below the folders that the experiment may use; names are relative to the first template's."""
+
+    def __init__(self, folder: Path, allowed: tuple[Path, ...]) -> None:
+        self.folder = folder
+        self.allowed = allowed
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        path = self.folder / template
+        try:
+            source = read_text(path, self.allowed, TEMPLATE_LIMIT)
+        except FileRefusedError as error:
+            raise TemplateNotFound(template, f"cannot read the template {template}: {error.message}") from error
+        stamp = _stamp(path)
+        return source, str(path), lambda: _stamp(path) == stamp
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Changes with what is in the file."""
+    try:
+        state = path.stat()
+    except OSError:
+        return ()
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
 @lru_cache
-def _environment(folder: Path) -> Environment:
-    return Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # IOS configuration, not HTML
-    )
+def _environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
+    return Sandbox(_Loader(folder, allowed))
 
 
-def template_variables(path: Path) -> TemplateVariables:
+def template_variables(experiment_file: Path, template: str) -> TemplateVariables:
     """The variables of a template. `ExperimentError` names the template's line where it is not Jinja2."""
-    environment = _environment(path.parent)
+    path, allowed = experiment_file.parent / template, roots(experiment_file)
+    environment = _environment(path.parent, allowed)
     names: set[str] = set()
     complete = True
     waiting, seen = [path.name], set[str]()
@@ -49,17 +82,19 @@ def template_variables(path: Path) -> TemplateVariables:
         seen.add(name)
         file = path.parent / name
         try:
-            tree = environment.parse(file.read_text(encoding="utf-8"), name, str(file))
+            tree = environment.parse(read_text(file, allowed, TEMPLATE_LIMIT), name, str(file))
+            names |= meta.find_undeclared_variables(tree)
+            referenced = list(meta.find_referenced_templates(tree))
         except TemplateSyntaxError as error:
             finding = Place(str(file), error.lineno, 1).finding("", f"not a valid template: {error.message}")
             raise ExperimentError(findings=[finding]) from error
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-            raise ExperimentError(
-                findings=[Place(str(file)).finding("", f"cannot read the template: {reason}")]
-            ) from error
-        names |= meta.find_undeclared_variables(tree)
-        for included in meta.find_referenced_templates(tree):
+        except FileRefusedError as error:
+            finding = Place(str(tidy(file))).finding("", f"cannot read the template: {error.message}")
+            raise ExperimentError(findings=[finding]) from error
+        except Exception as error:  # nesting beyond what Jinja2 and Python can follow
+            finding = Place(str(file)).finding("", f"not a valid template: {_reason(error)}")
+            raise ExperimentError(findings=[finding]) from error
+        for included in referenced:
             if included is None:
                 complete = False
             else:
@@ -70,20 +105,61 @@ def template_variables(path: Path) -> TemplateVariables:
 def render_configuration(experiment_file: Path, configuration: Configuration) -> str:
     """The configuration's text. `ExperimentError` names the template's line where it cannot be rendered."""
     path = experiment_file.parent / configuration.template
-    try:
-        text = _environment(path.parent).get_template(path.name).render(configuration.variables)
-    except TemplateError as error:
-        line = getattr(error, "lineno", None) or _line_in(error, path)
-        place = Place(str(path), line, 1) if line else Place(str(path))
-        raise ExperimentError(findings=[place.finding("", f"cannot render the template: {error.message}")]) from error
+    text = _render(_environment(path.parent, roots(experiment_file)), path, configuration)
+    if found := _CONTROL.search(text):
+        lines = render_lines(experiment_file, configuration)
+        place = next((place for line, place in lines if _CONTROL.search(line)), Place(str(path)))
+        message = f"found the control character \\x{ord(found[0]):02x}, expected text"
+        raise ExperimentError(findings=[place.finding("", message)])
     return text if text.endswith("\n") else text + "\n"
+
+
+def _render(environment: Sandbox, path: Path, configuration: Configuration, limit: int = TEXT_LIMIT) -> str:
+    """The text; whatever a template of a stranger raises is a finding about it."""
+    pieces: list[str] = []
+    left = limit
+    try:
+        with counted():
+            for piece in environment.get_template(path.name).generate(configuration.variables):
+                pieces.append(piece)
+                left -= len(piece)
+                if left < 0:
+                    raise FileRefusedError(f"found a text of more than {limit} characters")
+    except Exception as error:
+        if isinstance(error, TemplateSyntaxError):
+            place = Place(error.filename or str(path), error.lineno, 1)
+        else:
+            place = _place_in(error.__traceback__, path)
+        finding = place.finding("", f"cannot render the template: {_reason(error)}")
+        raise ExperimentError(findings=[finding]) from error
+    return "".join(pieces)
+
+
+_REASONS: dict[type[BaseException], str] = {
+    RecursionError: "found includes, macros or brackets inside one another without end, expected fewer",
+    MemoryError: "found brackets or blocks nested too deeply, expected fewer",
+    SyntaxError: "found blocks nested too deeply, expected fewer",
+    ZeroDivisionError: "found a division by zero",
+    OverflowError: "found a number that is too large",
+}
+
+
+def _reason(error: Exception) -> str:
+    """What a template did wrong, in a line of bounded length."""
+    if isinstance(error, TemplateError | FileRefusedError):
+        text = error.message or str(error)
+    else:
+        known = next((text for kind, text in _REASONS.items() if isinstance(error, kind)), "")
+        text = known or f"{type(error).__name__}: {error}"
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else line[:300] + "…"
 
 
 _MARK = re.compile("\x01([^\x01\x02]*):([0-9]+)\x02")
 """Before each line of a template whose places are wanted: two control characters that no configuration has."""
 
 
-class _MarkingLoader(FileSystemLoader):
+class _MarkingLoader(_Loader):
     """Loads templates with a mark before each line of text."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
@@ -103,14 +179,15 @@ class _MarkingLoader(FileSystemLoader):
 
 
 @lru_cache
-def _marking_environment(folder: Path) -> Environment:
-    return _environment(folder).overlay(loader=_MarkingLoader(folder))
+def _marking_environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
+    return Sandbox(_MarkingLoader(folder, allowed))
 
 
 def render_lines(experiment_file: Path, configuration: Configuration) -> list[tuple[str, Place]]:
     """The lines of `render_configuration` and where in the templates each comes from."""
     path = experiment_file.parent / configuration.template
-    text = _marking_environment(path.parent).get_template(path.name).render(configuration.variables)
+    environment = _marking_environment(path.parent, roots(experiment_file))
+    text = _render(environment, path, configuration, limit=16 * TEXT_LIMIT)  # marks are longer than lines
     lines = []
     place = Place(str(path), 1, 1)
     for line in (text or "\n").splitlines():
@@ -120,11 +197,12 @@ def render_lines(experiment_file: Path, configuration: Configuration) -> list[tu
     return lines
 
 
-def _line_in(error: BaseException, path: Path) -> int | None:
-    """The template's line in the traceback: Jinja2 rewrites tracebacks to name template files."""
-    line, traceback = None, error.__traceback__
+def _place_in(traceback: TracebackType | None, path: Path) -> Place:
+    """The line of the innermost template in the traceback: Jinja2 rewrites tracebacks to name template files."""
+    found = Place(str(path))
     while traceback is not None:
-        if Path(traceback.tb_frame.f_code.co_filename) == path:
-            line = traceback.tb_lineno
+        file = traceback.tb_frame.f_code.co_filename
+        if Path(file).is_relative_to(path.parent):
+            found = Place(file, traceback.tb_lineno, 1)
         traceback = traceback.tb_next
-    return line
+    return found

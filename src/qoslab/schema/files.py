@@ -1,0 +1,70 @@
+"""Files that an experiment names: templates, published figures. None of them is read from anywhere else.
+
+An experiment is given to others, who have files that its author must not see. So what it names must be below the folder
+of the experiment, links followed; of a project, whose experiments stand in a folder called `experiments`, all of that
+folder and the `reports/published` beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from qoslab.errors import UserError
+
+SIZE_LIMIT = 2**18
+"""Bytes of a file that an experiment names; the largest of this repository has 30 000."""
+
+
+class FileRefusedError(UserError):
+    """A file that is not read; the message says why, and nothing of what is in it."""
+
+
+def roots(experiment_file: Path) -> tuple[Path, ...]:
+    """The folders, links resolved, below which an experiment's files are."""
+    folder = experiment_file.parent.resolve()
+    for around in (folder, *folder.parents):
+        if around.name == "experiments":
+            return around, (around.parent / "reports" / "published").resolve()
+    return (folder,)
+
+
+def tidy(path: Path) -> Path:
+    """Without `..` in the middle, for messages."""
+    return Path(os.path.normpath(path))
+
+
+def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
+    """Why a path must not be read; empty where it may. Says nothing of whether there is such a file."""
+    try:
+        inside = any(path.resolve().is_relative_to(root) for root in allowed)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
+        inside = False
+    return "" if inside else f"expected a file below {' or '.join(map(str, allowed))}, links followed"
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """A regular file of at most `limit` bytes. `FileRefusedError` for all else, `OSError` where it cannot be read."""
+    # A FIFO must not be waited for.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise FileRefusedError("it is no regular file")
+        raw = file.read(limit + 1)
+    if len(raw) > limit:
+        raise FileRefusedError(f"it has more than {limit} bytes")
+    return raw
+
+
+def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) -> str:
+    """The text of a file that an experiment names. `FileRefusedError` where it cannot be read; the message says why."""
+    if why := refusal(path, allowed):
+        raise FileRefusedError(f"it is outside: {why}")
+    try:
+        return read_bytes(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileRefusedError("not text in UTF-8") from error
+    except OSError as error:
+        raise FileRefusedError(error.strerror or "it cannot be read") from error
+    except ValueError as error:
+        raise FileRefusedError("its name is no path") from error

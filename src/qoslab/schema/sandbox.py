@@ -1,0 +1,315 @@
+"""Templates of strangers: Jinja2 without anything that reads, runs or fills a machine.
+
+Jinja2's sandbox keeps templates from Python's attributes; here little else is left either. The only function is
+`range`; there are a few filters and tests; values are texts, numbers, truth values and lists of them, and have no
+methods. What a template does is counted: each node of each turn of a loop or macro, each character that is made. Beyond
+`WORK_LIMIT` it is refused: sooner than a clock would, and at the same place on every machine. Between two counts there
+is at most `NODE_LIMIT` nodes' work on values of `VALUE_LIMIT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from itertools import islice
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, nodes, pass_eval_context
+from jinja2.environment import TemplateModule
+from jinja2.exceptions import SecurityError
+from jinja2.filters import FILTERS
+from jinja2.loaders import BaseLoader
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.tests import TESTS
+
+WORK_LIMIT = 200_000
+"""Nodes that are evaluated and characters that are made; a template of this repository takes about a hundred."""
+VALUE_LIMIT = 2**16
+"""Characters of a text, items of a list, bits of a whole number."""
+
+RANGE_LIMIT = 10_000
+"""Numbers of `range(…)`."""
+NODE_LIMIT = 5_000
+"""Nodes of a template's tree; the longest of this repository has 100."""
+
+_FILTERS = (
+    *("abs", "capitalize", "d", "default", "first", "float", "int", "last", "list", "lower", "max", "min", "reverse"),
+    *("sort", "title", "trim", "unique", "upper"),
+)
+_TESTS = (
+    *(
+        "boolean",
+        "defined",
+        "divisibleby",
+        "even",
+        "false",
+        "float",
+        "in",
+        "integer",
+        "none",
+        "number",
+        "odd",
+        "string",
+    ),
+    *("true", "undefined", "==", "eq", "!=", "ne", "<", "lt", "<=", "le", ">", "gt", ">=", "ge"),
+)
+_LOOP = frozenset(
+    {
+        *("index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"),
+        *("previtem", "nextitem", "cycle", "changed"),
+    }
+)
+_UNKNOWN = (nodes.Dict, nodes.NSRef, nodes.Extends, nodes.ScopedEvalContextModifier, nodes.EvalContextModifier)
+"""What no configuration needs."""
+
+
+class LimitError(SecurityError):
+    """A template that does too much."""
+
+
+@dataclass
+class _Account:
+    """What one rendering has done so far."""
+
+    work: int = 0
+
+    def charge(self, work: int) -> None:
+        self.work += work
+        if self.work > WORK_LIMIT:
+            raise LimitError(f"it does more than {WORK_LIMIT} steps (nodes evaluated, characters made)")
+
+
+_ACCOUNT: ContextVar[_Account] = ContextVar("account")
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """What is rendered inside is one rendering, which must stay within the limits."""
+    token = _ACCOUNT.set(_Account())
+    try:
+        yield
+    finally:
+        _ACCOUNT.reset(token)
+
+
+def _made(value: Any) -> Any:
+    """The value, if it is not too large; its size is counted."""
+    match value:
+        case str() | list() | tuple() | dict() | range():
+            size = len(value)
+        case int():
+            size = value.bit_length()
+        case _:
+            size = 1
+    if size > VALUE_LIMIT:
+        raise LimitError(f"a value of it has {size} characters, items or bits, expected at most {VALUE_LIMIT}")
+    _ACCOUNT.get().charge(1 + size)
+    return value
+
+
+def _scalar(value: Any) -> Any:
+    """The value, if it is a text, a number or a truth value."""
+    if isinstance(value, Undefined):
+        str(value)  # raises what says its name
+    if not isinstance(value, str | int | float | bool | None):
+        raise SecurityError(f"found a {type(value).__name__} there, expected a text or a number")
+    return _made(value)
+
+
+@pass_eval_context  # so that nothing is calculated while the template is compiled
+def _finalize(_: Any, value: Any) -> Any:
+    """What `{{ … }}` writes."""
+    return _scalar(value)
+
+
+def _charged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        if not isinstance(result, str | int | float | bool | list | tuple | Undefined | None):
+            result = list(islice(result, VALUE_LIMIT + 1))
+        return _made(result)
+
+    return call
+
+
+def _join(items: Any, between: Any = "") -> str:
+    parts = [str(_scalar(item)) for item in items]
+    _ACCOUNT.get().charge(len(str(_scalar(between))) * len(parts))
+    return str(_made(str(between).join(parts)))
+
+
+def _replace(text: Any, old: Any, new: Any) -> str:
+    text, old, new = (str(_scalar(each)) for each in (text, old, new))
+    _ACCOUNT.get().charge(len(text) + text.count(old) * len(new))
+    return str(_made(text.replace(old, new)))
+
+
+def _round(value: Any, digits: Any = 0, method: Any = "common") -> Any:
+    if not isinstance(digits, int) or abs(digits) > 20:
+        raise SecurityError("found a rounding to more than 20 digits, expected fewer")
+    return _made(FILTERS["round"](value, digits, method))
+
+
+def _length(value: Any) -> int:
+    return len(value)
+
+
+def _string(value: Any) -> str:
+    return str(_scalar(value))
+
+
+def _sum(items: Any) -> Any:
+    total: Any = 0
+    for item in items:
+        if isinstance(item, str) or not isinstance(item, int | float):
+            raise SecurityError(f"found a {type(item).__name__} in a sum, expected numbers")
+        total = _made(total + item)
+    return total
+
+
+def _concatenated(*parts: Any) -> str:
+    return str(_made("".join(str(_scalar(part)) for part in parts)))
+
+
+def _range(*limits: int) -> range:
+    found = range(*limits)
+    if found[RANGE_LIMIT:]:
+        raise LimitError(f"found a range of more than {RANGE_LIMIT} numbers, expected fewer")
+    return found
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """An environment for templates of strangers. Rendering needs `counted()` around it."""
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+    # What `_Guard` puts into templates.
+    scalar = staticmethod(_scalar)
+    made = staticmethod(_made)
+    concatenated = staticmethod(_concatenated)
+
+    def __init__(self, loader: BaseLoader) -> None:
+        super().__init__(
+            loader=loader,
+            undefined=StrictUndefined,
+            keep_trailing_newline=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # IOS configuration, not HTML
+            optimized=False,  # else constants are calculated while the template is compiled
+            finalize=_finalize,
+        )
+        self.globals = {"range": _range}
+        self.filters = {name: _charged(FILTERS[name]) for name in _FILTERS}
+        self.filters |= {"join": _join, "replace": _replace, "round": _round, "sum": _sum, "string": _string}
+        self.filters |= {"length": _length, "count": _length}
+        self.tests = {name: TESTS[name] for name in _TESTS}
+
+    # What templates may reach
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Whether a template may take it: a loop's own, and what another template that is imported defines."""
+        if isinstance(obj, Undefined):
+            str(obj)  # raises what says its name
+        if isinstance(obj, LoopContext):
+            return attr in _LOOP
+        return isinstance(obj, TemplateModule) and not attr.startswith("_")
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Whether a template may call it: `range`, macros, a loop's own, and what is put into it to count."""
+        if isinstance(obj, Macro | LoopContext | BlockReference):
+            return True
+        if getattr(obj, "__self__", None).__class__ is LoopContext:
+            return True
+        return any(obj is each for each in (_range, _scalar, _made, _concatenated)) or obj == self.tick
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as there
+        """Call what may be called. The message of a refusal shows no value, which could be of any length."""
+        if isinstance(__obj, Undefined):
+            str(__obj)
+        if not __self.is_safe_callable(__obj):
+            raise SecurityError(f"found a call of a {type(__obj).__name__}, expected range(…) or a macro")
+        return __context.call(__obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """The result of an operator, if it is not too large. Texts are only added, and lists."""
+        both = (left, right)
+        for each in both:
+            if isinstance(each, Undefined):
+                str(each)
+        if not all(isinstance(each, int | float) for each in both):
+            kinds = {type(each) for each in both}
+            if operator != "+" or len(kinds) != 1 or not isinstance(left, str | list):
+                names = " and a ".join(type(each).__name__ for each in both)
+                raise SecurityError(f"found {operator} of a {names}, expected numbers")
+            _ACCOUNT.get().charge(len(left) + len(right))
+        elif operator == "**" and not (abs(right) <= 64 and abs(left) <= 2**64):
+            raise LimitError("found a power of large numbers, expected at most 2 ** 64")
+        return _made(super().call_binop(context, operator, left, right))
+
+    def tick(self, work: int) -> bool:
+        """Count a turn of a loop or a macro."""
+        _ACCOUNT.get().charge(work)
+        return True
+
+    # How that gets into them
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        _guard(tree, self)
+        return tree
+
+
+def _guard(tree: nodes.Template, environment: Sandbox) -> None:
+    """Refuse what no configuration needs, and put counting into all else."""
+    for unknown in tree.find_all(_UNKNOWN):
+        raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, which is not known here", unknown.lineno)
+    for each in tree.find_all(nodes.Name):
+        if each.name in ("varargs", "kwargs", "self"):
+            raise TemplateSyntaxError(f'found "{each.name}", which is not known here', each.lineno)
+    _Guard().visit(tree)
+    if (size := sum(1 for _ in tree.find_all(nodes.Node))) > NODE_LIMIT:
+        raise TemplateSyntaxError(f"found {size} words, operators and texts, expected at most {NODE_LIMIT}", 1)
+    tree.set_environment(environment)
+
+
+class _Guard:
+    """Puts counting into a tree, from its leaves up."""
+
+    def visit(self, node: nodes.Node) -> int:
+        """Returns what a turn through the node costs."""
+        work = 1 + (len(node.data) if isinstance(node, nodes.TemplateData) else 0)
+        for name, value in node.iter_fields():
+            if isinstance(value, nodes.Node):
+                work += self.visit(value)
+                setattr(node, name, self.wrapped(value))
+            elif isinstance(value, list):
+                work += sum(self.visit(each) for each in value if isinstance(each, nodes.Node))
+                items = isinstance(node, nodes.List | nodes.Tuple)
+                value[:] = [self.wrapped(each, item=items) for each in value]
+        tick = _call("tick", nodes.Const(work), lineno=node.lineno)
+        if isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock | nodes.Template | nodes.Block):
+            node.body.insert(0, nodes.ExprStmt(tick, lineno=node.lineno))
+        if isinstance(node, nodes.For) and node.test is not None:
+            node.test = nodes.And(tick, node.test, lineno=node.lineno)
+        return work
+
+    def wrapped(self, node: Any, *, item: bool = False) -> Any:
+        """The node as it is calculated: with its size counted; `item` of a list, where lists of lists could explode."""
+        if isinstance(node, nodes.Concat):
+            return _call("concatenated", *node.nodes, lineno=node.lineno)
+        if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
+            return _call("made", node, lineno=node.lineno)
+        literal = nodes.Const | nodes.List | nodes.Tuple
+        if item and isinstance(node, nodes.Expr) and not isinstance(node, literal):
+            return node if getattr(node, "ctx", "") == "store" else _call("scalar", node, lineno=node.lineno)
+        return node
+
+
+def _call(name: str, *arguments: nodes.Expr, lineno: int) -> nodes.Call:
+    function = nodes.EnvironmentAttribute(name, lineno=lineno)
+    return nodes.Call(function, list(arguments), [], None, None, lineno=lineno)
