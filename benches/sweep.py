@@ -26,8 +26,8 @@ from pathlib import Path
 from qoslab.model.matrix import as_texts
 from qoslab.plan import make_plan
 from qoslab.results import CellRecord, RunFolder
+from qoslab.run.attempts import Ledger
 from qoslab.run.jobs import Jobs
-from qoslab.run.ledger import Ledger
 from qoslab.run.schedule import Schedule
 from qoslab.schema import load_sweep
 

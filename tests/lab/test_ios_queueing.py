@@ -21,8 +21,8 @@ from qoslab.lab import Lab
 from qoslab.model.experiment import Flow, Topology
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
-from qoslab.run.flows import RunningFlow, run_flows
-from qoslab.run.sampling import read_engine_configuration, start_afresh
+from qoslab.run.cell.flows import RunningFlow, run_flows
+from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
 from qoslab.schema import CellIdentity
 from qoslab.units import Duration
 

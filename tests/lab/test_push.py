@@ -28,13 +28,13 @@ from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
-from qoslab.run.ansible import AnsibleSession, RouterError
-from qoslab.run.cell import CellRun
-from qoslab.run.collector import Collector
-from qoslab.run.inventory import IosAccess, lab_routers, write_inventory
-from qoslab.run.probes import Probes, Setting
-from qoslab.run.verify import policy_differences
+from qoslab.run.cell.measure import CellRun
+from qoslab.run.cell.probes import Probes, Setting
+from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import IosAccess, lab_routers, write_inventory
 from qoslab.schema import CellIdentity
+from qoslab.verification.policy import policy_differences
 
 pytestmark = pytest.mark.lab
 
@@ -390,7 +390,8 @@ def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
 def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:
     write_inventory(tmp_path / "inventory.json", lab_routers(routers))
     program = (
-        "import os, signal, sys; from pathlib import Path; from qoslab.run.ansible import AnsibleSession;"
+        "import os, signal, sys; from pathlib import Path; "
+        "from qoslab.run.devices.ansible.session import AnsibleSession;"
         "s = AnsibleSession(Path(sys.argv[1]), before=Path(sys.argv[2])); s.carry_out(['prepare']);"
         "print(s._scratch, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -16,9 +16,9 @@ from experiment_files import experiment_file
 from qoslab.model.labs import REMARKS, SIMULATED
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
-from qoslab.run import cluster_worker
-from qoslab.run.cluster import plain_task, unpack
-from qoslab.run.labs import lab_kind
+from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster.crew import plain_task, unpack
+from qoslab.run.labs.worker import lab_kind
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 

@@ -14,7 +14,7 @@ from commands import Command, run
 
 from experiment_files import experiment_file
 from qoslab.results import RunFolder, tables
-from qoslab.run.sampling import read_health
+from qoslab.run.cell.sampling import read_health
 
 pytestmark = pytest.mark.lab
 

@@ -13,9 +13,9 @@ from labs import ping, topology
 from qoslab.ios.diff import undo_lines
 from qoslab.lab import Lab
 from qoslab.platforms import MODELS
-from qoslab.run.ansible import AnsibleSession, RouterError
-from qoslab.run.collector import Collector
-from qoslab.run.inventory import lab_routers, write_inventory
+from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import lab_routers, write_inventory
 
 pytestmark = pytest.mark.lab
 

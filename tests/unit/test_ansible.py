@@ -19,8 +19,8 @@ from ansible.module_utils._internal._datatag import AnsibleTagHelper
 from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
 
-from qoslab.run import ansible_connection
-from qoslab.run.ansible import Outcome, TaskResult, device_message
+from qoslab.run.devices.ansible import connection as ansible_connection
+from qoslab.run.devices.ansible.session import Outcome, TaskResult, device_message
 from qoslab.shipped import shipped
 
 REFUSED = {

@@ -21,8 +21,9 @@ from qoslab import __version__
 from qoslab.errors import MachineError, UserError
 from qoslab.plan import Options
 from qoslab.results import Cell
-from qoslab.run import cluster, cluster_worker
-from qoslab.run.cluster import ClusterCrew, VersionError
+from qoslab.run.cluster import crew as cluster
+from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster.crew import ClusterCrew, VersionError
 
 TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 

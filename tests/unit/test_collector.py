@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError, MachineError
-from qoslab.run.collector import Collector
-from qoslab.run.inventory import IosAccess, LinuxAccess
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import IosAccess, LinuxAccess
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 

@@ -13,7 +13,7 @@ import pytest
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
-from qoslab.run.inventory import (
+from qoslab.run.devices.inventory import (
     IosAccess,
     LinuxAccess,
     ansible_inventory,
@@ -21,8 +21,8 @@ from qoslab.run.inventory import (
     read_inventory,
     write_inventory,
 )
-from qoslab.run.testbed import testbed as make_testbed
-from qoslab.run.testbed import testbed_yaml as as_yaml
+from qoslab.run.devices.testbed import testbed as make_testbed
+from qoslab.run.devices.testbed import testbed_yaml as as_yaml
 from qoslab.units import Rate
 
 R1 = IosAccess("127.0.0.1", "lab", "secret", 40022, "enable secret")

@@ -24,9 +24,9 @@ from qoslab.ios.refusals import REFUSALS as OUR_WORDS
 from qoslab.ios.refusals import refusal_in
 from qoslab.ios.running_config import render
 from qoslab.ios.secrets import md5_crypt, secret_of, verify
-from qoslab.run.ansible import device_message
-from qoslab.run.inventory import IosAccess
-from qoslab.run.testbed import testbed as make_testbed
+from qoslab.run.devices.ansible.session import device_message
+from qoslab.run.devices.inventory import IosAccess
+from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.shipped import shipped
 
 GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"

@@ -18,7 +18,7 @@ from qoslab.ios.policy import DynamicBucket, Police
 from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map
-from qoslab.run.verify import policy_differences
+from qoslab.verification.policy import policy_differences
 
 HARDWARE = Hardware("3725", ("FastEthernet0/1",))
 STATIC = """hostname R1

@@ -15,10 +15,10 @@ from qoslab.model.experiment import Experiment, Node
 from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS
 from qoslab.results import Cell
-from qoslab.run.probes import PROBERS, Setting, reserved_ports
-from qoslab.run.probes.figures import figures_of_print, figures_of_report, figures_of_runs
-from qoslab.run.probes.host import probe_arguments
-from qoslab.run.probes.ios_router import IosProber
+from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
+from qoslab.run.cell.probes.host import probe_arguments
+from qoslab.run.cell.probes.ios_router import IosProber
+from qoslab.run.cell.probes.results import figures_of_print, figures_of_report, figures_of_runs
 from qoslab.schema import CellIdentity, probe_configuration
 from qoslab.traffic.endpoints import flow_ports
 

@@ -17,9 +17,9 @@ from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
 from qoslab.run import schedule
-from qoslab.run.interrupted import Interrupted
+from qoslab.run.attempts import Ledger
+from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.ledger import Ledger
 from qoslab.run.schedule import PASSED_OVER, WINDOW, Schedule
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep

@@ -231,7 +231,7 @@ def test_checking_loads_nothing_heavy() -> None:
         "import sys; from qoslab.cli import main; status = main(['validate', sys.argv[1]]); "
         "status = status or main(['plan', sys.argv[1], '--json']); "
         "heavy = {'pandas', 'numpy', 'pyarrow', 'plotly', 'ansible', 'ansible_runner', 'pyats', 'genie', 'unicon', "
-        "'asyncssh', 'pyroute2', 'jupyterlab', 'nbclient', 'rich', 'qoslab.run.runner', 'qoslab.run.cell', "
+        "'asyncssh', 'pyroute2', 'jupyterlab', 'nbclient', 'rich', 'qoslab.run.runner', 'qoslab.run.cell.measure', "
         "'qoslab.lab', 'qoslab.analysis'}; "
         "print(sorted(heavy & sys.modules.keys()), file=sys.stderr); sys.exit(status)"
     )

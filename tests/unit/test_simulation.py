@@ -25,7 +25,7 @@ from qoslab.plan import REPORT_CELL_S, REPORT_S, SIMULATED_CELL_S, WORKERS_UP_S,
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
 from qoslab.results.records import SIMULATION
 from qoslab.run.costs import learnt_costs
-from qoslab.run.labs import lab_kind
+from qoslab.run.labs.worker import lab_kind
 from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
 from qoslab.simulation.result import SimulationError, read_flow, read_result
@@ -224,10 +224,11 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
 def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests/unit'); from test_simulation import scenario, tasks; "
-        "from qoslab.run import simulated, cluster_worker, runner; "
+        "from qoslab.run import runner; from qoslab.run.cluster import worker; from qoslab.run.labs import simulated; "
         "scenario(tasks('policing-vs-shaping')[0]); "
         "heavy = {'ansible', 'ansible_runner', 'genie', 'unicon', 'pyats', 'pyroute2', 'asyncssh', 'qoslab.lab', "
-        "'qoslab.run.ansible', 'qoslab.run.collector'}; print(sorted(heavy & sys.modules.keys()))"
+        "'qoslab.run.devices.ansible.session', 'qoslab.run.devices.collector'}; "
+        "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=TOP, env={"PYTHONPATH": "tests"}, capture_output=True, text=True, check=False

@@ -6,7 +6,7 @@ import pytest
 from fake_router import FakeRouter, typed
 
 from qoslab.ios.parse import apply
-from qoslab.run.verify_switch import PARSERS, differences
+from qoslab.verification.switch import PARSERS, differences
 
 ASKED = """\
 mls qos map policed-dscp 46 to 0

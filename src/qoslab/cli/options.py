@@ -15,7 +15,7 @@ from qoslab.errors import ExperimentError, UserError
 from qoslab.model.experiment import Order
 from qoslab.model.labs import LABS, SIMULATED, VIRTUAL
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.run.labs import lab_kind
+from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.shipped import shipped
 from qoslab.units import Duration, QuantityError

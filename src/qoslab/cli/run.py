@@ -26,7 +26,7 @@ from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.labs import SIMULATED
 from qoslab.plan import Plan
-from qoslab.run.labs import lab_kind
+from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
 

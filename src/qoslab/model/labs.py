@@ -1,4 +1,4 @@
-"""The kinds of labs that an experiment can be run in. `qoslab.run.labs` says how each runs a cell."""
+"""The kinds of labs that an experiment can be run in. `qoslab.run.labs.worker` says how each runs a cell."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.plan import traffic_time
 from qoslab.results import CellRecord
 from qoslab.results.records import BEHIND_SHARE, TRAFFIC
-from qoslab.run.cpu import Machine
+from qoslab.run.cell.cpu import Machine
 
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""

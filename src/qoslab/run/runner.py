@@ -15,10 +15,10 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance
-from qoslab.run.interrupted import Interrupted
+from qoslab.run.attempts import Ledger
+from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.labs import CellWorker, Place, Shared, lab_kind
-from qoslab.run.ledger import Ledger
+from qoslab.run.labs.worker import CellWorker, Place, Shared, lab_kind
 from qoslab.run.progress import RunProgress
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask
@@ -175,7 +175,7 @@ class _Crew:
         shared = self._shared
         assert shared.request.scheduler is not None
         try:
-            from qoslab.run.cluster import ClusterCrew  # slow, and only here
+            from qoslab.run.cluster.crew import ClusterCrew  # slow, and only here
 
             ClusterCrew(
                 shared.request.scheduler, lease=shared.schedule.lease_now, finish=shared.schedule.finish,

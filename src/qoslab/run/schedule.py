@@ -12,9 +12,9 @@ from typing import Protocol
 
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Cell, CellRecord
-from qoslab.run.interrupted import Interrupted
+from qoslab.run.attempts import Ledger
+from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.ledger import Ledger
 from qoslab.run.task import CellTask
 
 WINDOW = 16

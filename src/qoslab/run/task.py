@@ -10,7 +10,7 @@ from qoslab import __version__
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.labs import VIRTUAL
 from qoslab.plan import Cell as PlannedCell
-from qoslab.run.labs import lab_kind
+from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 
 
@@ -41,7 +41,7 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.LabKind`)."""
+    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.LabKind`)."""
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
     for router, lines in probe_configuration(experiment).items():

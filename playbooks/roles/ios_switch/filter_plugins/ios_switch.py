@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 def ios_switch_differences(text: str, commands: Sequence[str], answers: Sequence[str], model: str) -> list[str]:
     """Sentences, one for each difference between the configuration `text` and what the show commands answered."""
-    from qoslab.run.verify_switch import differences
+    from qoslab.verification.switch import differences
 
     return differences(text, dict(zip(commands, answers, strict=True)), model)
 

@@ -91,8 +91,8 @@ class LabKind:
 
 
 def _virtual_worker(place: Place) -> CellWorker:
-    from qoslab.run.collector import SharedCollector
-    from qoslab.run.lab_worker import LabWorker
+    from qoslab.run.devices.collector import SharedCollector
+    from qoslab.run.labs.virtual import LabWorker
 
     assert isinstance(place.shared, SharedCollector)
     return LabWorker(
@@ -102,7 +102,7 @@ def _virtual_worker(place: Place) -> CellWorker:
 
 
 def _collector() -> Shared:
-    from qoslab.run.collector import SharedCollector
+    from qoslab.run.devices.collector import SharedCollector
 
     return SharedCollector()
 
@@ -126,7 +126,7 @@ def _tools_used(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _simulated_worker(place: Place) -> CellWorker:
-    from qoslab.run.simulated import SimulatedWorker
+    from qoslab.run.labs.simulated import SimulatedWorker
 
     return SimulatedWorker(tell=place.tell, interrupted=place.interrupted)
 
@@ -137,7 +137,7 @@ class _Nothing:
 
 
 def _simulator() -> Mapping[str, str]:
-    from qoslab.run.simulated import version
+    from qoslab.run.labs.simulated import version
 
     return {SIMULATOR: version()}
 

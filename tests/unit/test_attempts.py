@@ -18,8 +18,8 @@ from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Health, RunFolder, Step, find_unfinished, tables
 from qoslab.results.records import TRAFFIC
+from qoslab.run.attempts import Ledger
 from qoslab.run.jobs import PATIENCE, Jobs
-from qoslab.run.ledger import Ledger
 from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_published, load_sweep
 

@@ -20,14 +20,14 @@ from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.model.matrix import as_texts
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
 from qoslab.results.records import TRAFFIC
-from qoslab.run.captures import RunningCapture
-from qoslab.run.collector import Observed
-from qoslab.run.cpu import CpuMeter
-from qoslab.run.flows import RunningFlow, run_flows
-from qoslab.run.interrupted import Interrupted
-from qoslab.run.probes import Enter, Probes, Setting, reserved_ports
+from qoslab.run.cell.captures import RunningCapture
+from qoslab.run.cell.cpu import CpuMeter
+from qoslab.run.cell.flows import RunningFlow, run_flows
+from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
+from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
+from qoslab.run.devices.collector import Observed
+from qoslab.run.events import Interrupted
 from qoslab.run.progress import Tell
-from qoslab.run.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.traffic import TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
 

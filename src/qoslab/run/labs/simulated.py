@@ -26,7 +26,7 @@ from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.programs import own_program
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, ObservedCommand, Step
 from qoslab.results.records import SIMULATION
-from qoslab.run.interrupted import Interrupted
+from qoslab.run.events import Interrupted
 from qoslab.run.progress import Tell
 from qoslab.run.task import CellTask
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result

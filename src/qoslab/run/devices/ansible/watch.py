@@ -1,7 +1,7 @@
 """Ends what a session of Ansible leaves behind.
 
-Run as `python -m qoslab.run.ansible_watch FOLDER` it waits for the end of its standard input, which is a pipe from the
-session's owner: if that process is killed, the session would wait for orders for ever.
+Run as `python -m qoslab.run.devices.ansible.watch FOLDER` it waits for the end of its standard input, which is a
+pipe from the session's owner: if that process is killed, the session would wait for orders for ever.
 """
 
 from __future__ import annotations

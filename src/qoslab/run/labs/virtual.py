@@ -17,14 +17,14 @@ from qoslab.lab.lab import Ssh
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
-from qoslab.run.ansible import AnsibleSession
-from qoslab.run.cell import CellRun
-from qoslab.run.collector import Observed, SharedCollector
-from qoslab.run.inventory import lab_routers, write_inventory
+from qoslab.run.cell.measure import CellRun
+from qoslab.run.devices.ansible.session import AnsibleSession
+from qoslab.run.devices.collector import Observed, SharedCollector
+from qoslab.run.devices.inventory import lab_routers, write_inventory
+from qoslab.run.devices.routers import Routers
 from qoslab.run.progress import Tell
-from qoslab.run.routers import Routers
 from qoslab.run.task import CellTask
-from qoslab.run.verify import policy_differences
+from qoslab.verification.policy import policy_differences
 
 VERIFY_COMMANDS = ("show policy-map interface",)
 """What `verify` reads of an IOS router beside its configuration."""

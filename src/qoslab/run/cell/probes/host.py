@@ -14,8 +14,8 @@ from qoslab.model.experiment import Probe, probe_target
 from qoslab.programs import own_program
 from qoslab.results import Cell
 from qoslab.results.folder import writing
-from qoslab.run.probes.base import Prober, Setting
-from qoslab.run.probes.figures import figures_of_report
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.results import figures_of_report
 from qoslab.traffic import Listener, is_listening
 from qoslab.units import Duration
 

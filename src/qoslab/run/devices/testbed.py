@@ -10,7 +10,7 @@ from typing import Any
 from qoslab.errors import DeviceError
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
-from qoslab.run.inventory import Access, IosAccess
+from qoslab.run.devices.inventory import Access, IosAccess
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, MachineError
-from qoslab.run.inventory import Access, IosAccess
-from qoslab.run.testbed import testbed
+from qoslab.run.devices.inventory import Access, IosAccess
+from qoslab.run.devices.testbed import testbed
 
 REPLY_S = 120.0
 """Longer than two logins and two commands on a router that answers at all."""
@@ -55,7 +55,7 @@ class Collector:
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         # a session of its own: Ctrl-C is for the run, which may want to observe once more
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "qoslab.run.collector_process"],
+            [sys.executable, "-m", "qoslab.run.devices.collector_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, start_new_session=True,
         )  # fmt: skip
         self._lock = threading.Lock()

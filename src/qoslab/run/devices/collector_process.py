@@ -1,4 +1,4 @@
-"""The process behind `qoslab.run.collector`: connects with Unicon, parses with Genie.
+"""The process behind `qoslab.run.devices.collector`: connects with Unicon, parses with Genie.
 
 Requests and replies are JSON objects, one a line, on standard input and output. Each request has an `id`, which its
 reply repeats; replies come in the order in which they are ready. It ends when its input does.

@@ -19,7 +19,7 @@ from qoslab.errors import MachineError, UserError
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
 from qoslab.results.folder import writing
-from qoslab.run import cluster_worker
+from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.task import CellTask
 
 CONNECT_S = 5

@@ -29,7 +29,7 @@ from qoslab.errors import DeviceError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.results.folder import writing
-from qoslab.run import ansible_connection, ansible_watch
+from qoslab.run.devices.ansible import connection, watch
 from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -55,7 +55,7 @@ INTENT_SECONDS = 300.0
 """Longer than any intent takes on a slow router: Ansible's own timeouts, 30 s for each command, come first."""
 
 COMPARED_CORE = ("2.19.",)
-"""Releases of ansible-core whose connection helper `ansible_connection` was compared with."""
+"""Releases of ansible-core whose connection helper `connection` was compared with."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class AnsibleSession:
         self._thread.daemon = True
         self._thread.start()
         self._watch = subprocess.Popen(
-            [sys.executable, "-m", "qoslab.run.ansible_watch", str(self._scratch)],
+            [sys.executable, "-m", "qoslab.run.devices.ansible.watch", str(self._scratch)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
@@ -276,7 +276,7 @@ class AnsibleSession:
     def hang_up(self) -> None:
         """Close the connections to all routers; the next order makes new ones. Nothing may be under way."""
         if self._scratch is not None:
-            ansible_watch.end_connections(self._scratch)
+            watch.end_connections(self._scratch)
 
     def cancel(self) -> None:
         """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
@@ -294,7 +294,7 @@ class AnsibleSession:
             self._watch.stdin.close()
             self._watch = None
         if self._scratch is not None:
-            ansible_watch.end(self._scratch)
+            watch.end(self._scratch)
             self._scratch = None
 
     # orders
@@ -453,7 +453,7 @@ def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
         "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
-        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / ansible_watch.CONNECTIONS),
+        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / watch.CONNECTIONS),
         "ANSIBLE_FORCE_COLOR": "false",
         "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
@@ -466,8 +466,8 @@ def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
 
         helper = Path(ansible.__file__).parent / "cli" / "scripts" / "ansible_connection_cli_stub.py"
         if helper.exists():
-            variables["_ANSIBLE_CONNECTION_PATH"] = str(Path(ansible_connection.__file__).resolve())
-            variables[ansible_connection.ORIGINAL] = str(helper)
+            variables["_ANSIBLE_CONNECTION_PATH"] = str(Path(connection.__file__).resolve())
+            variables[connection.ORIGINAL] = str(helper)
     return variables
 
 

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from qoslab.model.experiment import Probe
-from qoslab.run.probes.base import Prober, Setting
-from qoslab.run.probes.figures import figures_of_report
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.results import figures_of_report
 
 NOW = {"life_s": None, "start": "now"}
 

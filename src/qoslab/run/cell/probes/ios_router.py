@@ -8,8 +8,8 @@ from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.ios.refusals import refusal_in
 from qoslab.model.experiment import Probe
-from qoslab.run.probes.base import Prober, Setting
-from qoslab.run.probes.figures import figures_of_print, figures_of_runs
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.results import figures_of_print, figures_of_runs
 
 
 class IosProber(Prober):

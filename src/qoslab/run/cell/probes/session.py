@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.model.experiment import Experiment, Probe
-from qoslab.run.probes.base import Prober, Setting
-from qoslab.run.probes.host import CONTROL_PORT, HostProber, HostResponder
-from qoslab.run.probes.ios_router import IosProber
-from qoslab.run.probes.linux_router import LinuxProber
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.host import CONTROL_PORT, HostProber, HostResponder
+from qoslab.run.cell.probes.ios_router import IosProber
+from qoslab.run.cell.probes.linux_router import LinuxProber
 
 PROBERS: Mapping[str, Callable[[Setting, Probe], Prober]] = {
     "ios": IosProber,

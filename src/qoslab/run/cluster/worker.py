@@ -31,7 +31,7 @@ def version() -> str:
 
 
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
-    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.plain_task`.
+    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.crew.plain_task`.
 
     Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
     another one; or `error`, what the user has to mend.
@@ -66,7 +66,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
 def _worker(lab: str) -> Any:
     """This thread's worker for cells of a kind of lab; one for another kind ends."""
-    from qoslab.run.labs import Place, lab_kind
+    from qoslab.run.labs.worker import Place, lab_kind
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()

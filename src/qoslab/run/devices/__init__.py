@@ -1,0 +1,1 @@
+"""Routers that are configured and observed: Ansible's session and inventory, the observer with Unicon and Genie."""

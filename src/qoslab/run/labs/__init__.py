@@ -1,0 +1,1 @@
+"""What runs cells, one module for each kind of lab."""
