@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's affair, and a busy one fails no test.
+settings.register_profile("qoslab", deadline=None)
+settings.load_profile("qoslab")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
