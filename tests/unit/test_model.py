@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from qoslab.model.comparison import Expectation
 from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
 from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
+from qoslab.platforms import hosts_of, routers_of
 from qoslab.units import Duration, Percent, QuantityError, Rate, Size
 
 
@@ -67,8 +68,8 @@ def test_an_arm_may_have_no_traffic() -> None:
 
 def test_nodes_and_their_links() -> None:
     whole = experiment()
-    assert whole.routers == ("R1",)
-    assert whole.hosts == ("a", "b")
+    assert routers_of(whole.topology) == ("R1",)
+    assert hosts_of(whole.topology) == ("a", "b")
     assert [(link.name, near.interface, far.node) for link, near, far in whole.topology.links_of("R1")] == [
         ("l1", "f", "a"),
         ("l2", "g", "b"),

@@ -13,7 +13,7 @@ from qoslab.ios.parse import apply
 from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Node
 from qoslab.plan import make_plan
-from qoslab.platforms import PLATFORMS
+from qoslab.platforms import PLATFORMS, platform_of
 from qoslab.results import Cell
 from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
 from qoslab.run.cell.probes.host import probe_arguments
@@ -98,8 +98,8 @@ def test_the_plan_tells_of_probes() -> None:
 
 
 def test_every_platform_has_a_prober() -> None:
-    assert set(PROBERS) == set(PLATFORMS)
-    assert Node(platform="host").platform in PROBERS
+    assert set(PROBERS) == {platform.reached_by for platform in PLATFORMS.values()}
+    assert platform_of(Node(platform="host")).reached_by in PROBERS
 
 
 def test_each_operation_keeps_its_own_lines() -> None:

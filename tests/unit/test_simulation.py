@@ -30,7 +30,7 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
 from qoslab.simulation.result import SimulationError, read_flow, read_result
 from qoslab.simulation.routers import configured
-from qoslab.simulation.scenario import EPOCH_NS, Scenario, build_scenario, routers_of, scenario_seed
+from qoslab.simulation.scenario import EPOCH_NS, Scenario, build_scenario, configured_routers, scenario_seed
 from qoslab.simulation.show import answer, blank_sample
 from qoslab.traffic import TrafficError
 
@@ -50,7 +50,9 @@ def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list
 
 
 def scenario(task: CellTask) -> Scenario:
-    return build_scenario(task.experiment, routers_of(task.experiment, task.configurations), task.identity.repetition)
+    return build_scenario(
+        task.experiment, configured_routers(task.experiment, task.configurations), task.identity.repetition
+    )
 
 
 def findings(name: str, sets: dict[str, str]) -> list[tuple[str, str]]:

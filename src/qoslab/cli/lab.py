@@ -14,6 +14,7 @@ import click
 
 from qoslab.cli.options import experiment_file, json_option, set_option
 from qoslab.errors import UserError
+from qoslab.platforms import platform_of
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -81,7 +82,7 @@ def shell(node: str, name: str | None) -> None:
 
     lab = Lab.find(name)
     chosen = lab.nodes.get(node)
-    if chosen is not None and chosen.node.platform == "ios":
+    if chosen is not None and platform_of(chosen.node).reached_by == "command line":
         login = lab.ssh(node)
         click.echo(f"{node} is a router: the password is {login.password}, the enable secret {login.enable}", err=True)
         argv = _ssh_argv(lab, node)
@@ -135,7 +136,7 @@ def _how_to_reach(lab: Lab) -> list[str]:
     for name, node in lab.nodes.items():
         addresses = ", ".join(f"{interface} {address}" for interface, address in node.addresses.items())
         lines.append(f"{name} ({node.node.platform}): {addresses or 'no address'}")
-        if node.node.platform == "ios":
+        if platform_of(node.node).reached_by == "command line":
             login = lab.ssh(name)
             lines.append(f"  ssh -p {login.port} {login.user}@{login.host}   password {login.password}")
             lines.append(f"  then: enable   secret {login.enable}")
@@ -147,9 +148,9 @@ def _facts(lab: Lab) -> dict[str, Any]:
     nodes: dict[str, dict[str, Any]] = {}
     for name, node in lab.nodes.items():
         nodes[name] = {"platform": node.node.platform, "addresses": node.addresses}
-        if node.node.platform == "ios":
+        if platform_of(node.node).reached_by == "command line":
             nodes[name]["ssh"] = asdict(lab.ssh(name))
-        if node.node.platform != "host":
+        if platform_of(node.node).is_router:
             nodes[name]["control"] = str(lab.runtime(name) / "control.sock")
     return {
         "name": lab.name,

@@ -35,7 +35,7 @@ from qoslab.lab.wiring import (
     wire,
 )
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import platform_of
+from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program
@@ -146,7 +146,7 @@ class Lab:
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
         wiring = wire(topology, seed)
-        routers = [node for node, value in topology.nodes.items() if platform_of(value).is_router]
+        routers = routers_of(topology)
         for router in routers:
             if router in RESERVED:
                 raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
@@ -443,7 +443,7 @@ class Lab:
             # The supervisor is process 1 of the lab and holds the namespaces.
             kernel = ["--kernel-netns", f"/proc/1/fd/{self._handle(router)}"]
             self._start_data_plane(program, router, router + DATA_PLANE_SUFFIX, kernel)
-        ios = [router for router in routers if self.topology.nodes[router].platform == "ios"]
+        ios = reached_by(self.topology, "command line")
         if ios:
             self._start_iosd(ios)
         for name in (*self.lines, *routers):
@@ -541,7 +541,7 @@ RECORDED_SYSCTLS = (
 
 def _build(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, Any]:
     """Make namespaces and everything in them; returns the part of the lab's state that comes from it."""
-    hosts = {name for name, node in topology.nodes.items() if node.platform == "host"}
+    hosts = hosts_of(topology)
     handles = supervisor.request(
         "create",
         namespaces=[

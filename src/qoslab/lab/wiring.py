@@ -278,8 +278,8 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
         return _End(Interface(end.node, end.interface, index, numbers.mac(), True, end.address, shaper), None)
     plane = end.node + DATA_PLANE_SUFFIX
     name, inside = linux_interface(end.interface), linux_interface(end.interface, ".in")
-    # The interfaces of an IOS router are brought up by its startup configuration.
-    configured = node.platform == "linux"
+    # A startup configuration brings the interfaces up.
+    configured = not platform_of(node).has_startup_config
     kernel = Interface(
         end.node, name, numbers.index(end.node), line or numbers.mac(), configured, end.address if configured else None,
         arp=line is None,
@@ -292,6 +292,6 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
 
 def _routes(topology: Topology) -> Iterator[StaticRoute]:
     for name, node in topology.nodes.items():
-        if node.platform != "ios":
+        if not platform_of(node).has_startup_config:
             for route in static_routes(topology, name):
                 yield StaticRoute(name, route.prefix, route.via)

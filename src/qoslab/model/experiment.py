@@ -448,16 +448,6 @@ class Experiment(Frozen):
             for device in devices
         }
 
-    @property
-    def routers(self) -> tuple[str, ...]:
-        """Names of the nodes that forward."""
-        return tuple(name for name, node in self.topology.nodes.items() if node.platform != "host")
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Names of the nodes that do not forward."""
-        return tuple(name for name, node in self.topology.nodes.items() if node.platform == "host")
-
 
 def probe_number(experiment: Experiment, probe: Probe) -> int:
     """The number of a probe's operation."""

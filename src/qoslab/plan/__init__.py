@@ -15,7 +15,7 @@ from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment
 from qoslab.model.expressions import Value, read_value, show_value
 from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import BUILT_IN, as_scalar, as_texts, same
-from qoslab.platforms import platform_of
+from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema import CellIdentity, Identified, Sweep
 from qoslab.schema.near import did_you_mean
 from qoslab.units import Duration, QuantityError, Rate, Size
@@ -327,7 +327,7 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
     tcp = experiment.tcp if arm.tcp is None else arm.tcp
     profile = tcp if isinstance(tcp, str) else "own settings"
     control = experiment.tcp_of(arm).congestion_control
-    yield Step("prepare", experiment.hosts, f"TCP: {profile} ({control})", PREPARE_S)
+    yield Step("prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
     configurations = {
         device: [_configuration(layer) for layer in layers]
         for device, layers in experiment.configurations_of(arm).items()
@@ -335,7 +335,8 @@ def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
     for device, what in _of_probes(experiment).items():
         configurations.setdefault(device, []).append(what)
     for device, parts in configurations.items():
-        role = platform_of(experiment.topology.nodes[device]).ansible_role
+        node = experiment.topology.nodes[device]
+        role = platform_of(node).ansible_role(node)
         yield Step("apply", (device,), f"{'; '.join(parts)} by role {role}", PLAYBOOK_S)
     for device in configurations:
         yield Step("verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
@@ -369,7 +370,7 @@ def _simulation(experiment: Experiment, arm: Arm, cost: float | None) -> Iterato
 
 def _of_probes(experiment: Experiment) -> dict[str, str]:
     """What routers are configured with for probes: operations, the responder, or both."""
-    routers = experiment.routers
+    routers = routers_of(experiment.topology)
     senders = [probe.source for probe in experiment.probes if probe.source in routers]
     responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
     return {

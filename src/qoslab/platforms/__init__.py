@@ -1,16 +1,19 @@
-"""Kinds of nodes: one module each, found by name in the registry below. Pure."""
+"""Kinds of nodes: one module each, found by name in the registry below. Pure.
+
+What the rest of the package must know of a node it asks the node's platform; nobody else compares their names.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Platform, Problem
+from qoslab.platforms.base import Platform, Problem, Reach
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, SOFTWARE, Ios, RouterModel
 from qoslab.platforms.linux import Linux
 
 if TYPE_CHECKING:
-    from qoslab.model.experiment import Node
+    from qoslab.model.experiment import Node, Topology
 
 PLATFORMS: dict[str, Platform] = {"host": Host(), "ios": Ios(), "linux": Linux()}
 """By the word in experiment files."""
@@ -21,4 +24,31 @@ def platform_of(node: Node) -> Platform:
     return PLATFORMS[node.platform]
 
 
-__all__ = ["MODELS", "PLATFORMS", "SOFTWARE", "Platform", "Problem", "RouterModel", "platform_of"]
+def routers_of(topology: Topology) -> tuple[str, ...]:
+    """Names of the nodes that forward."""
+    return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
+
+
+def hosts_of(topology: Topology) -> tuple[str, ...]:
+    """Names of the nodes that do not forward."""
+    return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
+
+
+def reached_by(topology: Topology, way: Reach) -> tuple[str, ...]:
+    """Names of the nodes that are reached so."""
+    return tuple(name for name, node in topology.nodes.items() if platform_of(node).reached_by == way)
+
+
+__all__ = [
+    "MODELS",
+    "PLATFORMS",
+    "SOFTWARE",
+    "Platform",
+    "Problem",
+    "Reach",
+    "RouterModel",
+    "hosts_of",
+    "platform_of",
+    "reached_by",
+    "routers_of",
+]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from qoslab.ios.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 
@@ -22,6 +23,10 @@ class Problem:
     """Values that could be meant, for near matches."""
 
 
+Reach = Literal["command line", "control socket", "programs"]
+"""How a node is asked and told: over an IOS command line, over its data plane's control socket, by programs on it."""
+
+
 class Platform(Protocol):
     """A kind of node: what it is called, how it is reached, what an experiment may say about it."""
 
@@ -34,8 +39,18 @@ class Platform(Protocol):
         """Whether it forwards packets and takes IOS templates."""
 
     @property
-    def ansible_role(self) -> str | None:
-        """The role that pushes its configuration; None where nothing is pushed."""
+    def reached_by(self) -> Reach:
+        """How it is configured, observed and probed from."""
+
+    @property
+    def has_startup_config(self) -> bool:
+        """Whether it takes addresses, routes and logins from a startup configuration; a lab sets those of others."""
+
+    def ansible_role(self, node: Node) -> str | None:
+        """The role that pushes its configuration, also its inventory group; None where nothing is pushed."""
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """The chassis of a router with these cabled interfaces. `KeyError` for an unknown model."""
 
     def generation(self, node: Node) -> Generation | None:
         """The QoS generation in force; None for what has no QoS policy. `KeyError` for an unknown model."""

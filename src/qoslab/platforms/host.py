@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Problem
+from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
+    from qoslab.ios.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
@@ -21,7 +22,16 @@ class Host:
 
     name: str = "host"
     is_router: bool = False
-    ansible_role: str | None = None
+    reached_by: Reach = "programs"
+    has_startup_config: bool = False
+
+    def ansible_role(self, node: Node) -> str | None:
+        """None: nothing is pushed to it."""
+        return None
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """`KeyError`: a host is no model of router."""
+        raise KeyError(node.model)
 
     def generation(self, node: Node) -> Generation | None:
         """None: a host has no QoS policy."""

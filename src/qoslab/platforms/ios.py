@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.platforms.base import Problem
+from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
     from qoslab.ios.device import Family, Hardware
@@ -228,7 +228,16 @@ class Ios:
 
     name: str = "ios"
     is_router: bool = True
-    ansible_role: str | None = "ios"
+    reached_by: Reach = "command line"
+    has_startup_config: bool = True
+
+    def ansible_role(self, node: Node) -> str | None:
+        """Of a Catalyst switch its own."""
+        return "ios_switch" if MODELS[node.model or ""].family == "switch" else "ios"
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """The model's."""
+        return MODELS[node.model or ""].hardware(node.generation)
 
     def generation(self, node: Node) -> Generation | None:
         """The node's own, or its model's."""

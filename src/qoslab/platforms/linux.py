@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Problem
+from qoslab.platforms.base import Problem, Reach
 from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
+    from qoslab.ios.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial)[0-9]+(/[0-9]+){0,2}")
@@ -28,8 +29,21 @@ class Linux:
 
     name: str = "linux"
     is_router: bool = True
-    ansible_role: str | None = "linux_router"
+    reached_by: Reach = "control socket"
+    has_startup_config: bool = False
     _ios: Ios = field(default_factory=Ios, repr=False)
+
+    def ansible_role(self, node: Node) -> str | None:
+        """The same for every model."""
+        return "linux_router"
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """Of a model the defaults, not the processor; without one any router with these interfaces."""
+        from qoslab.ios.device import Hardware  # slow to import, and checking an experiment needs none of it
+
+        if node.model is not None:
+            return replace(self._ios.hardware(node, interfaces), process_ns=None)
+        return Hardware("Linux", interfaces, generation=node.generation or DEFAULT_GENERATION)
 
     def generation(self, node: Node) -> Generation | None:
         """The node's own, its model's, or the later one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -21,13 +20,7 @@ FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 def hardware(topology: Topology, router: str) -> Hardware:
     """What the IOS model must know of a router's chassis."""
     node = topology.nodes[router]
-    if node.model is not None:
-        found = MODELS[node.model].hardware(node.generation)
-        # Of a model a Linux router takes the defaults, not the processor.
-        return replace(found, process_ns=None) if node.platform == "linux" else found
-    generation = platform_of(node).generation(node)
-    assert generation is not None  # routers have one
-    return Hardware("Linux", tuple(near.interface for _, near, _ in topology.links_of(router)), generation=generation)
+    return platform_of(node).hardware(node, tuple(near.interface for _, near, _ in topology.links_of(router)))
 
 
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
@@ -78,7 +71,7 @@ def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
     """The static routes of a node as the experiment gives them; of a host on one link with a router that router."""
     node = topology.nodes[name]
     links = topology.links_of(name)
-    if node.platform == "host" and not node.routes and len(links) == 1:
+    if not platform_of(node).is_router and not node.routes and len(links) == 1:
         far = links[0][2]
         if platform_of(topology.nodes[far.node]).is_router and far.address is not None:
             return (Route(prefix=IPv4Network("0.0.0.0/0"), via=far.address.ip),)

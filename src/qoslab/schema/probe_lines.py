@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qoslab.model.experiment import PROBE_FREQUENCY, Experiment, probe_number, probe_target
+from qoslab.platforms import routers_of
 
 RESPONDER = "ip sla responder"
 
@@ -13,12 +14,13 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
     Beside each line the place in the list of the probe that it is for.
     """
     found: dict[str, list[tuple[str, int]]] = {}
+    routers = routers_of(experiment.topology)
     for index, probe in enumerate(experiment.probes):
-        if probe.udp and probe.destination in experiment.routers:
+        if probe.udp and probe.destination in routers:
             theirs = found.setdefault(probe.destination, [])
             if all(line != RESPONDER for line, _ in theirs):
                 theirs.insert(0, (RESPONDER, index))
-        if probe.source not in experiment.routers:
+        if probe.source not in routers:
             continue
         target = probe_target(experiment, probe)
         words = [probe.type, str(target)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qoslab.errors import Finding
 from qoslab.ios.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
-from qoslab.platforms import MODELS
+from qoslab.platforms import MODELS, hosts_of
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.units import Duration
@@ -28,7 +28,7 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
         yield from checked.ends()
         yield from checked.operation()
         yield from checked.times()
-        if probe.source in experiment.hosts:
+        if probe.source in hosts_of(experiment.topology):
             continue
         number = probe_number(experiment, probe)
         if numbers.setdefault((probe.source, number), index) != index:
@@ -64,10 +64,10 @@ class _Probe:
             yield self.finding("to", f"found {probe.destination}, which has no address")
         if probe.source == probe.destination:
             yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
-        if probe.number is not None and probe.source in self.experiment.hosts:
+        if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
-        if probe.udp and probe.destination in self.experiment.hosts:
+        if probe.udp and probe.destination in hosts_of(self.experiment.topology):
             yield from self.taken_ports()
 
     def is_switch(self, name: str) -> bool:

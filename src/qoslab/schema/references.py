@@ -21,7 +21,7 @@ from qoslab.model.experiment import (
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Reference, as_float
-from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms import MODELS, hosts_of, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.files import refusal, roots, tidy
@@ -230,7 +230,7 @@ class _Checker:
 
     def flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         yield from self.unique(here, flows)
-        hosts = self.experiment.hosts
+        hosts = hosts_of(self.experiment.topology)
         for index, flow in enumerate(flows):
             steps: Steps = (*here, index)
             for key, name in (("from", flow.source), ("to", flow.destination)):
@@ -256,8 +256,8 @@ class _Checker:
 
     def configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
         for device, configuration in configure.items():
-            if device not in self.experiment.routers:
-                known = self.experiment.routers
+            if device not in routers_of(self.experiment.topology):
+                known = routers_of(self.experiment.topology)
                 message = f'found "{device}", expected a router, {one_of(known)}'
                 yield self.document.finding((*here, device), message, did_you_mean(device, known), at_key=True)
             yield from self.template((*here, device), configuration)
@@ -315,7 +315,7 @@ class _Checker:
             if capture.interface not in known:
                 what = f"an interface of {capture.node} that a link uses, "
                 yield self.unknown(("captures", index, "interface"), capture.interface, known, what)
-        routers = self.experiment.routers
+        routers = routers_of(self.experiment.topology)
         for index, observation in enumerate(self.experiment.observe):
             steps: Steps = ("observe", index)
             if observation.node not in routers:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment
 from qoslab.model.metrics import FORM_OF_SELECTOR, METRICS, ClassSelector, QueueSelector, Reference, SelectorError
+from qoslab.platforms import hosts_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of
 
 CLASS_DEFAULT = "class-default"
@@ -53,7 +54,7 @@ class Selectors:
     def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
         named = {
             "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.flows_of(arm)]),
-            "host": ("a host", list(self.experiment.hosts)),
+            "host": ("a host", list(hosts_of(self.experiment.topology))),
             "probe": ("a probe", [probe.name for probe in self.experiment.probes]),
         }
         if reference.metric.selector in named:
@@ -64,7 +65,7 @@ class Selectors:
             return
         interfaces = {
             router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))
-            for router in self.experiment.routers
+            for router in routers_of(self.experiment.topology)
         }
         kind = reference.metric.selector
         form = FORM_OF_SELECTOR[kind]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment, Flow, TcpProfile
-from qoslab.platforms import MODELS
+from qoslab.platforms import MODELS, platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import one_of
@@ -102,7 +102,7 @@ class _Checker:
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):
             texts = configuration_text(self.file, self.experiment, arm)
-            for name in self.experiment.routers:
+            for name in routers_of(self.experiment.topology):
                 router = configured(self.experiment.topology, name, texts.get(name, ""))
                 steps: Steps = ("arms", number, "configure", name) if name in arm.configure else ("configure", name)
                 for problem in router.problems:
@@ -115,7 +115,7 @@ class _Checker:
     def commands(self, router: Router) -> Iterator[Finding]:
         for index, observation in enumerate(self.experiment.observe):
             node = self.experiment.topology.nodes[observation.node]
-            if observation.node != router.name or node.platform != "ios":
+            if observation.node != router.name or platform_of(node).reached_by != "command line":
                 continue
             try:
                 answer(node, router, observation.command, [blank_sample(node, router)])

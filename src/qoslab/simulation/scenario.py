@@ -10,6 +10,7 @@ from typing import Any
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
 from qoslab.plan import DURING, traffic_time
+from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import link_emulation
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import Router, configured
@@ -30,9 +31,10 @@ DEFAULT_DATAGRAMS = {"iperf3": iperf3.DEFAULT_DATAGRAM, "iperf": iperf2.DEFAULT_
 Scenario = dict[str, Any]
 
 
-def routers_of(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
+def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
     """The routers of a cell; `configurations` are the rendered IOS configurations of those that are configured."""
-    return {name: configured(experiment.topology, name, configurations.get(name, "")) for name in experiment.routers}
+    topology = experiment.topology
+    return {name: configured(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
 
 
 def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repetition: int) -> Scenario:

@@ -18,6 +18,7 @@ from qoslab.lab import Lab, LabError
 from qoslab.lab.control import ControlError
 from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.model.matrix import as_texts
+from qoslab.platforms import hosts_of, reached_by, routers_of
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
 from qoslab.results.records import TRAFFIC
 from qoslab.run.cell.captures import RunningCapture
@@ -60,7 +61,8 @@ class CellRun:
         self._interrupted = interrupted
         self._key = key
         self._enter = enter
-        self._data_planes = tuple(name for name in experiment.routers if data_planes is None or name in data_planes)
+        routers = routers_of(experiment.topology)
+        self._data_planes = tuple(name for name in routers if data_planes is None or name in data_planes)
         self._steps: list[Step] = []
         self._reasons: list[str] = []
         self._warnings: list[str] = []
@@ -120,7 +122,7 @@ class CellRun:
         profile = experiment.tcp_of(self._arm)
         with self.step("settings of the hosts"):
             self.check()
-            for host in experiment.hosts:
+            for host in hosts_of(experiment.topology):
                 self._lab.apply_tcp_profile(host, profile)
             for router in routers:
                 self._keep_engine_configuration(router)
@@ -234,7 +236,7 @@ class CellRun:
         for observation in self._experiment.observe:
             if moment not in observation.when:
                 continue
-            if self._experiment.topology.nodes[observation.node].platform != "ios":
+            if observation.node not in reached_by(self._experiment.topology, "command line"):
                 self._warn(
                     f"{observation.node} has no IOS command line, so its show commands were not taken; "
                     f"its counters are in counters/{observation.node}.jsonl"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
-from qoslab.platforms import MODELS
+from qoslab.platforms import platform_of
 from qoslab.programs import own_program
 
 if TYPE_CHECKING:
@@ -79,11 +79,12 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
     """
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
-        if node.node.platform == "ios":
+        platform = platform_of(node.node)
+        if platform.reached_by == "command line":
             ssh = lab.ssh(name)
-            switch = MODELS[node.node.model or ""].family == "switch"
+            switch = platform.ansible_role(node.node) == SWITCH_GROUP
             routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, switch)
-        elif node.node.platform == "linux":
+        elif platform.reached_by == "control socket":
             socket = lab.runtime(name) / "control.sock"
             if sockets is not None:
                 link = sockets / name

@@ -11,6 +11,7 @@ from qoslab.errors import QoslabError
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
+from qoslab.platforms import reached_by
 from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
 from qoslab.results.folder import writing
@@ -37,8 +38,8 @@ class Routers:
         self._session = session
         self._before = before
         self._base = base
-        self._ios = [name for name in topology.nodes if topology.nodes[name].platform == "ios"]
-        self._linux = [name for name in topology.nodes if topology.nodes[name].platform == "linux"]
+        self._ios = reached_by(topology, "command line")
+        self._linux = reached_by(topology, "control socket")
         self._prepared = False
         self._touched = False
         """Whether something may have been pushed that is not restored yet."""

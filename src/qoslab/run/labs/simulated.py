@@ -22,6 +22,7 @@ from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.labs import SIMULATED
 from qoslab.model.matrix import as_texts
 from qoslab.plan import traffic_time
+from qoslab.platforms import platform_of
 from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.programs import own_program
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, ObservedCommand, Step
@@ -31,7 +32,7 @@ from qoslab.run.progress import Tell
 from qoslab.run.task import CellTask
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
-from qoslab.simulation.scenario import EPOCH, Scenario, build_scenario, during_ns, routers_of
+from qoslab.simulation.scenario import EPOCH, Scenario, build_scenario, configured_routers, during_ns
 from qoslab.simulation.show import answer
 from qoslab.traffic.endpoints import address_of
 
@@ -161,7 +162,7 @@ class _CellRun:
         task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
             cell.write(cell.configuration(f"{name}.ios"), configuration)
-        routers = routers_of(task.experiment, task.configurations)
+        routers = configured_routers(task.experiment, task.configurations)
         for name, router in routers.items():
             cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
         scenario = build_scenario(task.experiment, routers, task.identity.repetition)
@@ -238,7 +239,7 @@ class _CellRun:
                 if moment not in each.when:
                     continue
                 node = self._experiment.topology.nodes[each.node]
-                if node.platform != "ios":
+                if platform_of(node).reached_by != "command line":
                     warning = (
                         f"{each.node} has no IOS command line, so its show commands were not taken; "
                         f"its counters are in counters/{each.node}.jsonl"

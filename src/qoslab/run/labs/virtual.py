@@ -15,6 +15,7 @@ from qoslab.errors import DeviceError, QoslabError
 from qoslab.lab import Lab
 from qoslab.lab.lab import Ssh
 from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms import reached_by, routers_of
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cell.measure import CellRun
@@ -75,7 +76,7 @@ class LabWorker:
         Ansible starts once, since that takes seconds: the next lab has the addresses and logins of the one before.
         """
         routers: list[tuple[str, str]] = [
-            (name, experiment.topology.nodes[name].platform) for name in experiment.routers
+            (name, experiment.topology.nodes[name].platform) for name in routers_of(experiment.topology)
         ]
         if self._lab is not None and (self._reached != routers or not self._lab.alive()):
             # Ansible may be in the middle of something with routers that are gone.
@@ -105,16 +106,17 @@ class LabWorker:
 
     def _start(self, experiment: Experiment) -> None:
         scratch, topology = self._scratch, experiment.topology
+        command_lines = reached_by(topology, "command line")
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
-            ssh = {name: self._lab.ssh(name) for name in experiment.routers if topology.nodes[name].platform == "ios"}
+            ssh = {name: self._lab.ssh(name) for name in command_lines}
             # The lab goes down with whatever is configured on its routers.
             self._session.hang_up()
             self._lab.down()
             self._lab, self._wired = None, None
             for file in (scratch / "before").glob("*"):
                 file.unlink()
-        if any(node.platform == "ios" for node in topology.nodes.values()):
+        if command_lines:
             # Unicon and Genie take seconds to start; nobody else needs them.
             self._shared.get()
         self._labs += 1
@@ -124,8 +126,8 @@ class LabWorker:
             tcp_profile=experiment.tcp_of(experiment.arms[0]), seed=experiment.seed, ssh=ssh,
         )  # fmt: skip
         self._lab = lab
-        for name, node in topology.nodes.items():
-            if node.platform == "ios" and name not in ssh:
+        for name in command_lines:
+            if name not in ssh:
                 way = lab.ssh(name)
                 self._note(
                     f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "

@@ -9,17 +9,18 @@ from collections.abc import Callable, Mapping
 
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.model.experiment import Experiment, Probe
+from qoslab.platforms import Reach, hosts_of, platform_of
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.host import CONTROL_PORT, HostProber, HostResponder
 from qoslab.run.cell.probes.ios_router import IosProber
 from qoslab.run.cell.probes.linux_router import LinuxProber
 
-PROBERS: Mapping[str, Callable[[Setting, Probe], Prober]] = {
-    "ios": IosProber,
-    "linux": LinuxProber,
-    "host": HostProber,
+PROBERS: Mapping[Reach, Callable[[Setting, Probe], Prober]] = {
+    "command line": IosProber,
+    "control socket": LinuxProber,
+    "programs": HostProber,
 }
-"""How a probe is run, by the platform of the node that sends."""
+"""How a probe is run, by how the node that sends is reached."""
 LOOK_AT = 0.8
 """Where between the starts of two runs the first is looked at: it has ended, but for a late answer."""
 
@@ -36,7 +37,8 @@ class Probes:
         self._stop = threading.Event()
         experiment = setting.experiment
         self._probers = [
-            PROBERS[experiment.topology.nodes[probe.source].platform](setting, probe) for probe in experiment.probes
+            PROBERS[platform_of(experiment.topology.nodes[probe.source]).reached_by](setting, probe)
+            for probe in experiment.probes
         ]
         self._threads = [
             threading.Thread(target=self._guarded, args=(each,), name=f"probe {each.probe.name}", daemon=True)
@@ -56,7 +58,7 @@ class Probes:
         experiment = self._setting.experiment
         for prober in self._probers:
             prober.prepare()
-        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(experiment.hosts)
+        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(hosts_of(experiment.topology))
         for host in sorted(hosts):
             self._responders.append(HostResponder(self._setting, host))
         for responder in self._responders:
@@ -130,5 +132,6 @@ class Probes:
 
 def reserved_ports(experiment: Experiment) -> set[int]:
     """Ports that responders on hosts need, so that no traffic may be given them."""
-    mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in experiment.hosts}
+    hosts = hosts_of(experiment.topology)
+    mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in hosts}
     return {port for port in mine if port is not None} | ({CONTROL_PORT} if mine else set())

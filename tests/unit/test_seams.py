@@ -1,0 +1,112 @@
+"""Kinds of nodes and of labs are values that answer; nothing outside their registries compares their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from qoslab.platforms import PLATFORMS
+
+PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
+
+
+@dataclass(frozen=True)
+class Seam:
+    """A registry, and by what a comparison of its words is recognised."""
+
+    folder: str
+    """Where they may be compared."""
+    names: frozenset[str]
+    """Variables, attributes and constants that hold one of the words."""
+    words: frozenset[str]
+    """The words themselves."""
+    classes: frozenset[str] = frozenset()
+    """Types that nobody else asks for."""
+
+
+PLATFORM = Seam(
+    "platforms",
+    names=frozenset({"platform"}),
+    words=frozenset(PLATFORMS) - {"host"},  # which is also a column, a key of addresses and an IOS keyword
+    classes=frozenset(type(platform).__name__ for platform in PLATFORMS.values()),
+)
+
+
+def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
+    """Lines that compare, look up, match or tell apart by type."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+            case ast.Match(subject=subject):
+                sides = [subject]
+            case ast.MatchValue(value=value):
+                sides = [value]
+            case ast.Subscript(slice=ast.Attribute() | ast.Name() as key, ctx=ast.Load()):
+                # `{"ios": …}[node.platform]` is a comparison too.
+                sides = [key]
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, types]):
+                if any(isinstance(each, ast.Name) and each.id in seam.classes for each in ast.walk(types)):
+                    yield node.lineno
+                continue
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith" | "get" as called), args=args, keywords=[]):
+                sides = args[:1] if called == "get" else [node.func.value]  # type: ignore[attr-defined]
+                sides = [side for side in sides if not isinstance(side, ast.Constant)]
+            case _:
+                continue
+        if any(_speaks_of(side, seam) for side in sides):
+            yield node.lineno
+
+
+def _speaks_of(side: ast.AST, seam: Seam) -> bool:
+    match side:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in seam.names
+        case ast.Constant(value=str(word)):
+            return word in seam.words
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            return any(_speaks_of(each, seam) for each in elements)
+        case ast.Call(func=ast.Name(id="str" | "frozenset" | "set"), args=[inner]):
+            return _speaks_of(inner, seam)
+        case _:
+            return False
+
+
+@pytest.mark.parametrize("seam", [PLATFORM], ids=lambda seam: seam.folder)
+def test_nobody_else_compares_the_words(seam: Seam) -> None:
+    found = [
+        f"{file.relative_to(PACKAGE)}:{line}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if file.relative_to(PACKAGE).parts[0] != seam.folder
+        for line in comparisons(ast.parse(file.read_text(encoding="utf-8")), seam)
+    ]
+    assert not found, f"ask the value in qoslab.{seam.folder} instead"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'node.platform == "tc"',
+        '"linux" != word',
+        'node.platform in ("ios", "linux")',
+        "platform not in wanted",
+        "{1: 2}[node.platform]",
+        "ways.get(node.platform)",
+        'node.platform.startswith("i")',
+        "isinstance(found, Ios)",
+        "match node.platform:\n    case _:\n        pass",
+        'match word:\n    case "linux":\n        pass',
+        "str(node.platform) == word",
+    ],
+)
+def test_a_comparison_is_found(text: str) -> None:
+    assert list(comparisons(ast.parse(text), PLATFORM))
+
+
+@pytest.mark.parametrize("text", ["platform_of(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
+def test_asking_and_printing_is_no_comparison(text: str) -> None:
+    assert not list(comparisons(ast.parse(text), PLATFORM))
