@@ -14,9 +14,11 @@ from pathlib import Path
 import asyncssh
 import pytest
 from labs import ROUTED, Traces, ping, topology
+from test_iosd import session
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError
+from qoslab.model.experiment import Topology
 
 pytestmark = pytest.mark.lab
 
@@ -114,3 +116,49 @@ def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_pa
     with pytest.raises(LabError, match="R1: its daemon ended with status 7; it said: port Fa0-0 is on fire"):
         Lab.up(ROUTED, name=name)
     assert name not in [lab.name for lab in Lab.all()]
+
+
+ARP_TIMEOUT_MS = 14_400_000
+"""`arp timeout 14400`, IOS' default."""
+
+
+def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:
+    """By interface with an ARP entry: its neighbour, the entry's state, and after how long the kernel asks again."""
+    entries = json.loads(lab.run(node, ["ip", "-j", "neigh"], check=True).stdout)
+    tables = json.loads(lab.run(node, ["ip", "-j", "-s", "ntable", "show", "name", "arp_cache"], check=True).stdout)
+    drawn = {each["dev"]: float(each["reachable"]) for each in tables if "dev" in each}
+    return {each["dev"]: (each["dst"], each["state"], drawn[each["dev"]]) for each in entries}
+
+
+@pytest.mark.parametrize("described", [ROUTED, IOS], ids=["linux", "ios"])
+def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str) -> None:
+    with Lab.up(described, name=name) as lab:
+        assert ping(lab, "client", "10.2.0.2") == 63
+        found = {
+            (node, interface): entry
+            for node in ("client", "R1", "server")
+            for interface, entry in neighbours(lab, node).items()
+        }
+        assert {place: address for place, (address, *_) in found.items()} == {
+            ("client", "eth0"): "10.1.0.1",
+            ("R1", "Fa0-0"): "10.1.0.2",
+            ("R1", "Fa0-1"): "10.2.0.2",
+            ("server", "eth0"): "10.2.0.1",
+        }
+        for place, (_, state, reachable_ms) in found.items():
+            assert state == ["REACHABLE"], place
+            # The kernel draws it anew every five minutes: nothing that it can draw may be below the timeout either.
+            assert reachable_ms >= ARP_TIMEOUT_MS, place
+            node, interface = place
+            base = lab.describe()["sysctls"][node][f"net.ipv4.neigh.{interface}.base_reachable_time_ms"]
+            assert int(base) // 2 >= ARP_TIMEOUT_MS
+
+
+def test_an_entry_that_is_learnt_later_holds_too(name: str) -> None:
+    with Lab.up(IOS, name=name) as lab:
+        session(lab, "configure terminal", "interface fa0/1", "shutdown", "no shutdown", "end")
+        assert "Fa0-1" not in neighbours(lab, "R1")
+        assert ping(lab, "client", "10.2.0.2") == 63
+        address, state, reachable_ms = neighbours(lab, "R1")["Fa0-1"]
+        assert (address, state) == ("10.2.0.2", ["REACHABLE"])
+        assert reachable_ms >= ARP_TIMEOUT_MS

@@ -377,7 +377,12 @@ class Lab:
         sysctls = {}
         for name, node in self.topology.nodes.items():
             keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())
-            sysctls[name] = self._sysctl(name, write={}, read=[*keys, *RECORDED_SYSCTLS])
+            neighbours = [
+                f"net.ipv4.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
+                for interface in self._wiring.interfaces()
+                if interface.namespace == name and interface.arp
+            ]
+            sysctls[name] = self._sysctl(name, write={}, read=[*keys, *neighbours, *RECORDED_SYSCTLS])
         return {
             "name": self.name,
             "kernel": " ".join(platform.uname()[i] for i in (0, 2, 3, 4)),
@@ -591,6 +596,8 @@ def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str
     for interface in own:
         if not interface.arp:
             messages.append(netlink.no_arp(interface))
+        else:
+            messages.append(netlink.arp_timeout(interface))
         if interface.shaper is not None:
             messages.append(netlink.token_bucket(interface, interface.shaper))
         if interface.address is not None:

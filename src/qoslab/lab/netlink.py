@@ -24,6 +24,7 @@ from pyroute2.netlink.rtnl import (
     RTM_NEWNEIGH,
     RTM_NEWQDISC,
     RTM_NEWROUTE,
+    RTM_SETNEIGHTBL,
     TC_H_ROOT,
     rt_proto,
     rt_scope,
@@ -32,11 +33,12 @@ from pyroute2.netlink.rtnl import (
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import IFF_NOARP, IFF_UP, ifinfmsg
 from pyroute2.netlink.rtnl.ndmsg import NUD_REACHABLE, ndmsg
+from pyroute2.netlink.rtnl.ndtmsg import ndtmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from qoslab.errors import MachineError
-from qoslab.lab.wiring import MTU, TXQUEUELEN, Interface, Neighbour, TokenBucket
+from qoslab.lab.wiring import ARP_REACHABLE_MS, MTU, TXQUEUELEN, Interface, Neighbour, TokenBucket
 
 BATCH = 64
 """Messages a system call. The acknowledgements of a batch must fit the socket's default receive buffer."""
@@ -152,6 +154,15 @@ def route(
         attributes.append(("RTA_METRICS", {"attrs": metrics}))
     message["attrs"] = attributes
     return _encode(message, RTM_NEWROUTE, REPLACE, f"route {prefix}")
+
+
+def arp_timeout(interface: Interface) -> _Encoded:
+    """For how long the kernel takes an ARP entry of an interface for good; for entries that are made afterwards."""
+    message = ndtmsg()
+    message["family"] = socket.AF_INET
+    parameters = [("NDTPA_IFINDEX", interface.index), ("NDTPA_BASE_REACHABLE_TIME", ARP_REACHABLE_MS)]
+    message["attrs"] = [("NDTA_NAME", "arp_cache"), ("NDTA_PARMS", {"attrs": parameters})]
+    return _encode(message, RTM_SETNEIGHTBL, NLM_F_REQUEST | NLM_F_ACK, f"ARP timeout of {interface.name}")
 
 
 def neighbour(entry: Neighbour) -> _Encoded:

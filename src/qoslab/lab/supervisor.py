@@ -112,8 +112,8 @@ def in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
 
 
 def sysctl_path(key: str) -> str:
-    """net.ipv4.conf.all.rp_filter → its file."""
-    return "/proc/sys/" + key.replace(".", "/")
+    """net.ipv4.conf.all.rp_filter → its file. As in sysctl(8), a `/` stands for the dot of an interface's name."""
+    return "/proc/sys/" + key.translate(str.maketrans("./", "/."))
 
 
 def write_sysctls(values: Mapping[str, str | int]) -> None:

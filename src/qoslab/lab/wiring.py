@@ -32,6 +32,16 @@ slower than its rate. A burst that leaves at once harms nothing: the data plane 
 link's own clock. Five milliseconds is also the data plane's budget for lateness.
 """
 
+ARP_TIMEOUT_MS = 4 * 3600 * 1000
+"""How long an ARP entry lasts: IOS' default (`arp timeout 14400`).
+
+Linux would ask again after half a minute. A router's own request and its answer's way back wait in the queues of the
+interface like every other packet, so behind a saturated one they are lost, and the neighbour is gone for as long.
+"""
+ARP_REACHABLE_MS = 2 * ARP_TIMEOUT_MS
+"""`base_reachable_time_ms` of the interfaces. The kernel draws from half to one and a half times of it (RFC 4861,
+6.3.2): twice the timeout, so that no draw is below it."""
+
 DATA_PLANE_SUFFIX = ".dp"
 """The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
 
