@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from qoslab.analysis.classes import DROP_REASONS
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.results import (
@@ -118,7 +119,7 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
         **counted(offered),
         "offered_rate_bps": 1.5e6,
         "drop_rate_bps": 0.0,
-        "drops": {"police": counted(exceeded), "tail": counted(), "flow": counted()},
+        "drops": {name: counted(exceeded if name == "police" else 0) for name in DROP_REASONS},
         "set": [],
         "police": {
             "form": "cir",

@@ -172,12 +172,13 @@ def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any
     classes = []
     for name, (offered, lost, waiting) in rates.items():
         count = sample_run.counted
-        entry = sample_run.class_counters(second, shape=True) | {
+        entry = sample_run.class_counters(second, shape=True)
+        entry |= {
             "name": name,
             **count(round(offered * max(second, 0))),
             "offered_rate_bps": offered * 1514 * 8,
             "drop_rate_bps": lost * 1514 * 8,
-            "drops": {"police": count(), "tail": count(), "flow": count(round(lost * max(second, 0)))},
+            "drops": entry["drops"] | {"flow": count(round(lost * max(second, 0)))},
         }
         queue = entry["queue"] | {"depth_packets": waiting, "depth_bytes": waiting * 1514}
         classes.append(entry | {"queue": queue, "shape": None})
@@ -603,6 +604,7 @@ class TestObserved:
         entry = {
             "packets": 100,
             "bytes": 1000,
+            "queue_depth": 0,
             "total_drops": 20,
             "flow_drops": 12,
             "random_detect": {"class": {str(n): {"random_drop_packets": "1"} for n in range(3)}},
@@ -610,7 +612,8 @@ class TestObserved:
             "bandwidth_kbps": 400,
         }
         urgent = {"packets": 50, "bytes": 500, "priority": {"kbps": 64, "exceed_drops": 4}}
-        policy = {"class_map": {"web": entry, "echo": urgent}}
+        shared = {"priority_level": {"default": {"queue_depth": 0, "total_drops": 0}}}
+        policy = {"class_map": {"web": entry, "echo": urgent}, "queue_stats_for_all_priority_classes": shared}
         parsed = {"Serial0/1/0": {"service_policy": {"output": {"policy_name": {"P": policy}}}}}
         table = tables.frame(
             "classes", [{"arm": "a", "repetition": 1} | row for row in observed_class_rows("R1", parsed, 6.0)]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.metrics import ClassSelector
 
 DURING = 2 / 3
@@ -25,8 +26,6 @@ CLASS = ["device", "interface", "direction", "policy", "class"]
 DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
 """Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
 detection at random and above its maximum, a shutdown of the interface."""
-
-Figure = tuple[str, float]
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ LINE_EXTRA = {"ethernet": 38 - 14, "ppp": 7 - 4, "hdlc": 7 - 4}
 
 Lines = Mapping[tuple[str, str], Line]
 """By router and interface."""
-_OfOne = Callable[[pd.DataFrame, float, Line | None], dict[str, float]]
+_Figures = dict[str, float | Missing]
+_OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
 """Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""
 
 
@@ -60,20 +60,31 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
     """Packets of each class of one cell at its last reading, by what became of them.
 
     The keys of a class, then offered, sent, one column for each of DROP_REASONS, queued (null without a queue). By the
-    counters' identity offered = sent + dropped + queued.
+    counters' identity offered = sent + dropped + queued. What the reading does not say is null, and so is what would be
+    computed from it.
     """
     last = last_of_class(classes)
     found = last[CLASS].assign(offered=last["packets"])
     for reason in DROP_REASONS:
-        found[reason] = last[f"drops_{reason}_packets"].fillna(0)
+        found[reason] = last[f"drops_{reason}_packets"]
     found["queued"] = last["queue_depth_packets"]
-    found["sent"] = found["offered"] - found[list(DROP_REASONS)].sum(axis=1) - found["queued"].fillna(0)
+    found["sent"] = found["offered"] - dropped(last, "packets") - waiting(last, "packets")
     return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
 
 
 def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
-    """What each reading counts as dropped, in `packets` or `bytes`, for whatever reason."""
-    return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1)
+    """What each reading counts as dropped, in `packets` or `bytes`, for whatever reason; nan where it lacks one."""
+    return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1, skipna=False)
+
+
+def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
+    """What each reading has in the class's queue, in `packets` or `bytes`; nan where it does not say.
+
+    A class without a queue has nothing in it. So has a queue of no packets, whether its bytes are told or not.
+    """
+    packets = classes["queue_depth_packets"].astype(float)
+    none = (packets.isna() & classes["queue_discipline"].isna()) | (packets == 0)
+    return classes[f"queue_depth_{unit}"].astype(float).mask(none, 0.0)
 
 
 def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -100,15 +111,20 @@ def class_figures(
     mine = selected(classes, selector)
     if mine.empty:
         return
-    yield "class.drops", float(dropped(last_of_class(mine), "packets").sum())
+    yield "class.drops", total(dropped(last_of_class(mine), "packets"), "drops of every reason")
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
         own = _added(mine, figures, traffic_s, lines)
         for name, value in own.items():
             yield f"class.{name}{suffix}", value
         if "passed" in own:
-            all_of_level = _added(_siblings(classes, mine), figures, traffic_s, lines).get("passed", 0.0)
-            if all_of_level > 0:
-                yield f"class.share{suffix}", own["passed"] / all_of_level
+            passed = own["passed"]
+            of_level = _added(_siblings(classes, mine), figures, traffic_s, lines).get(
+                "passed", Missing("what its policy passed in all is not known")
+            )
+            if isinstance(passed, Missing) or isinstance(of_level, Missing):
+                yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
+            elif of_level > 0:
+                yield f"class.share{suffix}", passed / of_level
 
 
 def _siblings(classes: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
@@ -121,17 +137,26 @@ def _siblings(classes: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
     return classes[level(classes).isin(set(level(mine)))]
 
 
-def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float, lines: Lines) -> dict[str, float]:
+def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float, lines: Lines) -> _Figures:
     """The figures of several classes added up; those that one of the classes lacks are left out."""
     each = [
         figures(one.sort_values("time_s"), traffic_s, lines.get((str(key[0]), str(key[1]))))
         for key, one in table.groupby(CLASS, sort=False)
     ]
     names = [name for name in each[0] if all(name in other for other in each)] if each else []
-    return {name: sum(figures[name] for figures in each) for name in names}
+    return {name: _sum([found[name] for found in each]) for name in names}
 
 
-def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> dict[str, float]:
+def _sum(values: list[float | Missing]) -> float | Missing:
+    found = 0.0
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        found += value
+    return found
+
+
+def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
     """Rates between the first and the last reading of the window."""
     times = readings["time_s"].astype(float)
     window = readings[(times >= WINDOW_FROM * traffic_s) & (times <= traffic_s)]
@@ -139,37 +164,52 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
         return {}
     seconds = float(window["time_s"].iloc[-1] - window["time_s"].iloc[0])
     offered, lost = window["bytes"].astype(float), dropped(window, "bytes")
-    waiting = window["queue_depth_bytes"].astype(float).fillna(0)
     if (offered.diff().dropna() < 0).any():
         # Counters that went back: the policy was attached anew.
         return {}
 
-    def rate(count: pd.Series) -> float:
-        return float(count.iloc[-1] - count.iloc[0]) * 8 / seconds
+    def rate(count: pd.Series, what: str) -> float | Missing:
+        ends = count.iloc[[0, -1]]
+        if ends.isna().any():
+            return Missing(f"{_of(readings)}: its readings do not tell {what}")
+        return float(ends.iloc[1] - ends.iloc[0]) * 8 / seconds
 
-    found = {"offered": rate(offered), "dropped": rate(lost), "passed": rate(offered - lost - waiting)}
+    found: _Figures = {
+        "offered": rate(offered, "the bytes that were offered"),
+        "dropped": rate(lost, "the bytes of all drops"),
+        "passed": rate(offered - lost - waiting(window, "bytes"), "the bytes of all drops and of its queue"),
+    }
     if line is not None:
-        queued = window["queue_depth_packets"].astype(float).fillna(0)
-        packets = window["packets"].astype(float) - dropped(window, "packets") - queued
-        found["line_share"] = (found["passed"] + rate(packets) * line.extra_bytes) / line.rate_bps
+        packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
+        framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
+        if isinstance(passed, Missing) or isinstance(framing, Missing):
+            found["line_share"] = passed if isinstance(passed, Missing) else framing
+        else:
+            found["line_share"] = (passed + framing * line.extra_bytes) / line.rate_bps
     return found
 
 
-def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> dict[str, float]:
+def _of(readings: pd.DataFrame) -> str:
+    """The class, for people."""
+    first = readings.iloc[0]
+    return f"{first['device']} {first['interface']} {first['direction']} {first['class']}"
+
+
+def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
     """What the router prints at the moment of `during`."""
     running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
     if running.empty:
         return {}
     nearest = int((running["time_s"].astype(float) - DURING * traffic_s).abs().to_numpy().argmin())
     moment = running.iloc[[nearest]]
-    found = {"drops": float(dropped(moment, "packets").iloc[0])}
+    found: _Figures = {"drops": total(dropped(moment, "packets"), "drops of every reason")}
     depth = moment["queue_depth_packets"].iloc[0]
     if pd.notna(depth):
         found["queue_depth"] = float(depth)
     offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
     if pd.notna(offered) and pd.notna(lost):
         found |= {"offered": _printed(offered), "dropped": _printed(lost)}
-        found["passed"] = found["offered"] - found["dropped"]
+        found["passed"] = _printed(offered) - _printed(lost)
     return found
 
 

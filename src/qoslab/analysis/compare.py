@@ -22,7 +22,7 @@ from qoslab.results import CellSummary, tables
 
 COLUMNS = [
     *("article", "lab", "arm", "where", "metric", "unit", "published"),
-    *("measured", "low", "high", "n", "over", "excluded", "effect"),
+    *("measured", "low", "high", "n", "over", "excluded", "missing", "effect"),
     *("tolerance", "verdict"),
 ]
 
@@ -64,6 +64,8 @@ class Measured:
     """Whether it comes from valid cells; without a valid one it comes from the others."""
     excluded: int
     """Cells that were left out as they are not valid."""
+    missing: str = ""
+    """Why the figure is missing in cells that count; empty where it is missing in none."""
     effect: float = math.nan
     """Of `A/B`: Cliff's delta, -1 to 1; nan where an arm has fewer than two values."""
 
@@ -82,6 +84,7 @@ class Measured:
             "n": 0 if found is None else found.n,
             "over": "" if found is None else found.over,
             "excluded": self.excluded,
+            "missing": self.missing,
             "effect": self.effect,
         }
 
@@ -92,34 +95,52 @@ def measured_figure(metrics: pd.DataFrame, arm: str, metric: str, where: Where |
     `metrics` has a column `valid`; its columns of parameters tell the cells apart.
     """
     if "/" not in arm:
-        groups, trusted, excluded = _groups(metrics, arm, metric, where or {})
-        return Measured(statistics.average(groups) if groups else None, trusted, excluded)
+        found = _groups(metrics, arm, metric, where or {})
+        estimate = statistics.average(found.values) if found.values else None
+        return Measured(estimate, found.trusted, found.excluded, found.missing)
     above, below = (_groups(metrics, each, metric, where or {}) for each in arm.split("/"))
-    trusted, excluded = above[1] and below[1], above[2] + below[2]
-    if not above[0] or not below[0]:
-        return Measured(None, trusted, excluded)
-    estimate = statistics.ratio(above[0], below[0])
+    trusted, excluded = above.trusted and below.trusted, above.excluded + below.excluded
+    missing = "; ".join(dict.fromkeys(filter(None, (above.missing, below.missing))))
+    if not above.values or not below.values:
+        return Measured(None, trusted, excluded, missing)
+    estimate = statistics.ratio(above.values, below.values)
     if math.isnan(estimate.value):
-        return Measured(None, trusted, excluded)
-    values = [[value for group in groups for value in group] for groups in (above[0], below[0])]
+        return Measured(None, trusted, excluded, missing)
+    values = [[value for group in groups for value in group] for groups in (above.values, below.values)]
     effect = math.nan
     if all(len(each) > 1 and np.isfinite(each).all() for each in values):
         effect = statistics.difference(*values).cliff_delta
-    return Measured(estimate, trusted, excluded, effect)
+    return Measured(estimate, trusted, excluded, missing, effect)
 
 
-def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> tuple[list[list[float]], bool, int]:
-    """The values of a metric, by cell the repetitions; whether they are valid; how many are left out."""
+@dataclass(frozen=True)
+class _Groups:
+    """The values of a metric."""
+
+    values: list[list[float]]
+    """By cell the repetitions."""
+    trusted: bool
+    """Whether they are of valid cells."""
+    excluded: int
+    """Cells that are left out as they are not valid."""
+    missing: str
+    """Why others have no value."""
+
+
+def _groups(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Groups:
     rows = selected(metrics, arm, where)
     trusted = bool(rows["valid"].any())
     rows = rows[rows["metric"] == metric]
-    used = rows[rows["valid"] | (not trusted)]
-    used = used[used["value"].notna()]
+    chosen = rows[rows["valid"] | (not trusted)]
+    used = chosen[chosen["value"].notna()]
+    excluded, missing = len(rows) - len(chosen), ""
+    if "missing" in chosen.columns:
+        missing = "; ".join(chosen["missing"].dropna().unique())
     parameters = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
     if not parameters:
-        return ([list(used["value"])] if len(used) else []), trusted, len(rows) - len(used)
+        return _Groups([list(used["value"])] if len(used) else [], trusted, excluded, missing)
     grouped = used.groupby(parameters, dropna=False, sort=False)["value"]
-    return [list(values) for _, values in grouped], trusted, len(rows) - len(used)
+    return _Groups([list(values) for _, values in grouped], trusted, excluded, missing)
 
 
 def compare(
@@ -139,7 +160,8 @@ def compare(
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
     `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 % interval, `n` the
-    measurements behind it, `excluded` those that are not valid, `effect` Cliff's delta of `A/B`. An expectation whose
+    measurements behind it, `excluded` those that are not valid, `missing` why others lack it, `effect` Cliff's delta of
+    `A/B`. An expectation whose
     figure was not measured is not met.
     `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and decide
     nothing: they are `informative` too.

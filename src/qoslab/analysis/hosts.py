@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from qoslab.analysis.classes import Figure
+from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.errors import UserError
 
 COUNTERS = {
@@ -46,8 +46,8 @@ def host_figures(hosts: pd.DataFrame, mss_bytes: float | None) -> Iterator[Figur
     """Figures of one cell's hosts together. The size of a full segment is None where it is not known."""
     if hosts.empty:
         return
-    again = float(hosts["retransmitted_segments"].sum())
+    again = total(hosts["retransmitted_segments"], "the counters of hosts")
     yield "tcp.retransmits", again
     if mss_bytes is not None:
-        yield "tcp.retransmitted", again * mss_bytes
-    yield "tcp.timeouts", float(hosts["timeouts"].sum())
+        yield "tcp.retransmitted", again if isinstance(again, Missing) else again * mss_bytes
+    yield "tcp.timeouts", total(hosts["timeouts"], "the counters of hosts")

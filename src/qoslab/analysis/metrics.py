@@ -13,9 +13,10 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import DURING, Figure, Lines, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.classes import DURING, Lines, class_figures, interfaces_of, last_of_class, selected
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.hosts import host_figures
+from qoslab.analysis.missing import Figure, Missing, most, total
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.analysis.steady import steady_figures
@@ -49,12 +50,15 @@ def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
         yield "fairness.jain", jain(each)
     datagrams = flows[flows["datagrams"].notna()]
     if not datagrams.empty:
-        sent, lost = float(datagrams["datagrams"].sum()), float(datagrams["lost"].sum())
+        sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
         yield "datagrams.lost", lost
         if sent:
-            yield "datagrams.loss", lost / sent
-        if datagrams["jitter_ms"].notna().any():
-            yield "datagrams.jitter", float(datagrams["jitter_ms"].max())
+            yield "datagrams.loss", lost if isinstance(lost, Missing) else lost / sent
+        # A stream of which no two datagrams arrived has no jitter.
+        few = datagrams["datagrams"].astype(float) - datagrams["lost"].astype(float) < 2
+        arrived = datagrams[~few]
+        if not arrived.empty:
+            yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
 
 
 def _only(values: pd.Series) -> float | None:
@@ -63,24 +67,32 @@ def _only(values: pd.Series) -> float | None:
     return float(found[0]) if len(found) == 1 else None
 
 
+_POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
+"""One of them every policer has."""
+
+
 def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     """Figures of all policers of one cell together; `police.bc` only where all have the same."""
-    policed = last_of_class(classes[classes["police_conformed_packets"].notna()])
+    policed = last_of_class(classes[classes[_POLICER].notna().any(axis=1)])
     if policed.empty:
         return
     burst = _only(policed["police_bc_bytes"])
     if burst is not None:
         yield "police.bc", burst
-    conformed = int(policed["police_conformed_packets"].sum())
-    exceeded = int(policed["police_exceeded_packets"].sum())
-    violated = int(policed["police_violated_packets"].sum())
-    yield "police.conformed_packets", float(conformed)
-    yield "police.exceeded_packets", float(exceeded)
-    if conformed + exceeded + violated:
+    counts = policed[["police_conformed_packets", "police_exceeded_packets", "police_violated_packets"]].astype(float)
+    # Where nothing can violate there is no such count.
+    counts["police_violated_packets"] = counts["police_violated_packets"].fillna(0)
+    conformed, exceeded, violated = (total(counts[name], "packets of policers") for name in counts)
+    yield "police.conformed_packets", conformed
+    yield "police.exceeded_packets", exceeded
+    if isinstance(conformed, Missing) or isinstance(exceeded, Missing) or isinstance(violated, Missing):
+        yield "police.exceed_share", Missing(next(each for each in (conformed, exceeded) if isinstance(each, Missing)))
+    elif conformed + exceeded + violated:
         yield "police.exceed_share", exceeded / (conformed + exceeded + violated)
     if policed["police_tokens_lost_bytes"].notna().any():
-        yield "police.tokens_lost", float(policed["police_tokens_lost_bytes"].sum())
-        yield "police.tokens_lost.longest", float(policed["police_tokens_lost_longest_ns"].max()) / 1e6
+        yield "police.tokens_lost", total(policed["police_tokens_lost_bytes"], "lost tokens of policers")
+        longest = most(policed["police_tokens_lost_longest_ns"], "lost tokens of policers")
+        yield "police.tokens_lost.longest", longest if isinstance(longest, Missing) else longest / 1e6
 
 
 def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
@@ -134,10 +146,14 @@ def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
         return
     times = running["time_s"].to_numpy(dtype=float)
     moment = running[times == times[np.abs(times - DURING * traffic_s).argmin()]]
-    if moment["queue_depth_packets"].notna().any():
-        yield "shape.queue_depth.during", float(moment["queue_depth_packets"].sum())
-    if moment["shape_active"].notna().any():
-        yield "shape.active.during", float(moment["shape_active"].fillna(False).any())
+    queues = moment[moment["queue_depth_packets"].notna() | moment["queue_discipline"].notna()]
+    if not queues.empty:
+        yield "shape.queue_depth.during", total(queues["queue_depth_packets"], "depths of queues")
+    known = moment["shape_active"].dropna()
+    if known.any():
+        yield "shape.active.during", 1.0
+    elif len(known):
+        yield "shape.active.during", total(moment["shape_active"], "states of shapers")
 
 
 def _class_figures(classes: pd.DataFrame, selector: str | None, traffic_s: float, lines: Lines) -> Iterator[Figure]:
@@ -223,8 +239,9 @@ def metrics(
                 mine = cell if selector is None else cell[cell["traffic"] == selector]
                 steady = dict(steady_figures(mine))
                 pir = only_pir(policed[policed["cell"] == key[2]], lines.get(str(key[2]), {}))
-                if pir is not None and "goodput.steady" in steady:
-                    steady["goodput.of_pir.steady"] = steady["goodput.steady"] / pir
+                of_all = steady.get("goodput.steady")
+                if pir is not None and isinstance(of_all, float):
+                    steady["goodput.of_pir.steady"] = of_all / pir
                 found += [(key, selector, figure) for figure in steady.items()]
     if probes is not None:
         for key, cell in probes.groupby(_CELL, sort=False, dropna=False):
@@ -248,7 +265,8 @@ def metrics(
             "cell": key[2],
             "metric": str(Reference(METRICS[name], selector)),
             "unit": METRICS[name].unit,
-            "value": value,
+            "value": None if isinstance(value, Missing) else value,
+            "missing": str(value) if isinstance(value, Missing) else None,
         }
         for key, selector, (name, value) in found
     ]

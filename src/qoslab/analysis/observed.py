@@ -1,17 +1,30 @@
 """Parsed `show policy-map interface` → rows of `classes`, for routers that give no counters over time. Pure.
 
+A print tells less than the counters do. What it leaves out is null, never 0; what cannot be is 0: the drops of a queue
+that the class does not have, the bytes of no packets.
+
 The parsed form is Genie's (`ShowPolicyMapInterface`) with the classic print's shaping table as our own parser adds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from qoslab.analysis.raw import Row
 
 COMMAND = "show policy-map interface"
 _BANDWIDTHS = ("kbps", "percent", "remaining_percent", "remaining_ratio")
+_OF_A_QUEUE = (
+    *("queueing", "queue_depth", "total_drops", "queue_limit_packets", "queue_limit_bytes", "output_queue"),
+    *("traffic_shaping", "shape_type", "random_detect", "priority", "flow_based_fair_queueing"),
+    *(f"bandwidth_{unit}" for unit in _BANDWIDTHS),
+)
+"""What only a class with a queue prints, one or the other."""
+NOT_PRINTED = "not printed"
+"""`queue_discipline` of a class with a queue: no print tells it."""
+_SHARED = "queue_stats_for_all_priority_classes"
 
 
 def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -> Iterator[Row]:
@@ -19,7 +32,7 @@ def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -
     for interface, entry in parsed.items():
         for direction, service in entry.get("service_policy", {}).items():
             for policy, content in service.get("policy_name", {}).items():
-                for name, counters in _classes(content, ""):
+                for name, counters, around in _classes(content, ""):
                     yield {
                         "device": device,
                         "interface": interface,
@@ -27,28 +40,47 @@ def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -
                         "policy": policy,
                         "class": name,
                         "time_s": time_s,
-                        **_counters(counters),
+                        **_counters(counters, around),
                     }
 
 
-def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, counters in policy.get("class_map", {}).items():
-        yield path + name, counters
+@dataclass(frozen=True)
+class _Around:
+    """What the class's policy says of its queue."""
+
+    queued: bool
+    """Whether it has one. Where other classes have, class-default has one too, though up to 12.4 none is printed."""
+    shared: Mapping[str, Any]
+    """The queue that priority classes share; empty where none is printed."""
+
+    def in_all(self, counter: str) -> int | None:
+        """What all levels of the shared queue count together; None where one does not tell, or there is none."""
+        levels = self.shared.get("priority_level", {}).values()
+        return _sum_of(level.get(counter) for level in levels) if levels else None
+
+
+def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any], _Around]]:
+    classes = policy.get("class_map", {})
+    queued = {name for name, counters in classes.items() if any(each in counters for each in _OF_A_QUEUE)}
+    if queued:
+        queued.add("class-default")
+    for name, counters in classes.items():
+        yield path + name, counters, _Around(name in queued, policy.get(_SHARED, {}))
         for child in counters.get("child_policy_name", {}).values():
             yield from _classes(child, f"{path}{name}/")
 
 
-def _counters(entry: Mapping[str, Any]) -> Row:
+def _counters(entry: Mapping[str, Any], around: _Around) -> Row:
     rate = entry.get("rate", {})
     row: Row = {
         "packets": entry.get("packets"),
         "bytes": entry.get("bytes"),
         "offered_rate_bps": rate.get("offered_rate_bps"),
         "drop_rate_bps": rate.get("drop_rate_bps"),
-        "queue_depth_packets": entry.get("queue_depth"),
+        **_queue(entry, around),
         "queue_output_packets": entry.get("pkts_output"),
         "queue_output_bytes": entry.get("bytes_output"),
-        **_drops(entry),
+        **_drops(entry, around),
         **{f"bandwidth_{unit}": entry.get(f"bandwidth_{unit}") for unit in _BANDWIDTHS},
     }
     police = entry.get("police")
@@ -60,16 +92,52 @@ def _counters(entry: Mapping[str, Any]) -> Row:
     return row
 
 
-def _drops(entry: Mapping[str, Any]) -> Row:
-    """Packets dropped by reason: the print has their total, and of some reasons how many of it are theirs."""
-    total = entry.get("total_drops")
+def _queue(entry: Mapping[str, Any], around: _Around) -> Row:
+    if not around.queued:
+        return {}
+    depth = entry.get("traffic_shaping", {}).get("queue_depth", entry.get("queue_depth"))
+    if depth is None and "priority" in entry and around.in_all("queue_depth") == 0:
+        depth = 0
+    return {"queue_discipline": NOT_PRINTED, "queue_depth_packets": depth}
+
+
+def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
+    """Drops by reason: the print has their total, and of some reasons how many of it are theirs.
+
+    What it does not tell apart counts as tail drops.
+    """
     table = entry.get("random_detect", {}).get("class", {}).values()
-    random = sum(int(row["random_drop_packets"]) for row in table) if table else None
-    flow = entry.get("flow_drops")
-    exceed = entry.get("priority", {}).get("exceed_drops")
-    found: Row = {"drops_flow_packets": flow, "drops_random_packets": random, "drops_priority_packets": exceed}
-    if total is not None:
-        found["drops_tail_packets"] = total - (flow or 0) - (random or 0)
+    flow, random = entry.get("flow_drops", 0), sum(int(row["random_drop_packets"]) for row in table)
+    # The total has these three among tail drops; flows and early detection are only where they are printed.
+    found: Row = {
+        "drops_random_tail_packets": 0,
+        "drops_purged_packets": 0,
+        "drops_priority_packets": entry.get("priority", {}).get("exceed_drops", 0),
+        "drops_flow_packets": flow,
+        "drops_random_packets": random,
+    }
+    if table:
+        found["drops_random_bytes"] = _sum_of(row.get("random_drop_bytes") for row in table)
+    total, octets = entry.get("total_drops"), entry.get("bytes_drops")
+    if total is None and (not around.queued or ("priority" in entry and around.in_all("total_drops") == 0)):
+        total = 0
+    elif total is not None:
+        total -= flow + random
+    found["drops_tail_packets"] = total
+    if octets is not None and flow == random == 0:
+        found["drops_tail_bytes"] = octets
+    nothing = {name.replace("_packets", "_bytes"): 0 for name, count in found.items() if count == 0}
+    police = {} if entry.get("police") else {"drops_police_packets": 0, "drops_police_bytes": 0}
+    return found | nothing | police
+
+
+def _sum_of(counts: Iterable[object]) -> int | None:
+    """None where one is not known."""
+    found = 0
+    for count in counts:
+        if count is None:
+            return None
+        found += int(str(count))
     return found
 
 
@@ -80,7 +148,7 @@ def _police(police: Mapping[str, Any]) -> Row:
         "police_pir_bps": police.get("pir_bps"),
         "police_be_bytes": police.get("pir_be_bytes", police.get("cir_be_bytes")),
     }
-    dropped = {"packets": 0, "bytes": 0}
+    dropping = []
     for colour in ("conformed", "exceeded", "violated"):
         counted = police.get(colour)
         if not counted:
@@ -91,9 +159,11 @@ def _police(police: Mapping[str, Any]) -> Row:
             f"police_{colour}_rate_bps": counted.get("bps"),
         }
         if "drop" in counted.get("actions", {}):
-            for unit in dropped:
-                dropped[unit] += counted.get(unit) or 0
-    return row | {f"drops_police_{unit}": count for unit, count in dropped.items()}
+            dropping.append(counted)
+    told = any(police.get(colour, {}).get("actions") for colour in ("conformed", "exceeded", "violated"))
+    for unit in ("packets", "bytes"):
+        row[f"drops_police_{unit}"] = _sum_of(colour.get(unit) for colour in dropping) if told else None
+    return row
 
 
 def _shape(entry: Mapping[str, Any], table: Mapping[str, Any]) -> Row:
@@ -113,5 +183,4 @@ def _shape(entry: Mapping[str, Any], table: Mapping[str, Any]) -> Row:
         "shape_sent_bytes": table.get("bytes"),
         "shape_delayed_packets": table.get("packets_delayed"),
         "shape_delayed_bytes": table.get("bytes_delayed"),
-        "queue_depth_packets": table.get("queue_depth", entry.get("queue_depth")),
     }

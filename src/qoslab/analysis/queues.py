@@ -10,7 +10,8 @@ from typing import Literal
 
 import pandas as pd
 
-from qoslab.analysis.classes import Figure, interfaces_of
+from qoslab.analysis.classes import interfaces_of
+from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
 
 Place = Literal["interface", "queue"]
@@ -93,10 +94,28 @@ def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> It
         return
     counted = mine.sort_values("time_s").groupby(_KEYS[place], sort=False)
     for name, column in _FIGURES[place].items():
-        yield name, float((counted[column].last() - counted[column].first()).sum())
+        yield name, _counted(mine, place, column)
     if place == "interface":
-        # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up.
+        # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One
+        # without a packet has no delay.
         for name in ("mean", "p50", "p99", "max"):
             delays = counted[f"queueing_delay_{name}_ns"].last().dropna()
             if len(delays):
                 yield f"interface.delay.{name}", float(delays.max()) / 1e6
+
+
+def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
+    """What was counted over the traffic time, of all places together."""
+    grown = []
+    for _, one in mine.sort_values("time_s").groupby(_KEYS[place], sort=False):
+        readings = one[column].astype(float)
+        if len(readings) < 2:
+            return Missing(f"{_at(one)}: its counters were read once, which says nothing of the traffic time")
+        if (readings.diff() < 0).any():
+            return Missing(f"{_at(one)}: its counters went back")
+        grown.append(float(readings.iloc[-1] - readings.iloc[0]))
+    return total(pd.Series(grown, dtype=float), f"the counters ({column})")
+
+
+def _at(one: pd.DataFrame) -> str:
+    return " ".join(str(one.iloc[0][name]) for name in ("device", "interface"))

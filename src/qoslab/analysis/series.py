@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import dropped as all_dropped
+from qoslab.analysis.classes import waiting
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name
 from qoslab.results import FlowRecord
 
@@ -92,7 +93,6 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     table = _spaced(classes.sort_values("time_s"))
     seconds = table["time_s"].astype(float).diff()
     dropped = all_dropped(table, "bytes")
-    waiting = table["queue_depth_bytes"].astype(float).fillna(0)
     offered = table["bytes"].astype(float)
 
     def rate(count: pd.Series) -> pd.Series:
@@ -103,7 +103,7 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
             "time_s": table["time_s"].astype(float),
             "offered_bps": rate(offered),
             # By the identity of the counters: offered = sent + dropped + queued.
-            "sent_bps": rate(offered - dropped - waiting),
+            "sent_bps": rate(offered - dropped - waiting(table, "bytes")),
             "dropped_bps": rate(dropped),
             "queue_packets": table["queue_depth_packets"],
             "bucket_bytes": table["police_dynamic_bucket_bytes"],

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import Figure
 from qoslab.analysis.goodput import apart, summed
+from qoslab.analysis.missing import Figure
 from qoslab.analysis.statistics import warm_up
 
 WHOLE = 0.9

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from qoslab.analysis.classes import CLASS, COUNTED_HEADER, Figure, Lines
+from qoslab.analysis.classes import CLASS, COUNTED_HEADER, Lines
 from qoslab.analysis.goodput import total_bps
+from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
 
 CLASS_DEFAULT = "class-default"

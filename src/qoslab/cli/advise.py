@@ -52,6 +52,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
     valid = {cell.name for cell in folder.manifest().cells if cell.valid}
     figures = read_table(folder, "metrics")
     figures = figures[(figures["metric"] == str(reference)) & figures["cell"].isin(list(valid))]
+    figures = figures[figures["value"].notna()]
     rows = _advice(figures, relative=relative, least=least)
     if not rows:
         raise UserError(

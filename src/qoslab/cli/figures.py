@@ -66,7 +66,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             name,
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
             published,
-            (measured or "not measured") + _interval(row),
+            (measured or "not measured") + _interval(row) + (f" (missing: {row['missing']})" if row["missing"] else ""),
             _difference(row["published"], row["measured"]),
             row["tolerance"],
             row["verdict"],

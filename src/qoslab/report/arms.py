@@ -11,6 +11,7 @@ import pandas as pd
 
 from qoslab.analysis import figures, series
 from qoslab.analysis.classes import class_drops
+from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
@@ -273,7 +274,7 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
         )
     found = dict(goodput_figures(flows))
     fair = f"Jain's fairness index {found['fairness.jain']:.3f}" if len(flows) > 1 and "fairness.jain" in found else ""
-    return rows, Total("Sum", text.rate(found["goodput.sum"]), fair)
+    return rows, Total("Sum", text.rate(total_bps(flows)), fair)
 
 
 _RANKS = ((0.0, "slowest"), (0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (1.0, "fastest"))

@@ -238,7 +238,9 @@ def _cells(where: str) -> str:
 
 
 def _was(row: dict[Any, Any]) -> str:
-    return "not measured" if math.isnan(row["measured"]) else text.figure(row["measured"], row["unit"])
+    if math.isnan(row["measured"]):
+        return f"not measured ({row['missing']})" if row["missing"] else "not measured"
+    return text.figure(row["measured"], row["unit"])
 
 
 def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[PublishedTable]:
@@ -363,6 +365,8 @@ def _interval(row: dict[Any, Any]) -> str:
         parts.append(f"{effect_size(row['effect'])} effect (Cliff's delta {row['effect']:.2f})")
     if row["excluded"]:
         parts.append(f"{row['excluded']} not valid, left out")
+    if row["missing"]:
+        parts.append(f"missing: {row['missing']}")
     return "; ".join(parts)
 
 

@@ -260,7 +260,16 @@ SCHEMAS: dict[str, pa.Schema] = {
             *((name, pa.string()) for name in ("winner", "first_folder", "second_folder")),
         ]
     ),
-    "metrics": pa.schema([*_CELL, ("metric", pa.string()), ("unit", pa.string()), ("value", pa.float64())]),
+    "metrics": pa.schema(
+        [
+            *_CELL,
+            ("metric", pa.string()),
+            ("unit", pa.string()),
+            ("value", pa.float64()),
+            # Why it has no value, where it applies and a part of it is not known.
+            ("missing", pa.string()),
+        ]
+    ),
 }
 
 

@@ -1,0 +1,181 @@
+"""What was not said is missing in every figure that would need it, with the reason; it never counts as nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from qoslab.analysis.classes import DROP_REASONS, class_drops, class_figures
+from qoslab.analysis.compare import compare
+from qoslab.analysis.hosts import host_figures
+from qoslab.analysis.metrics import goodput_figures, metrics, police_figures, shape_figures
+from qoslab.analysis.missing import Missing
+from qoslab.analysis.observed import observed_class_rows
+from qoslab.analysis.queues import place_figures
+from qoslab.analysis.series import class_rates
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.metrics import ClassSelector
+from qoslab.results import tables
+
+CELL = {"arm": "a", "repetition": 1, "cell": "a/1"}
+TRAFFIC_S = 9.0
+
+
+def printed(time_s: float, entry: dict[str, Any], **policy: Any) -> list[dict[str, object]]:
+    """A reading of class A, as a router's show output was parsed."""
+    classes = {"class_map": {"A": entry, **policy.pop("others", {})}, **policy}
+    parsed = {"Serial0/0": {"service_policy": {"output": {"policy_name": {"P": classes}}}}}
+    return [CELL | row for row in observed_class_rows("R1", parsed, time_s)]
+
+
+def queueing(packets: int, **counters: Any) -> dict[str, Any]:
+    return {"packets": packets, "bytes": packets * 100, "bandwidth_kbps": 400, "queue_depth": 0} | counters
+
+
+def figures(*readings: list[dict[str, object]]) -> dict[str, float | Missing]:
+    table = tables.frame("classes", [row for reading in readings for row in reading])
+    return dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))
+
+
+class TestPrintedDrops:
+    def test_bytes_that_no_print_tells_leave_no_passed_rate(self) -> None:
+        found = figures(
+            printed(4.0, queueing(100, total_drops=10)),
+            printed(8.0, queueing(500, total_drops=210)),
+        )
+        assert found["class.offered"] == 400 * 100 * 8 / 4
+        assert found["class.drops"] == 210
+        for name in ("class.passed", "class.dropped", "class.share"):
+            assert isinstance(found[name], Missing) and "R1 Serial0/0 output A" in str(found[name])
+
+    def test_no_drops_are_no_bytes(self) -> None:
+        found = figures(
+            printed(4.0, queueing(100, total_drops=0)),
+            printed(8.0, queueing(500, total_drops=0)),
+        )
+        assert found["class.passed"] == found["class.offered"] == 400 * 100 * 8 / 4
+        assert found["class.share"] == 1
+
+    def test_bytes_that_are_printed_count(self) -> None:
+        found = figures(
+            printed(4.0, queueing(100, total_drops=10, bytes_drops=1000)),
+            printed(8.0, queueing(500, total_drops=210, bytes_drops=21000)),
+        )
+        assert found["class.dropped"] == 20000 * 8 / 4
+        assert found["class.passed"] == (40000 - 20000) * 8 / 4
+
+    def test_a_queue_of_packets_without_bytes_is_not_empty(self) -> None:
+        found = figures(
+            printed(4.0, queueing(100, total_drops=0)),
+            printed(8.0, queueing(500, total_drops=0, queue_depth=64)),
+        )
+        assert found["class.dropped"] == 0
+        assert isinstance(found["class.passed"], Missing)
+
+    def test_a_queue_whose_drops_are_not_printed(self) -> None:
+        shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
+        table = tables.frame("classes", printed(6.0, shaped))
+        assert isinstance(dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))["class.drops"], Missing)
+        row = class_drops(table).iloc[0]
+        assert (row["offered"], row["queued"], row["police"]) == (9, 3, 0)
+        assert pd.isna(row["tail"]) and pd.isna(row["sent"])
+
+    def test_class_default_beside_queues_has_one_that_is_not_printed(self) -> None:
+        rest = {"packets": 7, "bytes": 700}
+        with_queues = printed(6.0, queueing(5, total_drops=0), others={"class-default": rest})
+        alone = printed(6.0, {"packets": 5, "bytes": 500}, others={"class-default": rest})
+        sent = [class_drops(tables.frame("classes", rows)).set_index("class")["sent"] for rows in (with_queues, alone)]
+        assert pd.isna(sent[0]["class-default"]) and sent[0]["A"] == 5
+        assert sent[1].to_dict() == {"A": 5, "class-default": 7}
+
+    def test_a_priority_class_without_its_shared_queue(self) -> None:
+        urgent = {"packets": 50, "bytes": 500, "priority": {"kbps": 64, "exceed_drops": 4}}
+        shared = {"queue_stats_for_all_priority_classes": {"priority_level": {"default": {"total_drops": 0}}}}
+        assert isinstance(figures(printed(6.0, urgent))["class.drops"], Missing)
+        assert figures(printed(6.0, urgent, **shared))["class.drops"] == 4
+
+    def test_policed_packets_that_are_not_printed(self) -> None:
+        def policer(**exceeded: Any) -> dict[str, Any]:
+            conformed = {"packets": 80, "bytes": 8000, "actions": {"transmit": True}}
+            entry = {"cir_bps": 8000, "conformed": conformed, "exceeded": {"actions": {"drop": True}, **exceeded}}
+            return {"packets": 100, "bytes": 10000, "police": entry}
+
+        told = tables.frame("classes", printed(6.0, policer(packets=20, bytes=2000)))
+        assert dict(police_figures(told))["police.exceed_share"] == 0.2
+        untold = tables.frame("classes", printed(6.0, policer(bytes=2000)))
+        found = dict(police_figures(untold))
+        assert found["police.conformed_packets"] == 80
+        assert isinstance(found["police.exceed_share"], Missing)
+        assert isinstance(dict(class_figures(untold, ClassSelector("A"), TRAFFIC_S))["class.drops"], Missing)
+
+
+@pytest.mark.parametrize("lacking", [f"drops_{reason}_bytes" for reason in DROP_REASONS])
+def test_a_counter_without_one_of_its_reasons(lacking: str) -> None:
+    whole = {f"drops_{reason}_{unit}": 0 for reason in DROP_REASONS for unit in ("packets", "bytes")}
+    place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "class": "A"}
+    rows = [CELL | place | whole | {"time_s": float(n), "packets": 100 * n, "bytes": 1000 * n} for n in (4, 8)]
+    complete = tables.frame("classes", rows)
+    assert dict(class_figures(complete, ClassSelector("A"), TRAFFIC_S))["class.passed"] == 8000
+    table = tables.frame("classes", [{name: value for name, value in row.items() if name != lacking} for row in rows])
+    found = dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))
+    assert isinstance(found["class.passed"], Missing) and found["class.drops"] == 0
+    assert class_rates(complete)["sent_bps"].tolist() == [8000.0]
+    assert class_rates(table)["sent_bps"].isna().all()
+
+
+class TestPlaces:
+    @staticmethod
+    def drops(*readings: tuple[float, int | None]) -> object:
+        rows = [
+            CELL | {"device": "R1", "interface": "Serial0/0", "time_s": time_s, "output_drops": count}
+            for time_s, count in readings
+        ]
+        return dict(place_figures("interface", tables.frame("interfaces", rows), None))["interface.drops"]
+
+    def test_counters_of_the_traffic_time_need_two_readings(self) -> None:
+        assert self.drops((-1.0, 5), (9.0, 12)) == 7
+        assert "read once" in str(self.drops((9.0, 12)))
+        assert "went back" in str(self.drops((-1.0, 12), (9.0, 5)))
+        # Neither is a reading that lacks the counter taken for the one before it.
+        assert isinstance(self.drops((-1.0, 5), (8.0, 12), (9.0, None)), Missing)
+
+
+def flow(**known: Any) -> dict[str, object]:
+    row = {"traffic": "x", "offset_s": 0.0, "protocol": "udp", "seconds": 1.0, "bytes": 1000, "goodput_bps": 8000.0}
+    return CELL | row | known
+
+
+def test_losses_and_jitters_that_a_tool_does_not_tell() -> None:
+    known = flow(stream=1, datagrams=10, lost=1, jitter_ms=0.5)
+    whole = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=3, jitter_ms=1.5)])))
+    assert (whole["datagrams.lost"], whole["datagrams.loss"], whole["datagrams.jitter"]) == (4, 0.2, 1.5)
+    found = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10)])))
+    assert all(isinstance(found[f"datagrams.{name}"], Missing) for name in ("lost", "loss", "jitter"))
+    # A stream of which nothing arrived has no jitter, and lacks none.
+    found = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=10)])))
+    assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
+
+
+def test_hosts_and_shapers() -> None:
+    hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
+    found = dict(host_figures(hosts, 1448.0))
+    assert isinstance(found["tcp.retransmitted"], Missing) and found["tcp.timeouts"] == 3
+    place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "time_s": 6.0}
+    shaper = CELL | place | {"shape_mode": "average", "queue_discipline": "fifo"}
+    rows = [shaper | {"class": "A", "queue_depth_packets": 4, "shape_active": False}, shaper | {"class": "B"}]
+    found = dict(shape_figures(tables.frame("classes", rows), TRAFFIC_S))
+    assert isinstance(found["shape.queue_depth.during"], Missing)
+    assert isinstance(found["shape.active.during"], Missing)
+
+
+def test_the_reason_reaches_the_comparison() -> None:
+    rows = [*printed(4.0, queueing(100, total_drops=10)), *printed(8.0, queueing(500, total_drops=210))]
+    flows = tables.frame("flows", [flow(stream=1)])
+    table = metrics(flows, tables.frame("classes", rows), {"a/1": TRAFFIC_S})
+    row = table.set_index("metric").loc["class.passed(A)"]
+    assert pd.isna(row["value"]) and "R1 Serial0/0 output A" in row["missing"]
+    figure = PublishedFigure(arm="a", metric="class.passed(A)", value=1000.0, unit="b/s", source="nowhere")
+    compared = compare("", table.assign(valid=True), [figure], []).iloc[0]
+    assert pd.isna(compared["measured"]) and compared["missing"] == row["missing"] and compared["excluded"] == 0
