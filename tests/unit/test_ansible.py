@@ -20,6 +20,7 @@ from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
 
 from qoslab.run.devices.ansible import connection as ansible_connection
+from qoslab.run.devices.ansible import helper as helper_choice
 from qoslab.run.devices.ansible.session import Outcome, TaskResult, device_message
 from qoslab.shipped import shipped
 
@@ -99,7 +100,9 @@ def context(port: int) -> bytes:
     play = PlayContext()
     play.remote_addr, play.port, play.remote_user = tagged("127.0.0.1"), tagged(port), tagged("lab")
     play.connection = tagged("ansible.netcommon.network_cli")
-    return pickle.dumps(play.serialize())
+    # until ansible-core 2.19 it was called so
+    attributes = play.serialize() if hasattr(play, "serialize") else play.dump_attrs()
+    return pickle.dumps(attributes)
 
 
 def test_values_lose_only_their_tags() -> None:
@@ -155,6 +158,14 @@ def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
         input=data, capture_output=True, check=True,
         env={ansible_connection.SOCKETS: str(tmp_path), ansible_connection.ORIGINAL: str(original)},
     )  # fmt: skip
+
+
+def test_a_release_that_was_not_compared_keeps_its_own_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (helper_choice.choose().note, len(helper_choice.choose().variables)) == ("", 2)
+    monkeypatch.setattr(helper_choice, "version", lambda name: "2.99.1")
+    chosen = helper_choice.choose()
+    assert chosen.variables == {}
+    assert chosen.note.endswith("ours was compared with ansible-core 2.19, 2.20, 2.21, and 2.99.1 is installed")
 
 
 def blocks(*parts: bytes) -> bytes:

@@ -97,6 +97,8 @@ class LabWorker:
         (scratch / "sockets").mkdir()
         self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before")
         self._exit.callback(self._session.close)
+        if self._session.note:
+            self._note(self._session.note)
         self._session.start()
         self._exit.callback(self._end_lab)
 

@@ -25,6 +25,9 @@ from typing import Any, ClassVar, NoReturn
 ORIGINAL = "QOSLAB_ANSIBLE_HELPER"
 """Environment variable with the path of Ansible's own helper."""
 
+VARIABLE = "_ANSIBLE_CONNECTION_PATH"
+"""Environment variable by which Ansible is told of another helper than its own."""
+
 SOCKETS = "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR"
 """Environment variable with the folder of the connection processes' sockets."""
 

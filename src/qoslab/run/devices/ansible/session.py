@@ -29,7 +29,8 @@ from qoslab.errors import DeviceError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.results.folder import writing
-from qoslab.run.devices.ansible import connection, watch
+from qoslab.run.devices.ansible import watch
+from qoslab.run.devices.ansible.helper import Helper, choose
 from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -53,9 +54,6 @@ START_SECONDS = 60.0
 
 INTENT_SECONDS = 300.0
 """Longer than any intent takes on a slow router: Ansible's own timeouts, 30 s for each command, come first."""
-
-COMPARED_CORE = ("2.19.",)
-"""Releases of ansible-core whose connection helper `connection` was compared with."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +192,7 @@ class AnsibleSession:
         self._before = before.resolve()
         self._on_task = on_task
         self._playbooks = shipped("playbooks")
+        self._helper = choose()
         self._scratch: Path | None = None
         self._thread: threading.Thread | None = None
         self._watch: subprocess.Popen[bytes] | None = None
@@ -210,6 +209,11 @@ class AnsibleSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def note(self) -> str:
+        """What the user should know about this Ansible; empty where there is nothing."""
+        return self._helper.note
 
     # the process
 
@@ -248,7 +252,7 @@ class AnsibleSession:
                 playbook="session.yml",
                 inventory=[str(self._inventory)],
                 extravars={"session_orders": str(scratch / "orders")},
-                envvars=environment(scratch, self._playbooks),
+                envvars=environment(scratch, self._playbooks, self._helper),
                 settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
                 event_handler=keep,
                 cancel_callback=self._cancel.is_set,
@@ -443,9 +447,9 @@ def _write_behind_traffic(folder: Path) -> None:
     program.chmod(0o700)
 
 
-def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
-    """The environment of `ansible-playbook`: the working copy's settings, all temporary files in `scratch`."""
-    variables = {
+def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
+    """The environment of `ansible-playbook`: our settings, all temporary files in `scratch`."""
+    return {
         # this interpreter's own ansible-playbook comes first, and before it what starts that
         "PATH": os.pathsep.join(
             [str(scratch / PROGRAMS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
@@ -458,17 +462,8 @@ def environment(scratch: Path, playbooks: Path) -> dict[str, str]:
         "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
         "ANSIBLE_PIPELINING": "true",
+        **helper.variables,
     }
-    from importlib.metadata import version
-
-    if version("ansible-core").startswith(COMPARED_CORE):
-        import ansible
-
-        helper = Path(ansible.__file__).parent / "cli" / "scripts" / "ansible_connection_cli_stub.py"
-        if helper.exists():
-            variables["_ANSIBLE_CONNECTION_PATH"] = str(Path(connection.__file__).resolve())
-            variables[connection.ORIGINAL] = str(helper)
-    return variables
 
 
 def _intent(word: str) -> Intent:
