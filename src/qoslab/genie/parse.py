@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ from qoslab.genie import PACKAGE
 
 EXTERNAL = "PYATS_LIBS_EXTERNAL_PARSER"
 """Environment variable that Genie reads for local parser packages."""
+
+_LOOKING_UP = threading.Lock()
+"""Genie fills its table of parsers at the first lookup; another thread would find none in a half-filled one."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
         device = Device("parser", os=os_name)
     try:
         # not device.parse: it asks the device again for a running configuration
-        parser, arguments = get_parser(command, device)
+        with _LOOKING_UP:
+            parser, arguments = get_parser(command, device)
         return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
     except ParserNotFound:
         return Parsed(None, f"there is no parser for {command!r} of {os_name}")
