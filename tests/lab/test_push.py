@@ -222,8 +222,38 @@ def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collect
 
 def test_what_does_not_come_back_as_asked_for_is_told(rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
-    with pytest.raises(RouterError, match=r"(?s)missing:.*service-policy output Missing"):
+    with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=tmp_path)
+    assert caught.value.message.startswith(
+        "R1 does not have in force what was asked for:\n  interface FastEthernet0/1: "
+        "asked for `service-policy output Missing`, nothing like it is in force"
+    )
+
+
+PASTED = """class-m match-any Voice
+match ip dscp 46
+policy-m Police
+class Voice
+police 2000000 10000 conform-action transmit exceed-action drop
+int fa0/1
+service-p out Police
+"""
+
+
+def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
+    intended = rig.intend("pasted", PASTED)
+    assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
+    assert rig.session.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
+    # Of what runs, one figure is another.
+    (rig.folder / "other").mkdir()
+    (rig.folder / "other" / "R1.ios").write_text(PASTED.replace("10000", "20000"))
+    with pytest.raises(RouterError) as caught:
+        rig.session.carry_out(["verify"], intended=rig.folder / "other")
+    assert caught.value.message == (
+        "R1 does not have in force what was asked for:\n"
+        "  policy-map Police, class Voice: asked for `police 2000000 20000`, in force is `police 2000000 10000`"
+    )
+    rig.restored("unpasted")
 
 
 def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from qoslab.errors import IosError
 from qoslab.ios.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import class_lines, render, render_interface
-from qoslab.shipped import shipped
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 
@@ -100,7 +99,7 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
 @given(devices())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device) -> None:
-    # What `verify` compares: `random-detect` is one blank deeper than its neighbours, on routers too.
+    # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
     items = NetworkConfig(indent=1, contents=text).items
     below = [item for item in items if len(item.parents) > 1]
@@ -110,11 +109,6 @@ def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device
         assert policy.startswith("policy-map ")
         assert each.startswith("class ")
         assert [word.split()[0] for word in rest] == (["police"] if "-action " in item.text else [])
-
-
-def test_verify_takes_the_indentation_of_early_detection_as_it_is_tested_here() -> None:
-    tasks = (shipped("playbooks") / "roles" / "ios" / "tasks" / "verify.yml").read_text()
-    assert "regex_replace('(?m)^ {5}random-detect', '    random-detect')" in tasks
 
 
 def test_what_show_running_config_prints_is_read() -> None:

@@ -106,11 +106,11 @@ _REFERRED_TO = ("policy-map ", "class-map ", "ip access-list ", "access-list ", 
 
 
 @dataclass
-class _Block:
+class Block:
     """A line and those below it, by what they are about."""
 
     line: str
-    children: dict[str, _Block] = field(default_factory=dict)
+    children: dict[str, Block] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the text of the whole block."""
@@ -197,11 +197,11 @@ def _detached(device: Device, name: str, *, inwards: bool, outwards: bool) -> li
 # The running configuration as a tree.
 
 
-def _tree(device: Device) -> _Block:
+def tree(device: Device) -> Block:
     """Return the running configuration; a banner is no line of configuration and left out."""
     device = device.copy()
     device.banner_motd = None
-    root = _Block("")
+    root = Block("")
     path = [root]
     for text in render(device).splitlines():
         line = text.strip()
@@ -210,11 +210,11 @@ def _tree(device: Device) -> _Block:
         depth = _depth(text, path)
         del path[depth + 1 :]
         if line.startswith(_LISTED):
-            path.append(path[0].children.setdefault(_key(line), _Block(_key(line))))
-            path[1].children[line] = _Block(line)
+            path.append(path[0].children.setdefault(subject(line), Block(subject(line))))
+            path[1].children[line] = Block(line)
             continue
-        blocks = [_Block(each) for each in _single_lines(line)]
-        path[depth].children.update({_key(block.line): block for block in blocks})
+        blocks = [Block(each) for each in _single_lines(line)]
+        path[depth].children.update({subject(block.line): block for block in blocks})
         # What follows a range of terminal lines holds for each of them.
         for block in blocks[1:]:
             block.children = blocks[0].children
@@ -222,7 +222,7 @@ def _tree(device: Device) -> _Block:
     return root
 
 
-def _depth(text: str, path: list[_Block]) -> int:
+def _depth(text: str, path: list[Block]) -> int:
     """Return how deep a line is; below a policy-map the number of blanks doesn't tell."""
     if not text.startswith(" "):
         return 0
@@ -244,7 +244,7 @@ def _single_lines(line: str) -> list[str]:
     return [f"line vty {number}" for number in range(int(words[2]), int(words[-1]) + 1)]
 
 
-def _key(line: str) -> str:
+def subject(line: str) -> str:
     """Return what a line is about."""
     text = line.removeprefix("no ")
     words = text.split()
@@ -274,7 +274,7 @@ def _key(line: str) -> str:
 
 def _difference(wanted: Device, current: Device) -> Iterator[str]:
     """Yield the lines from one device to the other, except for banners."""
-    target, present = _tree(wanted), _tree(current)
+    target, present = tree(wanted), tree(current)
     _forget_schedules(target, present)
     gone = [key for key in present.children if key not in target.children and not key.startswith("line ")]
     for key in gone:
@@ -291,7 +291,7 @@ def _difference(wanted: Device, current: Device) -> Iterator[str]:
     yield from _terminal_lines(target, present)
 
 
-def _forget_schedules(target: _Block, present: _Block) -> None:
+def _forget_schedules(target: Block, present: Block) -> None:
     """An operation that is removed, be it to be entered anew, takes its schedule along."""
     for key in [key for key in present.children if _OPERATION.fullmatch(key)]:
         wanted = target.children.get(key)
@@ -299,7 +299,7 @@ def _forget_schedules(target: _Block, present: _Block) -> None:
             present.children.pop(f"ip sla schedule {key.split()[-1]}", None)
 
 
-def _changed(key: str, target: _Block, present: _Block | None, depth: int) -> Iterator[str]:
+def _changed(key: str, target: Block, present: Block | None, depth: int) -> Iterator[str]:
     """Yield the lines that make a block of `present` that of `target`."""
     indent = " " * depth
     if present is None:
@@ -314,7 +314,7 @@ def _changed(key: str, target: _Block, present: _Block | None, depth: int) -> It
         yield from _below(target, present, depth + 1)
 
 
-def _below(target: _Block, present: _Block, depth: int) -> Iterator[str]:
+def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
     """Yield the changes below a line: removals, the last first, then additions."""
     misplaced = _misplaced(target, present)
     for key, block in reversed(present.children.items()):
@@ -324,7 +324,7 @@ def _below(target: _Block, present: _Block, depth: int) -> Iterator[str]:
         yield from _changed(key, block, None if key in misplaced else present.children.get(key), depth)
 
 
-def _misplaced(target: _Block, present: _Block) -> set[str]:
+def _misplaced(target: Block, present: Block) -> set[str]:
     """Return the match lines and classes that must be entered again, since new ones are appended."""
     wanted = [key for key in target.children if _is_ordered(key)]
     have = [key for key in present.children if _is_ordered(key) and key in target.children]
@@ -338,7 +338,7 @@ def _is_ordered(key: str) -> bool:
     return key.startswith(("match ", "class ")) and key != f"class {CLASS_DEFAULT}"
 
 
-def _terminal_lines(target: _Block, present: _Block) -> Iterator[str]:
+def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
     """Yield the changes of terminal lines; neighbours with the same changes go together."""
     superfluous = [key for key in present.children if key.startswith("line vty ") and key not in target.children]
     if superfluous:
@@ -348,7 +348,7 @@ def _terminal_lines(target: _Block, present: _Block) -> Iterator[str]:
     for key, block in target.children.items():
         if key.startswith("line "):
             _, kind, number = key.split()
-            changes.append((kind, int(number), list(_below(block, present.children.get(key, _Block(key)), 1))))
+            changes.append((kind, int(number), list(_below(block, present.children.get(key, Block(key)), 1))))
     for (kind, below), group in groupby(changes, key=lambda each: (each[0], each[2])):
         numbers = [number for _, number, _ in group]
         if below:

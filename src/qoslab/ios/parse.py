@@ -10,7 +10,7 @@ from qoslab.ios.device import Device, Hardware
 from qoslab.ios.grammar import CliError
 
 # What `show running-config` prints above the configuration itself.
-_HEADING = re.compile(
+HEADING = re.compile(
     r"Building configuration\.\.\.|(Current|Startup) configuration ?: \d+ bytes|Using \d+ out of \d+ bytes"
 )
 
@@ -47,7 +47,7 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> None:
             raise IosError(
                 f"{source}:{number}: there is a line after `end`: {line.strip()}", hint="remove it, or `end`"
             )
-        if not session.collecting and _HEADING.fullmatch(line.strip()):
+        if not session.collecting and HEADING.fullmatch(line.strip()):
             continue
         try:
             session.execute(line)

@@ -520,11 +520,14 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
         trouble = _UNREACHABLE
     if trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
+    elif failure.intent == "verify" and failure.action.rpartition(".")[2] == "assert":
+        # sentences that the role wrote, not a router's words
+        what = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
+        message = f"{failure.host} does not have in force what was asked for:\n{what}"
+        hint = "See what the router refused or changed, and whether the template asks for what was meant."
     elif failure.intent == "verify":
-        missing = failure.result.get("commands") or []
-        what = "\n".join(f"  {line}" for line in missing) or text
-        message = f"{failure.host} does not have in force what was asked for; missing:\n{what}"
-        hint = "Write the template as the running configuration prints it, or see what the router changed."
+        message = f"{failure.host} could not be read back:\n{text}"
+        hint = "See whether the router answers to show commands."
     elif failure.intent == "restore" and "diff" in failure.result:
         message = f"{failure.host} is not back at its configuration from before the run:\n{_difference(failure.result)}"
         hint = "Mend it by hand; the earlier configuration is kept in the run folder."

@@ -1,0 +1,221 @@
+"""Configurations as real devices print them and engineers paste them: most of their lines are none of ours.
+
+`qoslab.ios.parse` refuses a line that the device model does not know. Here such a line is set aside, with the block in
+which it stands, and the rest is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from qoslab.ios.config import MODES, ConfigSession
+from qoslab.ios.config.session import Position
+from qoslab.ios.device import Device, Generation, Hardware, Interface
+from qoslab.ios.diff import subject
+from qoslab.ios.grammar import CliError
+from qoslab.ios.names import interface_name
+from qoslab.ios.parse import HEADING
+
+_INTERFACE = re.compile(r"interface +(\S+) *")
+_BANNER = re.compile(r"banner +(?!motd\b)\S+ +(\^?.)(.*)")
+_NUMBER = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?m)^version +(\S+)")
+_ROOTS = {"standard-acl": "ip access-list standard", "extended-acl": "ip access-list extended", "sla": "ip sla"}
+"""The line that enters a mode, where it does not begin with the mode's own name."""
+
+Chain = tuple[str, ...]
+"""A place in a configuration: the lines above it, outermost first, each as `qoslab.ios.diff.subject` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A line that the device model does not take."""
+
+    place: Chain
+    text: str
+    """One blank between words."""
+    reason: str
+    """Why: what the command line says."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of a configuration."""
+
+    device: Device
+    unread: list[Unread] = field(default_factory=list)
+    entered: set[Position] = field(default_factory=set)
+    """Where lines were carried out: mode and names."""
+
+
+def normalised(line: str) -> str:
+    """Return a line with one blank between its words."""
+    return " ".join(line.split())
+
+
+def place_of(position: Position) -> Chain:
+    """Return the place of what is entered at a position of a configuration session."""
+    mode, names = position.mode, position.names
+    if not names:
+        return ()
+    root = mode
+    while (parent := MODES[root].parent) not in (None, "config"):
+        assert parent is not None
+        root = parent
+    root = "sla" if root.startswith("sla") else root
+    head = block_name(f"{_ROOTS.get(root, root)} {names[0]}")
+    if root == "policy-map" and len(names) > 1:
+        return (head, f"class {names[1]}")
+    return (head,)
+
+
+def block_name(line: str) -> str:
+    """Return what the block below a line is called in a place."""
+    if line.startswith("line "):
+        # A range of terminal lines may be printed in parts.
+        return "line"
+    try:
+        return subject(line)
+    except IndexError:
+        # It only begins like a line that is known.
+        return line
+
+
+def generations_of(text: str) -> tuple[Generation, ...]:
+    """The generations that the router may be of by its `version` line: 12.4 alone has releases of both."""
+    version = _VERSION.search(text)
+    number = None if version is None else _NUMBER.match(version[1])
+    if number is None or (told := (int(number[1]), int(number[2]))) == (12, 4):
+        return ("classic", "hqf")
+    return ("classic",) if told < (12, 4) else ("hqf",)
+
+
+def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
+    """The hardware that a running configuration tells of: its interfaces. It tells little of the generation."""
+    names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
+    version = _VERSION.search(text)
+    return Hardware(
+        platform="",
+        interfaces=tuple(dict.fromkeys(name for name in names if name is not None)),
+        generation=generation,
+        version="12.4" if version is None else version[1],
+        family="switch" if family == "switch" else "router",
+    )
+
+
+def read_running(text: str, hardware: Hardware) -> Reading:
+    """Read a running configuration by its blocks: what is indented belongs to the line above it."""
+    reading = Reading(Device(hardware))
+    session = ConfigSession(reading.device)
+    above: list[_Above] = []
+    for line in _lines(text, lambda: session.collecting):
+        if session.collecting:
+            session.execute(line)
+            continue
+        depth = len(line) - len(line.lstrip())
+        while above and above[-1].depth >= _depth(line, depth, above):
+            above.pop()
+        if depth == 0:
+            session.position = Position("config")
+        if above and above[-1].unread:
+            reason = "the line above it is not known"
+        else:
+            reason = _carry_out(session, line, nested=depth > 0)
+        if reason:
+            place = tuple(block_name(each.text) for each in above)
+            reading.unread.append(Unread(place, normalised(line), reason))
+        above.append(_Above(depth, normalised(line), bool(reason)))
+        session.finished = False
+    return reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    depth: int
+    text: str
+    unread: bool
+
+
+def _depth(line: str, depth: int, above: list[_Above]) -> int:
+    """How deep a line is. The actions of a class are printed at different depths and are none below the other."""
+    in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
+    return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
+
+
+def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
+    """Carry a line out; return why it was refused."""
+    try:
+        if nested and session.parse(line).mode == "config":
+            # A line within a block is no command for the whole device, even if there is one of its words.
+            return "it is not known here"
+        session.execute(line)
+    except CliError as error:
+        return error.message
+    return ""
+
+
+def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[str]:
+    """Yield the lines of configuration; banners that the model does not have are left out with all their text."""
+    delimiter = ""
+    for line in text.expandtabs(1).splitlines():
+        if collecting():
+            yield line
+        elif delimiter:
+            delimiter = "" if delimiter in line else delimiter
+        elif (banner := _BANNER.fullmatch(line)) is not None:
+            delimiter = "" if banner[1] in banner[2] else banner[1]
+        elif line.strip() and not line.lstrip().startswith("!") and not HEADING.fullmatch(line.strip()):
+            if line.strip() == "end":
+                return
+            yield line.rstrip()
+
+
+def enter_lines(reading: Reading, text: str) -> None:
+    """Carry out a piece of configuration on top of `reading`, as it was typed: abbreviated, with or without blanks.
+
+    A line that is refused is set aside, and so is what stands deeper below it.
+    """
+    session = ConfigSession(reading.device)
+    lines = list(_lines(text, lambda: session.collecting))
+    indented = any(line.startswith(" ") for line in lines)
+    refused: _Above | None = None
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        if session.collecting:
+            session.execute(line)
+            continue
+        if refused is not None and depth > refused.depth:
+            place = (*place_of(session.position), block_name(refused.text))
+            reading.unread.append(Unread(place, normalised(line), "the line above it was refused"))
+            continue
+        refused = None
+        if reason := _entered(session, line):
+            if depth == 0 and indented:
+                # The line would have led into a block of its own, or belongs to none.
+                session.position = Position("config")
+            reading.unread.append(Unread(place_of(session.position), normalised(line), reason))
+            refused = _Above(depth, normalised(line), unread=True)
+        reading.entered.add(session.position)
+        session.finished = False
+
+
+def _entered(session: ConfigSession, line: str) -> str:
+    """Carry a line out; return why it was refused. A policy that is attached gives way to the one that is asked for."""
+    reason = _carry_out(session, line, nested=False)
+    if not reason or session.position.mode != "interface":
+        return reason
+    interface = session.interface
+    attached = _attached(interface)
+    if attached == (None, None):
+        return reason
+    interface.service_policy_input = interface.service_policy_output = None
+    reason = _carry_out(session, line, nested=False)
+    interface.service_policy_input = interface.service_policy_input or attached[0]
+    interface.service_policy_output = interface.service_policy_output or attached[1]
+    return reason
+
+
+def _attached(interface: Interface) -> tuple[str | None, str | None]:
+    return interface.service_policy_input, interface.service_policy_output

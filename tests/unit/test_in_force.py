@@ -1,0 +1,429 @@
+"""What is in force against what was asked for, by meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake_router import FakeRouter, typed
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject, DrawFn
+
+from ios_strategies import devices
+from qoslab.errors import IosError
+from qoslab.ios.defaults import spelled_out
+from qoslab.ios.device import Device
+from qoslab.ios.in_force import configuration_differences
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.policy import Amount, PolicyClass, PolicyMap
+from qoslab.ios.running_config import access_list_block, class_map_block, policy_map_block, policy_order, render
+from qoslab.platforms import MODELS
+
+ASKED = """\
+class-map match-any Voice
+ match dscp ef
+ match access-group 101
+policy-map Child
+ class Voice
+  police 2000000 10000 conform-action transmit exceed-action drop
+policy-map Edge
+ class class-default
+  shape average 4000000
+  service-policy Child
+access-list 101 permit udp any any range 16384 32767
+access-list 101 permit tcp any any eq 5001
+interface FastEthernet0/1
+ service-policy output Edge
+"""
+RUNNING = """\
+Building configuration...
+
+Current configuration : 1783 bytes
+!
+! Last configuration change at 09:12:01 UTC Mon Mar 2 2026 by lab
+version 12.4
+no service pad
+service timestamps log datetime msec
+service password-encryption
+!
+hostname edge-7
+!
+boot-start-marker
+boot-end-marker
+!
+aaa new-model
+aaa authentication login default local
+!
+class-map match-any Voice
+ match dscp ef
+ match access-group 101
+class-map match-any Other
+ match protocol rtp audio
+!
+policy-map Child
+ class Voice
+   police 2000000 10000
+     conform-action transmit
+     exceed-action drop
+policy-map Edge
+ class class-default
+  shape average 4000000
+  service-policy Child
+policy-map Elsewhere
+ class Other
+  bandwidth 64
+  compression header ip rtp
+!
+crypto pki certificate chain TP-self-signed-1
+ certificate self-signed 01
+  3082024B 308201B4 A0030201
+  \tquit
+!
+interface FastEthernet0/0
+ ip address 10.0.0.1 255.255.255.0
+ ip nat inside
+ service-policy output Elsewhere
+!
+interface FastEthernet0/1
+ ip address 10.0.1.1 255.255.255.0
+ ip virtual-reassembly
+ service-policy output Edge
+!
+interface Dialer1
+ no ip address
+!
+router ospf 1
+ network 10.0.0.0 0.0.255.255 area 0
+!
+access-list 101 permit udp any any range 16384 32767
+access-list 101 permit tcp any any eq 5001
+access-list 199 permit icmp any any packet-too-big log-input
+banner login ^C
+interface FastEthernet0/1
+ service-policy output Banner
+^C
+line vty 0 4
+ transport preferred none
+!
+ntp clock-period 17180234
+end
+"""
+"""As a router in service prints: most lines are none of what was asked for, and many none that the model knows."""
+
+
+def test_a_router_in_service_has_what_was_asked_for() -> None:
+    assert configuration_differences(ASKED, RUNNING) == []
+
+
+SHORT = """\
+policy-m Edge
+class class-default
+shape av 4000000
+class-m match-any Voice
+mat acc 101
+mat ip dscp 46
+no match ip dscp ef
+mat dscp ef
+policy-m Child
+desc two megabits
+no desc
+class Voice
+pol cir 2000000 bc 10000
+conf trans
+exc drop
+policy-m Edge
+class class-default
+service-p Child
+int fa0/1
+service-p out Edge
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        SHORT,
+        ASKED.replace("exceed-action drop", ""),
+        ASKED.replace("police 2000000 10000", "police rate 2000000 burst 10000"),
+        ASKED.replace("average 4000000", "average 4000000 100000 100000"),
+        "interface fa 0/1\n ip virtual-reassembly\nrouter ospf 1\n  network 10.0.0.0   0.0.255.255 area 0\n",
+        "no policy-map Gone\nno ip cef distributed\ninterface f0/0\n no service-policy input\n",
+        "",
+    ],
+    ids=["short", "default action", "other form", "bursts spelled out", "unknown lines", "nothing there", "nothing"],
+)  # fmt: skip
+def test_other_words_for_the_same(asked: str) -> None:
+    assert configuration_differences(asked, RUNNING) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "instead", "said"),
+    [
+        ("police 2000000 10000", "police 2000001 10000",
+         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000001 10000`"),
+        ("police 2000000 10000", "police 2000000 10001",
+         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10001`"),
+        ("police 2000000 10000", "police 2000000 10000 pps",
+         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10000 pps`"),
+        ("exceed-action drop", "exceed-action transmit",
+         "policy-map Child, class Voice, police: in force is `exceed-action transmit`, which was not asked for"),
+        (" service-policy output Edge\n", "",
+         "interface FastEthernet0/1: asked for `service-policy output Edge`, nothing like it is in force"),
+        (" service-policy output Edge\n", " service-policy output Elsewhere\n",
+         "interface FastEthernet0/1: asked for `service-policy output Edge`, "
+         "in force is `service-policy output Elsewhere`"),
+        ("  service-policy Child\n", "",
+         "policy-map Edge, class class-default: asked for `service-policy Child`, nothing like it is in force"),
+        ("  shape average 4000000\n", "  shape peak 4000000\n",
+         "policy-map Edge, class class-default: asked for `shape average 4000000`, in force is `shape peak 4000000`"),
+        ("match-any Voice", "match-all Voice",
+         "asked for `class-map match-any Voice`, in force is `class-map match-all Voice`"),
+        (" match dscp ef\n", " match dscp ef\n match cos 5\n",
+         "class-map Voice: in force is `match cos 5`, which was not asked for"),
+        ("eq 5001\n", "eq 5001\naccess-list 101 deny ip any any\n",
+         "access-list 101: in force is `access-list 101 deny ip any any`, which was not asked for"),
+        ("access-list 101 permit tcp any any eq 5001\n", "",
+         "access-list 101: asked for `access-list 101 permit tcp any any eq 5001`, nothing like it is in force"),
+    ],
+)  # fmt: skip
+def test_what_differs_is_told_in_the_routers_words(now: str, instead: str, said: str) -> None:
+    assert now in RUNNING
+    found = configuration_differences(ASKED, RUNNING.replace(now, instead))
+    assert said in found, found
+
+
+def test_the_order_of_classes_matters() -> None:
+    classes = "class-map match-all A\n match dscp ef\nclass-map match-all B\n match cos 1\n"
+    asked = classes + "policy-map P\n class B\n  set dscp af11\n class A\n  set dscp af12\n"
+    running = f"version 12.4\n{classes}policy-map P\n class A\n  set dscp af12\n class B\n  set dscp af11\nend\n"
+    assert configuration_differences(asked, running) == [
+        "policy-map P: asked for the order `class B`, `class A`, in force is `class A`, `class B`"
+    ]
+
+
+def test_what_was_there_before_may_stay() -> None:
+    before = "version 12.4\naccess-list 10 permit 10.0.0.1\npolicy-map P\n class class-default\n  set dscp ef\nend\n"
+    asked = "access-list 10 permit 10.0.0.2\npolicy-map P\n class class-default\n  set cos 1\n"
+    now = before.replace("0.1\n", "0.1\naccess-list 10 permit 10.0.0.2\n").replace("ef\n", "ef\n  set cos 1\n")
+    assert configuration_differences(asked, now, before=before) == []
+    assert configuration_differences(asked, now) == [
+        "policy-map P, class class-default: in force is `set dscp ef`, which was not asked for",
+        "access-list 10: in force is `access-list 10 permit 10.0.0.1`, which was not asked for",
+    ]
+    assert configuration_differences(asked, before, before=before) == [
+        "policy-map P, class class-default: asked for `set cos 1`, nothing like it is in force",
+        "access-list 10: asked for `access-list 10 permit 10.0.0.2`, nothing like it is in force",
+    ]
+
+
+def test_lines_that_take_away() -> None:
+    asked = "interface FastEthernet0/0\n no ip nat inside\n no service-policy output Elsewhere\nno ip cef\n"
+    assert configuration_differences(asked, RUNNING) == [
+        "interface FastEthernet0/0: asked for `no ip nat inside`, in force is `ip nat inside`",
+        "asked for `no ip cef`, in force is `ip cef`",
+        "interface FastEthernet0/0: in force is `service-policy output Elsewhere`, which was not asked for",
+    ]
+
+
+def test_an_interface_that_the_router_does_not_have() -> None:
+    (found, _) = configuration_differences("interface FastEthernet0/7\n description spare\n", RUNNING)
+    assert found.startswith("asked for `interface FastEthernet0/7`, nothing like it is in force")
+
+
+SWITCH = """\
+mls qos
+mls qos map policed-dscp 46 to 0
+mls qos srr-queue output dscp-map queue 2 threshold 3 48 49
+mls qos queue-set output 2 buffers 30 50 10 10
+interface gi1/0/15
+ srr-queue bandwidth share 30 70 1 1
+ queue-set 2
+ priority-queue out
+"""
+
+
+def test_a_switch() -> None:
+    router = FakeRouter("3750G")
+    apply(router.device, SWITCH)
+    printed = typed(router, "terminal length 0\nshow running-config\n")
+    printed = printed.partition("show running-config\n")[2].rpartition("R1#")[0]
+    printed = printed.replace("!\ninterface", "!\nspanning-tree mode pvst\n!\ninterface", 1)
+    assert configuration_differences(SWITCH, printed, family="switch") == []
+    other = printed.replace("share 30 70 1 1", "share 30 60 1 1").replace("46 to 0", "46 to 8")
+    assert configuration_differences(SWITCH, other, family="switch") == [
+        "mls qos map policed-dscp: asked for `mls qos map policed-dscp 46 to 0`, nothing like it is in force",
+        "mls qos map policed-dscp: in force is `mls qos map policed-dscp 46 to 8`, which was not asked for",
+        "interface GigabitEthernet1/0/15: asked for `srr-queue bandwidth share 30 70 1 1`, "
+        "in force is `srr-queue bandwidth share 30 60 1 1`",
+    ]
+
+
+# Any policy.
+
+
+def policy_text(device: Device, classes: Sequence[str] = ()) -> str:
+    """The lines of a device that make its policies, as the running configuration prints them.
+
+    `classes` are the class-maps in another order than its own.
+    """
+    blocks = [access_list_block(each) for each in device.access_lists.values()]
+    blocks += [class_map_block(device.class_maps[name]) for name in classes or device.class_maps]
+    blocks += [policy_map_block(device, device.policy_maps[name]) for name in policy_order(device)]
+    for interface in device.interfaces.values():
+        lines = [f"interface {interface.name}"]
+        if interface.service_policy_input is not None:
+            lines.append(f" service-policy input {interface.service_policy_input}")
+        if interface.service_policy_output is not None:
+            lines.append(f" service-policy output {interface.service_policy_output}")
+        if len(lines) > 1:
+            blocks.append(lines)
+    return "".join(f"{line}\n" for block in blocks for line in block)
+
+
+ABBREVIATED = (
+    (r"^class-map match-all ", "class-map "),
+    (r"^class-map ", "class-m "),
+    (r"^policy-map ", "policy-m "),
+    (r"^interface FastEthernet", "int fa"),
+    (r"^interface Serial", "int s "),
+    (r"^( *)service-policy ", r"\1service-p "),
+    (r"^( *)match ", r"\1mat "),
+    (r"^( *)police cir (\d+) bc (\d+)$", r"\1pol \2 \3"),
+    (r"^( *)police cir (\d+)$", r"\1police rate \2 bps"),
+    (r"^( *)conform-action ", r"\1conf "),
+    (r"^( *)shape average ", r"\1shap av "),
+    (r"^( *)bandwidth percent ", r"\1band per "),
+    (r"^( *)priority (\d+)$", r"\1prio \2"),
+    (r"^( *)random-detect$", r"\1random-det prec"),
+    (r"^ +", ""),
+    (r"^( *)(\S+) ", r"\1\2    "),
+)
+"""What a line begins with, and another way to type it."""
+
+
+@st.composite
+def spelled(draw: DrawFn, device: Device) -> str:
+    """The policies of a device as some engineer types them: any abbreviations, class-maps in any order."""
+    text = policy_text(device, draw(st.permutations(list(device.class_maps))))
+    if draw(st.booleans()):
+        # The actions of a policer on its own line.
+        text = re.sub(
+            r"\n {5}(conform|exceed|violate)-action (transmit|drop|set-\S+ \S+)$(?!\n {5}\1)",
+            r" \1-action \2",
+            text,
+            flags=re.MULTILINE,
+        )
+    chosen = draw(st.sets(st.sampled_from(ABBREVIATED)))
+    lines = []
+    for line in text.splitlines():
+        for pattern, other in ABBREVIATED:
+            if (pattern, other) in chosen and "description" not in line and "remark" not in line:
+                line = re.sub(pattern, other, line)
+        lines.append(line)
+    return "".join(f"{line}\n" for line in lines)
+
+
+CLUTTER = ("no service pad\n", "router ospf 1\n network 10.0.0.0 0.0.0.255 area 0\n", "ip nat pool x 10.0.0.1\n")
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_spelling_that_a_router_takes_verifies(data: DataObject) -> None:
+    device = replace(data.draw(devices()), banner_motd=None)
+    asked = data.draw(spelled(device))
+    router = Device(device.hardware)
+    try:
+        apply(router, asked)
+    except IosError:
+        assume(False)
+    clutter = "".join(data.draw(st.lists(st.sampled_from(CLUTTER))))
+    running = render(router).replace("!\nhostname", f"!\n{clutter}hostname")
+    assert configuration_differences(asked, running) == []
+    # As a router prints that fills in what was left out. The burst of 4 ms of a slow shaper is less than one may type.
+    printed = render(spelled_out(router))
+    try:
+        parse_config(printed, router.hardware)
+    except IosError:
+        return
+    assert configuration_differences(asked, printed) == []
+
+
+def changes(policy: PolicyMap, each: PolicyClass) -> list[PolicyClass | None]:
+    """The class with one value changed, in each way that there is; None: without the class."""
+    found: list[PolicyClass | None] = [None]
+    if each.police is not None:
+        police = each.police
+        found.append(replace(each, police=replace(police, cir=Amount(police.cir.number + 1, police.cir.unit))))
+        found.append(replace(each, police=None))
+        if police.bc is not None:
+            found.append(replace(each, police=replace(police, bc=Amount(police.bc.number + 1, police.bc.unit))))
+        for colour in ("conform", "exceed"):
+            actions = police.actions(colour)  # type: ignore[arg-type]
+            name = "drop" if actions and actions[0].action == "transmit" else "transmit"
+            if actions is not None:
+                changed = (replace(actions[0], action=name, value=None),)  # type: ignore[arg-type]
+                found.append(replace(each, police=police.with_actions(colour, changed)))  # type: ignore[arg-type]
+    if each.shape is not None:
+        rate = Amount(each.shape.rate.number + 1, each.shape.rate.unit)
+        found.append(replace(each, shape=replace(each.shape, rate=rate)))
+    if each.bandwidth is not None:
+        found.append(replace(each, bandwidth=replace(each.bandwidth, number=each.bandwidth.number + 1)))
+    if each.queue_limit is not None:
+        found.append(replace(each, queue_limit=each.queue_limit + 1))
+    if each.marks:
+        mark = each.marks[0]
+        found.append(replace(each, marks=(replace(mark, value=(mark.value + 1) % 8), *each.marks[1:])))
+    if each.service_policy is not None:
+        found.append(replace(each, service_policy=None))
+    return found
+
+
+def changed_devices(device: Device) -> list[Device]:
+    """A device with one value changed, in each way that there is."""
+    found = []
+    for policy in device.policy_maps.values():
+        for each in policy.classes:
+            for other in changes(policy, each):
+                classes = (other if one is each else one for one in policy.classes)
+                made = device.copy()
+                kept = tuple(one for one in classes if one is not None)
+                made.policy_maps[policy.name] = replace(policy, classes=kept)
+                found.append(made)
+    for name in device.interfaces:
+        for field in ("service_policy_input", "service_policy_output"):
+            if getattr(device.interfaces[name], field) is not None:
+                made = device.copy()
+                setattr(made.interfaces[name], field, None)
+                found.append(made)
+    for class_map in device.class_maps.values():
+        made = device.copy()
+        match: Any = "any" if class_map.match == "all" else "all"
+        made.class_maps[class_map.name] = replace(class_map, match=match)
+        found.append(made)
+        if class_map.criteria:
+            made = device.copy()
+            made.class_maps[class_map.name] = replace(class_map, criteria=class_map.criteria[1:])
+            found.append(made)
+    return [made for made in found if spelled_out(made) != spelled_out(device)]
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_single_change_is_found(data: DataObject) -> None:
+    device = replace(data.draw(devices()), banner_motd=None)
+    asked = policy_text(device)
+    assert configuration_differences(asked, render(device)) == []
+    others = changed_devices(device)
+    assume(others)
+    other = data.draw(st.sampled_from(others))
+    assert configuration_differences(asked, render(other)) != []
+
+
+def test_the_models_of_the_virtual_lab() -> None:
+    for name in ("3725", "2811"):
+        running = render(parse_config(ASKED, MODELS[name].hardware()))
+        assert configuration_differences(ASKED, running) == []
