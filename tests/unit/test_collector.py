@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.errors import DeviceError, MachineError
-from qoslab.run.devices.collector import Collector
+from qoslab.errors import DeviceError
+from qoslab.run.devices.collector import Collector, SharedCollector
 from qoslab.run.devices.inventory import IosAccess, LinuxAccess
+from qoslab.run.faults import PassingFault
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 
@@ -51,9 +52,30 @@ def test_linux_routers_have_no_command_line(collector: Collector) -> None:
     collector.connect({"R2": LinuxAccess("/run/none.sock")})
 
 
+def test_a_shared_one_that_is_killed_is_started_again() -> None:
+    shared = SharedCollector()
+    try:
+        first = shared.get()
+        os.kill(first._process.pid, signal.SIGKILL)
+        with pytest.raises(PassingFault, match="ended with status -9"):
+            first.parse("show clock", "")
+        assert shared.get() is not first
+        assert shared.get().parse("show tides", "high\n").parsed is None
+    finally:
+        shared.close()
+
+
+def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = '{"id": 1, "ok": true, "parsed": {"a": 1}, "reason": ""}'
+    program = f"print('a library talks'); print('[1]'); input(); print('{answer}')"
+    monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", ("-c", program))
+    with Collector() as collector:
+        assert collector.parse("show clock", "").parsed == {"a": 1}
+
+
 def test_the_process_is_killed() -> None:
     with Collector() as collector:
         os.kill(collector._process.pid, signal.SIGKILL)
         for _ in range(2):
-            with pytest.raises(MachineError, match="ended with status -9"):
+            with pytest.raises(PassingFault, match="ended with status -9"):
                 collector.parse("show clock", "")

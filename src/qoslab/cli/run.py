@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from qoslab.results import Cell, RunFolder
 
 SWEEP_ATTEMPTS = 3
-"""How often a cell of a sweep is tried that a busy machine made invalid."""
+"""How often a cell of a sweep is tried that a busy machine or a failed lab made invalid."""
 
 NEWEST = ""
 """What `--resume` without a run stands for."""
@@ -55,7 +55,8 @@ NEWEST = ""
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),
-    help="How often a cell is tried that the machine was too busy for. [default: 3 for a matrix, else 1]",
+    help="How often a cell is tried that the machine was too busy for, or whose lab failed. "
+    "[default: 3 for a matrix, else 1]",
 )
 @click.option("--dry-run", is_flag=True, help="Say how many cells there are and how long they take; run nothing.")
 @click.option(

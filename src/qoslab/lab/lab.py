@@ -78,9 +78,13 @@ class DaemonFailure:
     """The end of what it said."""
 
     def __str__(self) -> str:
+        return self.describe(1)
+
+    def describe(self, lines: int) -> str:
+        """How it ended, and the last lines that it said."""
         how = f"was killed by {signal.Signals(-self.exit).name}" if self.exit < 0 else f"ended with status {self.exit}"
-        said = self.log.strip().splitlines()
-        return f"{self.daemon}: its daemon {how}" + (f"; it said: {said[-1]}" if said else "")
+        said = self.log.strip().splitlines()[-lines:]
+        return f"{self.daemon}: its daemon {how}" + (f"; it said: {' / '.join(said)}" if said else "")
 
 
 @dataclass(frozen=True)

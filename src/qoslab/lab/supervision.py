@@ -25,6 +25,8 @@ START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import su
 """How the supervisor starts: as a module, whose compiled form Python keeps, and without this package's imports."""
 TIMEOUT = 30.0
 """Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
+ENDING_S = 5.0
+"""Seconds for the launcher to end after its supervisor."""
 SOCKETS_AT_ONCE = 100
 """Namespaces a `sockets` request: the kernel passes at most 253 descriptors in one message."""
 
@@ -123,9 +125,10 @@ class Supervisor:
                 self._channel.send(json.dumps({"op": op, **keys}).encode())
                 packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
             except OSError as error:
-                raise LabError(f"the lab's supervisor (process {self.pid}) does not answer: {error}") from error
+                how = self._ending() or f"does not answer: {error}"
+                raise LabError(f"its supervisor (process {self.pid}) {how}") from error
         if not packet:
-            raise LabError(f"the lab's supervisor (process {self.pid}) has ended")
+            raise LabError(f"its supervisor (process {self.pid}) {self._ending() or 'has ended'}")
         received = array.array("i")
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -134,6 +137,16 @@ class Supervisor:
         if not reply["ok"]:
             raise LabError(f"the lab's supervisor refused {op}: {reply['error']}")
         return reply, list(received)
+
+    def _ending(self) -> str:
+        """How the supervisor ended, if it has, and if this process is its parent's parent."""
+        if self._launcher is None or not select.select([self.pidfd], [], [], 0)[0]:
+            return ""
+        try:
+            status = self._launcher.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            return "has ended"
+        return f"was killed by {signal.Signals(status - 128).name}" if status > 128 else f"ended with status {status}"
 
     def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
         """Open namespaces for netlink requests; close each when done."""

@@ -346,7 +346,10 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
     # Whichever of the two ended: the lab must be gone before this process is. The kernel lets process 1 of a PID
     # namespace be waited for only when all other processes of the namespace are dead.
     signal.pidfd_send_signal(watched["lab"], signal.SIGKILL)
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
+    # Who started the lab may want to tell how it ended. As a shell says it: 128 and the number of a signal.
+    ended = os.waitstatus_to_exitcode(status)
+    sys.exit(ended if ended >= 0 else 128 - ended)
 
 
 def report(channel: socket.socket, error: StageError) -> None:

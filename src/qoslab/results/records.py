@@ -157,6 +157,8 @@ class CellRecord(Record):
     """Why the cell is invalid."""
     late: bool = False
     """Whether it is invalid because a router could not keep up: another attempt with less beside it may do."""
+    fault: bool = False
+    """Whether it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
     worker: str = ""
     """The machine that ran it, and its kernel."""
     cpu_s: float | None = None

@@ -47,7 +47,7 @@ class Request:
     enough: Callable[[Sequence[Cell]], str] | None = None
     """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
     attempts: int = 1
-    """How often a cell is tried that a busy machine made invalid, or that was lost with its worker."""
+    """How often a cell is tried that a busy machine or a failed lab made invalid, or that was lost with its worker."""
     scheduler: str | None = None
     """Address of the Dask scheduler whose workers run the cells, or `local`; None: this process does."""
 

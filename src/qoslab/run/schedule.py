@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Protocol
 
+from qoslab.errors import DeviceError
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Cell, CellRecord
 from qoslab.run.attempts import Ledger
@@ -24,6 +25,8 @@ PASSED_OVER = 16
 """How often the first cell may be passed over by that."""
 LOOK_S = 10.0
 """Traffic since a cell was added after which the machine's load tells whether there is room for another."""
+FAULTS_IN_A_ROW = 6
+"""Attempts whose lab failed, without one that did not in between, after which the run ends: it is not by chance."""
 POLL_S = 0.2
 """How often whoever waits looks whether the run was interrupted."""
 
@@ -62,6 +65,8 @@ class Schedule:
         self._waiting = deque(cell.name for cell in ledger.missing)
         self._passed = Counter[str]()
         self._running = 0
+        self._faults = 0
+        """Attempts one after another whose lab failed."""
         self._wired: dict[int, object] = {}
         """What the lab of each worker is like."""
         self._ready: deque[int] = deque()
@@ -145,7 +150,9 @@ class Schedule:
                 beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
                 self.jobs.pace(beside)
             change = self.jobs.learn(record, task.experiment)
-            again = not entry.valid and (record.late or lost) and entry.tried < self._attempts
+            again = not entry.valid and (record.late or record.fault or lost) and entry.tried < self._attempts
+            self._faults = self._faults + 1 if record.fault else 0
+            faults = self._faults
             if again:
                 self._waiting.append(task.name)
             self.changed.notify_all()
@@ -154,6 +161,11 @@ class Schedule:
             self._progress.note(f"{task.name} is invalid: {reason}" + (", it is tried again" if again else ""))
         if change:
             self._progress.note(change)
+        if faults >= FAULTS_IN_A_ROW:
+            raise DeviceError(
+                f"the lab failed {faults} times in a row, the last time in {task.name}: {'; '.join(record.reasons)}",
+                hint="See whether the machine has memory and disk left; qoslab doctor tells what it lacks.",
+            )
 
     # Turns
 

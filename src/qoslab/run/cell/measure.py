@@ -28,6 +28,7 @@ from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
+from qoslab.run.faults import LabDied, death_of
 from qoslab.run.progress import Tell
 from qoslab.traffic import TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
@@ -71,6 +72,7 @@ class CellRun:
         self._flows: tuple[FlowRecord, ...] = ()
         self._health: dict[str, Health] = {}
         self._late = False
+        self._fault = False
         self._cpu_s: float | None = None
         self._traffic_s = plan.traffic_time(experiment, arm).seconds
 
@@ -90,12 +92,14 @@ class CellRun:
         """Raise when the cell must end now: interrupted, or a daemon of the lab died."""
         if self._interrupted.is_set():
             raise Interrupted
-        try:
-            failures = self._lab.failures()
-        except LabError as error:
-            raise RunInvalid(f"the lab is gone: {error.message}") from error
-        if failures:
-            raise RunInvalid("; ".join(map(str, failures)))
+        if death := death_of(self._lab):
+            raise LabDied(death)
+
+    def fail(self, fault: str) -> None:
+        """Note that the lab failed, in which step, and that the cell may be tried again."""
+        under_way = next((step.name for step in reversed(self._steps) if step.ended is None), "")
+        self._reasons = [f"{fault} (in the step: {under_way})" if under_way else fault]
+        self._fault = True
 
     def invalid(self, reason: str) -> None:
         """Note why the figures must not be trusted."""
@@ -182,11 +186,8 @@ class CellRun:
                     self._warnings += ended.reasons(capture.point.name)
         except (TrafficError, CaptureError, RunInvalid) as error:
             # A dead router makes the tools fail too: its end is the reason, theirs follows from it.
-            with contextlib.suppress(Interrupted):
-                try:
-                    self.check()
-                except RunInvalid as cause:
-                    self.invalid(cause.message)
+            if death := death_of(self._lab, wait=True):
+                raise LabDied(death) from error
             if not self._reasons:
                 self.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
         finally:
@@ -281,6 +282,7 @@ class CellRun:
             valid=not self._reasons,
             reasons=tuple(self._reasons),
             late=self._late,
+            fault=self._fault,
             worker=f"{platform.node()}, {platform.system()} {platform.release()}",
             cpu_s=self._cpu_s,
             warnings=tuple(self._warnings),

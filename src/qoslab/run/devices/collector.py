@@ -20,13 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from qoslab.errors import DeviceError, MachineError
+from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import Access, IosAccess
 from qoslab.run.devices.testbed import testbed
+from qoslab.run.faults import PassingFault
 
 REPLY_S = 120.0
 """Longer than two logins and two commands on a router that answers at all."""
 END_S = 3.0
+PROGRAM = ("-m", "qoslab.run.devices.collector_process")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Collector:
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         # a session of its own: Ctrl-C is for the run, which may want to observe once more
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "qoslab.run.devices.collector_process"],
+            [sys.executable, *PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, start_new_session=True,
         )  # fmt: skip
         self._lock = threading.Lock()
@@ -141,9 +143,14 @@ class Collector:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            reply = json.loads(line)
+            try:
+                reply = json.loads(line)
+                number = int(reply["id"])
+            except (ValueError, LookupError, TypeError):
+                # A library that writes to the descriptor itself; who waits for an answer goes on waiting.
+                continue
             with self._lock:
-                future = self._pending.pop(reply["id"], None)
+                future = self._pending.pop(number, None)
             if future is not None:
                 future.set_result(reply)
         self._process.wait()
@@ -153,10 +160,15 @@ class Collector:
         for future in pending.values():
             future.set_exception(self._ended())
 
-    def _ended(self) -> MachineError:
+    @property
+    def over(self) -> bool:
+        """Whether the process has ended."""
+        return self._over
+
+    def _ended(self) -> PassingFault:
         self._said.seek(0)
         said = self._said.read().strip().splitlines()
-        return MachineError(
+        return PassingFault(
             f"the process that observes routers ended with status {self._process.poll()}"
             + (f": {said[-1]}" if said else "")
         )
@@ -165,20 +177,20 @@ class Collector:
         try:
             reply = future.result(REPLY_S)
         except FutureTimeoutError as error:
-            raise DeviceError(f"{device} did not answer within {REPLY_S:.0f} s") from error
+            raise PassingFault(f"{device} did not answer within {REPLY_S:.0f} s") from error
         if reply["ok"]:
             return reply
         failure = reply["error"]
         text = failure["message"]
         match failure["kind"]:
             case "login":
-                raise DeviceError(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
+                raise PassingFault(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
             case "unreachable":
-                raise DeviceError(f"{device} cannot be reached: {text}", hint="Check its address and port.")
+                raise PassingFault(f"{device} cannot be reached: {text}", hint="Check its address and port.")
             case "unknown":
                 raise DeviceError(f"{device} is not a router that was connected to", hint="Only IOS routers are.")
             case _:
-                raise MachineError(f"observing {device} failed: {text}")
+                raise PassingFault(f"observing {device} failed: {text}")
 
 
 def _key(lab: str, device: str) -> str:
@@ -186,18 +198,35 @@ def _key(lab: str, device: str) -> str:
 
 
 class SharedCollector:
-    """One collector for all labs of a run, started when the first lab with an IOS router needs it."""
+    """One collector for all labs of a run, started when the first lab with an IOS router needs it.
+
+    One that has died is started again, and knows the routers that the one before knew.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._collector: Collector | None = None
+        self._routers: dict[str, tuple[Mapping[str, Access], Path]] = {}
+        """What `connect` was called with, by lab."""
 
     def get(self) -> Collector:
         """The collector; starts it and returns at once."""
         with self._lock:
+            if self._collector is not None and self._collector.over:
+                self._collector.close()
+                self._collector = None
             if self._collector is None:
                 self._collector = Collector()
+                for lab, (routers, known_hosts) in self._routers.items():
+                    self._collector.connect(routers, known_hosts=known_hosts, wait=False, lab=lab)
             return self._collector
+
+    def connect(self, routers: Mapping[str, Access], *, known_hosts: Path, lab: str) -> None:
+        """Have the collector log in to the IOS routers of a lab, without waiting for that."""
+        collector = self.get()
+        with self._lock:
+            self._routers[lab] = (dict(routers), known_hosts)
+        collector.connect(routers, known_hosts=known_hosts, wait=False, lab=lab)
 
     def close(self) -> None:
         """End it, if it was started."""

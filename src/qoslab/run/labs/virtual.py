@@ -23,6 +23,7 @@ from qoslab.run.devices.ansible.session import AnsibleSession
 from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import lab_routers, write_inventory
 from qoslab.run.devices.routers import Routers
+from qoslab.run.faults import LabDied, PassingFault, death_of
 from qoslab.run.progress import Tell
 from qoslab.run.task import CellTask
 from qoslab.verification.policy import policy_differences
@@ -95,7 +96,7 @@ class LabWorker:
         scratch = self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
         self._exit.callback(shutil.rmtree, scratch, ignore_errors=True)
         (scratch / "sockets").mkdir()
-        self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before")
+        self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before", check=self._check)
         self._exit.callback(self._session.close)
         if self._session.note:
             self._note(self._session.note)
@@ -139,7 +140,7 @@ class LabWorker:
         access = lab_routers(lab, scratch / "sockets")
         write_inventory(scratch / "inventory.json", access)
         if lab.host_key is not None:
-            self._shared.get().connect(access, known_hosts=lab.known_hosts(), wait=False, lab=str(self._number))
+            self._shared.connect(access, known_hosts=lab.known_hosts(), lab=str(self._number))
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
@@ -178,15 +179,43 @@ class LabWorker:
                 for difference in policy_differences(shown.parsed or {}, config):
                     raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
             run.measure(turn or nullcontext())
-        except BaseException:
+        except BaseException as error:
+            fault = self._fault(error)
+            if fault:
+                run.fail(fault)
             # Also of a cell that broke off: what there is stays readable.
             # The disk may be full, which is what the first error says.
             with suppress(QoslabError):
                 cell.write_record(run.record(broken=True))
-            raise
+            if not fault:
+                raise
+            self._give_up()
+            return run.record(broken=True)
         record = run.record()
         cell.write_record(record)
         return record
+
+    def _fault(self, error: BaseException) -> str:
+        """Why a cell failed, where its lab did, and not what was asked of it; else empty."""
+        if self._lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
+            return ""
+        # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.
+        if death := death_of(self._lab, wait=True):
+            return death
+        return error.message if isinstance(error, PassingFault) else ""
+
+    def _give_up(self) -> None:
+        """Leave a lab that failed, with all that talks to it. Nothing is restored: its routers end with it."""
+        self._wired = None
+        try:
+            self._leave()
+        except QoslabError as failure:
+            self._note(f"{self._label}: while it ended: {failure.message}")
+
+    def _check(self) -> None:
+        """Raise where the lab has died."""
+        if self._lab is not None and (death := death_of(self._lab)):
+            raise LabDied(death)
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:
         """Enter configuration lines in a router of this lab."""

@@ -31,6 +31,7 @@ from qoslab.ios.refusals import REFUSED
 from qoslab.results.folder import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
+from qoslab.run.faults import PassingFault
 from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -138,6 +139,10 @@ class RouterError(DeviceError):
         self.outcome = outcome
 
 
+class UnreachableRouterError(RouterError, PassingFault):
+    """A router could not be reached, hung, or let nobody in."""
+
+
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
@@ -185,9 +190,14 @@ class AnsibleSession:
     """
 
     def __init__(
-        self, inventory: Path, *, before: Path, on_task: Callable[[Intent, str, str], None] | None = None
-    ) -> None:
-        """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task."""
+        self, inventory: Path, *, before: Path, on_task: Callable[[Intent, str, str], None] | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task.
+
+        `check` is called now and then while an order is carried out; what it raises ends the order.
+        """
+        self._check = check
         self._inventory = inventory.resolve()
         self._before = before.resolve()
         self._on_task = on_task
@@ -424,14 +434,17 @@ class AnsibleSession:
                     self._thread.join()
                 return event
             except queue.Empty:
+                if self._check is not None:
+                    self._check()
                 if time.monotonic() > deadline:
-                    raise DeviceError(f"Ansible took too long {what}", hint="See whether the routers answer.") from None
+                    hint = "See whether the routers answer."
+                    raise PassingFault(f"Ansible took too long {what}", hint=hint) from None
 
     def _ended(self, printed: Sequence[str]) -> QoslabError:
         if self._fault is not None:
-            return MachineError(f"ansible-runner failed: {self._fault}")
+            return PassingFault(f"ansible-runner failed: {self._fault}")
         text = "\n".join(part for part in printed if part).strip()
-        return MachineError(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+        return PassingFault(f"ansible-playbook ended by itself{': ' + text if text else ''}")
 
 
 def _write_behind_traffic(folder: Path) -> None:
@@ -537,7 +550,8 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     others = len({task.host for task in outcome.failures}) - 1
     if others:
         message += f"\n({others} more routers failed.)"
-    return RouterError(message, outcome, hint=hint + place)
+    kind = RouterError if trouble is None else UnreachableRouterError
+    return kind(message, outcome, hint=hint + place)
 
 
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")

@@ -1,0 +1,39 @@
+"""Faults of a lab, which another attempt in a fresh one may not meet, as opposed to faults of the input, which stay."""
+
+from __future__ import annotations
+
+import time
+
+from qoslab.errors import DeviceError
+from qoslab.lab import Lab, LabError
+
+LOG_LINES = 5
+"""How many of the last lines that a dead daemon said are told."""
+NOTICED_S = 1.0
+"""Until the end of a daemon, which others notice by their broken connections, is known to the lab's supervisor."""
+
+
+class PassingFault(DeviceError):  # noqa: N818 - the field's word
+    """A router, or a program that talks to routers, did not do its part: it died, hung, or could not be reached."""
+
+
+class LabDied(PassingFault):
+    """The lab, or a part of it, has died."""
+
+
+def death_of(lab: Lab, *, wait: bool = False) -> str:
+    """What of a lab has died, how, and what it said last; empty while all of it lives.
+
+    `wait`: something has just gone wrong that a death would explain, so one that is only just happening is waited for.
+    """
+    deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
+    while True:
+        try:
+            failures = lab.failures()
+        except LabError as error:
+            return f"the lab has died: {error.message}"
+        if failures:
+            return "the lab has died: " + "; ".join(failure.describe(LOG_LINES) for failure in failures)
+        if time.monotonic() >= deadline:
+            return ""
+        time.sleep(0.05)

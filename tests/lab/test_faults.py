@@ -1,0 +1,96 @@
+"""What dies under a run: each is named as what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command
+from test_run import EXPERIMENT, inside, latest
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+
+def program(lab: Lab, word: str) -> int:
+    """The process of a lab with this in its command line."""
+    for pid in inside(lab):
+        if word in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode():
+            return pid
+    raise AssertionError(f"no {word} in the lab")
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [
+        (lambda lab: lab.pid, r"its supervisor (process {}) was killed by SIGKILL"),
+        (lambda lab: program(lab, "qos-router --name"), "R1: its daemon was killed by SIGKILL"),
+        (lambda lab: program(lab, "qoslab.lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
+    ],
+    ids=["supervisor", "data plane", "routers' command line"],
+)
+def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path, victim: Callable[[Lab], int], said: str) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
+    command.wait_for("configure the routers")
+    (lab,) = command.labs()
+    pid = victim(lab)
+    os.kill(pid, signal.SIGKILL)
+    lab.close()
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    cell = record(clean, "1")
+    assert cell["fault"] and not cell["valid"]
+    (reason,) = cell["reasons"]
+    assert reason.startswith("the lab has died: " + said.format(pid)), reason
+    assert reason.endswith("(in the step: configure the routers)")
+    assert "the lab has died" in output
+    assert "refused" not in errors and "Traceback" not in errors
+
+
+def helper(command: Command, word: str) -> int:
+    """A process that a run has started, outside its lab."""
+    mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != command.process.pid:
+            try:
+                if mark in (process / "environ").read_bytes() and word in (process / "cmdline").read_bytes().decode():
+                    return int(process.name)
+            except OSError:
+                continue
+    raise AssertionError(f"no {word}")
+
+
+def test_ansible_that_dies_costs_one_attempt(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed", "--attempts", "2")
+    command.wait_for("configure the routers")
+    os.kill(helper(command, "session.yml"), signal.SIGKILL)
+    status, output, errors = command.end()
+    assert status in (0, 1, 3), errors + output
+    first, second = (record(clean, each) for each in ("1", "1.2"))
+    assert first["fault"] and "ansible-playbook ended by itself" in first["reasons"][0]
+    assert not second["fault"], second["reasons"]
+    assert "it is tried again" in errors
+
+
+def test_a_collector_that_dies_is_started_again(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
+    command.wait_for("traffic")
+    os.kill(helper(command, "collector_process"), signal.SIGKILL)
+    status, output, errors = command.end()
+    assert status in (0, 1, 3), errors + output
+    cell = record(clean, "1")
+    assert not cell["fault"], cell["reasons"]
+    # What a router said after the traffic was taken by the second one.
+    assert {each["moment"] for each in cell["observed"]} >= {"before", "after"}
+
+
+def record(folder: Path, attempt: str) -> dict[str, Any]:
+    """What is kept of an attempt at the cell."""
+    text = (latest(folder) / f"cells/policed/{attempt}/cell.json").read_text()
+    return dict(json.loads(text))
