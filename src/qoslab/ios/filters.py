@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from dataclasses import dataclass
 
 from qoslab.ios.grammar import (
@@ -15,6 +13,7 @@ from qoslab.ios.grammar import (
     RejectedError,
     tokenise,
 )
+from qoslab.ios.regexps import Regexp, RegexpError
 
 KINDS = {
     "begin": "Begin with the line that matches",
@@ -30,7 +29,7 @@ class Filter:
     """A kind of filter and its regular expression."""
 
     kind: str
-    pattern: re.Pattern[str]
+    pattern: Regexp
 
     def apply(self, text: str) -> str:
         """Return what the filter leaves of a command's output."""
@@ -87,11 +86,8 @@ def parse(line: str, start: Column) -> Filter:
     if not expression:
         raise IncompleteError
     try:
-        with warnings.catch_warnings():
-            # Python warns of sets that may mean something else one day; IOS knows no nested sets.
-            warnings.simplefilter("ignore", FutureWarning)
-            return Filter(kinds[0], re.compile(expression))
-    except re.error:
+        return Filter(kinds[0], Regexp(expression))
+    except RegexpError:
         # [I] The words of the refusal are not backed by a device's sample.
         raise RejectedError("% Failed to compile regular expression.") from None
 

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from pydantic import BaseModel
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.comparison import Average, Expectation, Pair
@@ -26,14 +28,17 @@ from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.observations import observation_problem
 from qoslab.schema.probes import check_probes
 from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
-from qoslab.units import Percent, QuantityError
+from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 ALL = Percent.parse("100 %")
+LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 86400 * 10**9), Percent(10**12))
+"""What the quantities of an experiment may be at most: more than any line, memory or patience has."""
 FORMS = ("between", "at_least", "at_most", "equals")
 
 
@@ -46,6 +51,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
     """Everything that does not fit, in the order of the file; options and other files last."""
     checker = _Checker(experiment, document, file)
     found = [
+        *checker.bounded(experiment),
         *checker.nodes(),
         *checker.links(),
         *checker.cells(),
@@ -89,6 +95,22 @@ class _Checker:
                     f'found the name "{item.name}" a second time, expected it once; '
                     f"the first is at {place.file}:{place.line}:{place.column}",
                 )
+
+    def bounded(self, value: Any, steps: Steps = ()) -> Iterator[Finding]:
+        """Quantities that no lab can have."""
+        if isinstance(value, BaseModel):
+            for name, field in type(value).model_fields.items():
+                yield from self.bounded(getattr(value, name), (*steps, field.alias or name))
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                yield from self.bounded(inner, (*steps, key))
+        elif isinstance(value, tuple):
+            for index, inner in enumerate(value):
+                yield from self.bounded(inner, (*steps, index))
+        elif isinstance(value, Quantity):
+            largest = next(each for each in LARGEST if type(each) is type(value))
+            if value > largest:
+                yield self.document.finding(steps, f"found {value}, expected at most {largest}")
 
     # Topology
 
@@ -320,12 +342,9 @@ class _Checker:
             steps: Steps = ("observe", index)
             if observation.node not in routers:
                 yield self.unknown((*steps, "node"), observation.node, routers, "a router, ")
-            words = observation.command.split()
-            if words[:1] != ["show"] or len(words) < 2:
-                message = (
-                    f'found "{observation.command}", expected a show command in full, as show policy-map interface'
-                )
-                yield self.document.finding((*steps, "command"), message)
+            message, hint = observation_problem(observation.command)
+            if message:
+                yield self.document.finding((*steps, "command"), message, hint)
 
     # What it is compared with
 

@@ -1,0 +1,69 @@
+"""Whether the command of an observation only looks: known words after `show`, known filters, nothing that is a key.
+
+An observation is typed to a router, which may be a real one. `show … | redirect URL` writes a file, a line end begins
+another command, and control characters are keys; so what is not known here is refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from qoslab.ios import filters
+from qoslab.ios.regexps import Regexp, RegexpError
+from qoslab.schema.near import clipped, did_you_mean, one_of
+
+LENGTH_LIMIT = 200
+"""Characters of a command; IOS takes 254 on a line."""
+
+TOPICS = (
+    *("access-lists", "adjacency", "arp", "buffers", "cef", "class-map", "clock", "controllers", "cpu", "diag"),
+    *("environment", "etherchannel", "flow", "frame-relay", "hardware", "hosts", "hqf", "interface", "interfaces"),
+    *("inventory", "ip", "ipv6", "lldp", "mac", "mac-address-table", "memory", "mls", "module", "mpls", "ntp"),
+    *("platform", "policy-map", "ppp", "processes", "protocols", "qos", "queue", "queueing", "route-map"),
+    *(
+        "running-config",
+        "sdm",
+        "snmp",
+        "spanning-tree",
+        "startup-config",
+        "subsys",
+        "table-map",
+        "tcp",
+        "traffic-shape",
+    ),
+    *("users", "version", "vlan", "vlans"),
+)
+"""What may be shown: the first word after `show`."""
+
+
+def observation_problem(command: str) -> tuple[str, str]:
+    """What is wrong with a command, and what may have been meant; both empty where it may be observed."""
+    expected = "expected a show command in full, as show policy-map interface"
+    quoted = f'found "{clipped(command)}"'
+    if control := re.search(r"[^ -~]", command):
+        return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and signs", ""
+    if len(command) > LENGTH_LIMIT:
+        return f"{quoted}, expected at most {LENGTH_LIMIT} characters", ""
+    shown, mark = filters.split(command)
+    words = shown.split()
+    if words[:1] != ["show"] or len(words) < 2:
+        return f"{quoted}, {expected}", ""
+    if words[1] not in TOPICS:
+        return f'found "show {words[1]}", {expected}, of {one_of(TOPICS)}', did_you_mean(words[1], TOPICS)
+    if odd := next((word for word in words if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/.:_-]*", word)), None):
+        return f'found "{odd}" in a show command, expected words, names and numbers', ""
+    return ("", "") if mark is None else _filter(command[mark:].split(maxsplit=1))
+
+
+def _filter(words: list[str]) -> tuple[str, str]:
+    """The same for what stands behind the `|`."""
+    kind, expression = (*words, "", "")[:2]
+    if kind not in filters.KINDS:
+        return f'found "| {clipped(kind)}", expected {one_of(filters.KINDS)}', did_you_mean(kind, filters.KINDS)
+    if re.search(r"\s\|", expression):
+        return f'found a second filter in "{clipped(expression)}", expected one', "write a|b without blanks for either"
+    try:
+        Regexp(expression)
+    except RegexpError as error:
+        return f'found "{clipped(expression)}", expected a regular expression: {error}', ""
+    return ("", "") if expression else (f"found nothing behind | {kind}, expected a regular expression", "")
