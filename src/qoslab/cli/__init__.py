@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from qoslab.errors import ExitStatus, QoslabError
+from qoslab.printing import echo
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
@@ -106,7 +107,7 @@ def group() -> None:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

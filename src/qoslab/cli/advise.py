@@ -10,6 +10,7 @@ import click
 from qoslab.cli.options import RUNS, json_option
 from qoslab.errors import UserError
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit, as_float, format_value
+from qoslab.printing import echo
 from qoslab.units import Percent, QuantityError
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
             hint="run at least two first: `qoslab run EXPERIMENT --repetitions 4`",
         )
     if as_json:
-        click.echo(json.dumps({"metric": str(reference), "unit": unit, "cells": rows}, indent=2))
+        echo(json.dumps({"metric": str(reference), "unit": unit, "cells": rows}, indent=2))
         return
     for row in rows:
-        click.echo(
+        echo(
             f"{row['cell']}: {row['repetitions']} repetitions for a difference of "
             f"{format_value(row['difference'], unit)} (median {format_value(row['median'], unit)} of {row['n']}, "
             f"standard deviation {format_value(row['deviation'], unit)})"

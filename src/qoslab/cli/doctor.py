@@ -20,6 +20,7 @@ import click
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
 from qoslab.extras import PURPOSE, lacking, packages
+from qoslab.printing import echo
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
 
 if TYPE_CHECKING:
@@ -70,14 +71,14 @@ def command(as_json: bool) -> ExitStatus:
     for check in examine():
         checks.append(check)
         if not as_json:
-            click.echo(f"{check.state:<9} {check.name}: {check.found}")
+            echo(f"{check.state:<9} {check.name}: {check.found}")
             if check.state != "ok" and check.what_to_do:
-                click.echo(f"{'':9} → {check.what_to_do}")
+                echo(f"{'':9} → {check.what_to_do}")
     failed = [check for check in checks if check.state == "missing"]
     if as_json:
-        click.echo(json.dumps({"ok": not failed, "checks": [asdict(check) for check in checks]}, indent=2))
+        echo(json.dumps({"ok": not failed, "checks": [asdict(check) for check in checks]}, indent=2))
     elif failed:
-        click.echo(f"{len(failed)} of {len(checks)} checks failed", err=True)
+        echo(f"{len(failed)} of {len(checks)} checks failed", err=True)
     return ExitStatus.USER_MISTAKE if failed else ExitStatus.WITHIN
 
 

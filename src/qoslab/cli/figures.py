@@ -8,16 +8,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import score
 from qoslab.model.labs import FOUND, REMARKS
 from qoslab.model.metrics import format_value
+from qoslab.printing import echo, printable
 from qoslab.results import RunFolder
 
 WIDTH = 140
@@ -31,7 +32,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     report = _near(folder.report)
     if as_json:
         rows = json.loads((folder.path / "comparison.json").read_text())
-        click.echo(
+        echo(
             json.dumps(
                 {
                     "run": str(folder.path),
@@ -48,7 +49,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         )
         return
     if remark := REMARKS.get(outcome.lab):
-        click.echo(remark)
+        echo(remark)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     found = FOUND[outcome.lab]
     for name in ("arm", "figure", "published", found, "difference", "tolerance", "verdict"):
@@ -62,7 +63,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         published, measured = (
             "" if math.isnan(row[key]) else format_value(row[key], row["unit"]) for key in ("published", "measured")
         )
-        table.add_row(
+        _add_row(
+            table,
             name,
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
             published,
@@ -79,17 +81,17 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
     for _, averages in outcome.averages.groupby("title", sort=False):
         _print_averages(console, averages, found)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
-        click.echo(_score(pairs))
+        echo(_score(pairs))
     if not outcome.valid:
-        click.echo("The run is invalid; its figures must not be trusted:")
+        echo("The run is invalid; its figures must not be trusted:")
         for reason in outcome.reasons:
-            click.echo(f"  {reason}")
+            echo(f"  {reason}")
     elif outcome.outside:
         figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
-        click.echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
+        echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
     else:
-        click.echo("The run is valid; all figures are within their tolerance.")
-    click.echo(f"Report: {report}")
+        echo("The run is valid; all figures are within their tolerance.")
+    echo(f"Report: {report}")
 
 
 def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> None:
@@ -99,14 +101,15 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
     about += f" with {row['condition']}" if row["condition"] else ""
     about += "" if pd.isna(row["published"]) else f", published {format_value(row['published'], row['unit'])}"
     about += f", expected {row['tolerance']}" if row["tolerance"] else ""
-    click.echo(f"{row['title']}: {about}")
+    echo(f"{row['title']}: {about}")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("", "cells", found, "difference", "lowest cell", "verdict"):
         table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
     for each in averages.to_dict("records"):
         measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
         lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])
-        table.add_row(
+        _add_row(
+            table,
             each["each"],
             str(each["cells"]) + (f", {each['excluded']} not valid" if each["excluded"] else ""),
             measured + _interval(each),
@@ -116,6 +119,11 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
             style=_STYLE[each["verdict"]],
         )
     console.print(table)
+
+
+def _add_row(table: Table, *cells: str, style: str) -> None:
+    """Names in the cells are a file's, and no markup."""
+    table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
 
 
 def _score(pairs: pd.DataFrame) -> str:

@@ -15,6 +15,7 @@ import click
 from qoslab.cli.options import experiment_file, json_option, set_option
 from qoslab.errors import UserError
 from qoslab.platforms import platform_of
+from qoslab.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -44,10 +45,10 @@ def up(file: str, name: str | None, sets: Sequence[str], as_json: bool) -> None:
     lab = Lab.up(topology, name=name or found_name, owned=False)
     try:
         if as_json:
-            click.echo(json.dumps(_facts(lab), indent=2))
+            echo(json.dumps(_facts(lab), indent=2))
             return
-        click.echo(f"lab {lab.name} is up", err=True)
-        click.echo("\n".join(_how_to_reach(lab)))
+        echo(f"lab {lab.name} is up", err=True)
+        echo("\n".join(_how_to_reach(lab)))
     finally:
         lab.close()
 
@@ -60,13 +61,13 @@ def list_labs(as_json: bool) -> None:
 
     labs = Lab.all()
     if as_json:
-        click.echo(json.dumps([_facts(lab) for lab in labs], indent=2))
+        echo(json.dumps([_facts(lab) for lab in labs], indent=2))
     elif not labs:
-        click.echo("no lab is up", err=True)
+        echo("no lab is up", err=True)
     for lab in labs:
         if not as_json:
             state = "; ".join(map(str, lab.failures())) or "all well"
-            click.echo(f"{lab.name}  {', '.join(lab.nodes)}  ({state})")
+            echo(f"{lab.name}  {', '.join(lab.nodes)}  ({state})")
         lab.close()
 
 
@@ -84,11 +85,11 @@ def shell(node: str, name: str | None) -> None:
     chosen = lab.nodes.get(node)
     if chosen is not None and platform_of(chosen.node).reached_by == "command line":
         login = lab.ssh(node)
-        click.echo(f"{node} is a router: the password is {login.password}, the enable secret {login.enable}", err=True)
+        echo(f"{node} is a router: the password is {login.password}, the enable secret {login.enable}", err=True)
         argv = _ssh_argv(lab, node)
     else:
         shell_program = os.environ.get("SHELL", "/bin/sh")
-        click.echo(f"a shell in {node}; exit ends it", err=True)
+        echo(f"a shell in {node}; exit ends it", err=True)
         argv = lab.argv(node, ["env", f"debian_chroot={node}", shell_program])
     sys.stdout.flush()
     os.execvp(argv[0], argv)
@@ -118,7 +119,7 @@ def down(name: str | None, every: bool) -> None:
         raise UserError(f"found --all and the name {name}, expected one of them")
     for lab in Lab.all() if every else [Lab.find(name)]:
         lab.down()
-        click.echo(f"lab {lab.name} is down", err=True)
+        echo(f"lab {lab.name} is down", err=True)
 
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:

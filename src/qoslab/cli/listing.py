@@ -9,8 +9,15 @@ from typing import Any
 import click
 
 from qoslab.cli.options import EXPERIMENTS, RUNS, json_option
-from qoslab.errors import ExperimentError
+from qoslab.errors import QoslabError
 from qoslab.model.labs import VIRTUAL
+from qoslab.printing import echo
+from qoslab.schema.files import FileRefusedError, read_bytes
+
+WIDTH = 300
+"""Characters of a message that are shown."""
+RECORD_LIMIT = 2**26
+"""Bytes of a run's comparison or manifest; the manifest of 100 000 cells has half."""
 
 
 @click.command()
@@ -29,16 +36,19 @@ def command(what: str | None, as_json: bool) -> None:
     if what in (None, "runs"):
         found["runs"] = [_run(folder) for folder in sorted(RUNS.glob("*/*Z*")) if folder.is_dir()]
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
         return
     for row in found.get("experiments", []):
-        arms = ", ".join(row["arms"]) if row["valid"] else "does not hold, see qoslab validate"
-        click.echo(f"{row['file']}  {row['title']}  ({arms})")
+        if row["valid"]:
+            echo(f"{row['file']}  {row['title']}  ({', '.join(row['arms'])})")
+        else:
+            first = row["message"].partition("\n")[0]
+            echo(f"{row['file']}  (does not hold, see qoslab validate: {first[:WIDTH]})")
     for row in found.get("runs", []):
-        click.echo(f"{row['folder']}  {row['state']}" + (f"  {row['report']}" if row["report"] else ""))
+        echo(f"{row['folder']}  {row['state']}" + (f"  {row['report']}" if row["report"] else ""))
     for kind, rows in found.items():
         if not rows:
-            click.echo(f"no {kind} in {EXPERIMENTS if kind == 'experiments' else RUNS}/", err=True)
+            echo(f"no {kind} in {EXPERIMENTS if kind == 'experiments' else RUNS}/", err=True)
 
 
 def _experiment(file: Path) -> dict[str, Any]:
@@ -46,8 +56,9 @@ def _experiment(file: Path) -> dict[str, Any]:
 
     try:
         experiment = load_experiment(file)
-    except ExperimentError as error:
-        return {"file": str(file), "name": file.stem, "title": "", "arms": [], "valid": False, "message": error.message}
+    except Exception as error:  # one file must not keep the others from being listed
+        message = error.message if isinstance(error, QoslabError) else f"{type(error).__name__}: {error}"
+        return {"file": str(file), "name": file.stem, "title": "", "arms": [], "valid": False, "message": message}
     arms = [arm.name for arm in experiment.arms]
     return {
         "file": str(file),
@@ -76,13 +87,17 @@ def _state(folder: Path) -> str:
     Read as plain JSON, since a listing needs none of what `qoslab.results` loads.
     """
     try:
-        rows = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        cells, lab = manifest["cells"], manifest.get("lab", VIRTUAL)
-    except (OSError, ValueError):
+        rows, manifest = (
+            json.loads(read_bytes(folder / name, RECORD_LIMIT)) for name in ("comparison.json", "manifest.json")
+        )
+    except (OSError, ValueError, RecursionError, FileRefusedError):
         return "unfinished"
-    verdicts = [row["verdict"] for row in rows]
-    invalid = sum(not cell["valid"] for cell in cells)
+    try:
+        cells, lab = manifest["cells"], manifest.get("lab", VIRTUAL)
+        verdicts = [row["verdict"] for row in rows]
+        invalid = sum(not cell["valid"] for cell in cells)
+    except (TypeError, KeyError, AttributeError):
+        return "damaged"
     text = f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
     text = f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
     return text if lab == VIRTUAL else f"{lab}: {text}"

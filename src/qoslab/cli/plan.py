@@ -11,6 +11,7 @@ from qoslab.cli.options import Choice, cell_options, experiment_argument, json_o
 from qoslab.model.expressions import show_value
 from qoslab.model.labs import TITLES, VIRTUAL
 from qoslab.plan import Plan, Step
+from qoslab.printing import echo
 
 
 @click.command()
@@ -31,9 +32,9 @@ def command(
     _, sweep = open_sweep(experiment, sets, choice.lab_or_default)
     plan = choice.plan(sweep)
     if as_json:
-        click.echo(json.dumps(plan.as_dict(), indent=2))
+        echo(json.dumps(plan.as_dict(), indent=2))
     else:
-        click.echo("\n".join(plan_lines(plan)))
+        echo("\n".join(plan_lines(plan)))
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

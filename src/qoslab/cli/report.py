@@ -8,6 +8,7 @@ import click
 
 from qoslab.cli.options import RUNS, json_option
 from qoslab.errors import ExitStatus
+from qoslab.printing import echo
 
 
 @click.command()
@@ -32,5 +33,5 @@ def command(run: str | None, show: bool, as_json: bool) -> ExitStatus:
     report = render(folder, outcome)
     print_outcome(outcome, folder, as_json=as_json)
     if show and not webbrowser.open(report.resolve().as_uri()):
-        click.echo(f"qoslab: found no browser; open {report.resolve()} in one", err=True)
+        echo(f"qoslab: found no browser; open {report.resolve()} in one", err=True)
     return outcome.exit_status

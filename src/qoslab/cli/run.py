@@ -26,6 +26,7 @@ from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.labs import SIMULATED
 from qoslab.plan import Plan
+from qoslab.printing import echo
 from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
@@ -191,9 +192,9 @@ def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
             "experiment": plan.experiment.name, "lab": plan.lab, "cells": len(plan.cells), "arms": arms, "labs": labs,
             "seconds": plan.seconds_with(labs), "seconds_with_one_lab": plan.seconds,
         }  # fmt: skip
-        click.echo(json.dumps(told, indent=2))
+        echo(json.dumps(told, indent=2))
     else:
-        click.echo("\n".join(summary_lines(plan, labs)))
+        echo("\n".join(summary_lines(plan, labs)))
 
 
 def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:

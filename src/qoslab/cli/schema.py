@@ -8,6 +8,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.model.metrics import METRICS
+from qoslab.printing import echo
 from qoslab.schema import schema_text
 
 
@@ -20,13 +21,13 @@ def command(metrics: bool, as_json: bool) -> None:
     Editors complete and check experiment files with it; docs/schema/experiment.schema.json is a copy.
     """
     if not metrics:
-        click.echo(schema_text(), nl=False)
+        echo(schema_text(), nl=False)
     elif as_json:
         rows = [
             {"name": each.name, "unit": each.unit, "selector": each.selector, "description": each.description}
             for each in METRICS.values()
         ]
-        click.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
     else:
         for each in METRICS.values():
-            click.echo(f"{each.name:<26}  {each.unit:<8}  {each.selector:<8} {each.description}")
+            echo(f"{each.name:<26}  {each.unit:<8}  {each.selector:<8} {each.description}")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from qoslab.printing import echo
+
 
 @click.command()
 @click.option(
@@ -42,9 +44,9 @@ def command(lab: str | None, output: Path | None) -> None:
             found.close()
     text = testbed_yaml(made)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         os.fchmod(file.fileno(), 0o600)
         file.write(text)
-    click.echo(f"wrote {output}", err=True)
+    echo(f"wrote {output}", err=True)

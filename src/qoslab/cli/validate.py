@@ -11,6 +11,7 @@ import click
 from qoslab.cli.options import experiment_argument, json_option, lab_option, open_sweep, set_option
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import VIRTUAL
+from qoslab.printing import echo
 
 
 @click.command()
@@ -30,14 +31,14 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
         if not as_json:
             raise
         findings = [asdict(finding) for finding in error.findings]
-        click.echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
+        echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
         return error.exit_status
     if as_json:
-        click.echo(json.dumps({"valid": True, "message": "", "findings": []}, indent=2))
+        echo(json.dumps({"valid": True, "message": "", "findings": []}, indent=2))
     else:
         checked = sweep.experiment
         arms = ", ".join(arm.name for arm in checked.arms)
         cells = sum(len(sweep.combinations(arm.name)) for arm in checked.arms) * checked.repetitions
         counted = f"; {cells} cells of {', '.join(sweep.parameters)}" if sweep.parameters else ""
-        click.echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}", err=True)
+        echo(f"{file}: the experiment {checked.name} holds; arms: {arms}{counted}", err=True)
     return ExitStatus.WITHIN

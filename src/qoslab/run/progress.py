@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from qoslab.printing import printable
+
 FEW_CELLS = 12
 """Runs with more cells say after each how many are left, and not each step of each."""
 
@@ -58,10 +60,16 @@ class RunProgress:
         self._stop = threading.Event()
         if self._console.is_terminal:
             self._live = Progress(
-                TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn(), _TimeLeft(),
-                console=self._console, transient=True,
-            )  # fmt: skip
-            self._task = self._live.add_task(title, total=None if estimate_s is None else max(estimate_s, 1.0))
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=24),
+                TimeElapsedColumn(),
+                _TimeLeft(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._live.add_task(
+                printable(title), total=None if estimate_s is None else max(estimate_s, 1.0)
+            )
         self._title = title
 
     def __enter__(self) -> Self:
@@ -98,7 +106,9 @@ class RunProgress:
             length = f" ({seconds:.0f} s)" if seconds is not None and seconds >= 1 else ""
             if self._live is not None:
                 counted = f"{self._before + len(self._done)}/{self._total} cells"
-                self._live.update(self._task, description=f"{self._title} [{counted}] {self._running(length)}")
+                self._live.update(
+                    self._task, description=printable(f"{self._title} [{counted}] {self._running(length)}")
+                )
             elif self._total <= FEW_CELLS or cell == RUN:
                 self.note(f"{cell}: {step}{length}")
 
@@ -131,4 +141,4 @@ class RunProgress:
 
     def note(self, text: str) -> None:
         """Print a line above the progress."""
-        self._console.print(text, highlight=False, soft_wrap=True)
+        self._console.print(Text(printable(text)), highlight=False, soft_wrap=True)

@@ -1,0 +1,32 @@
+"""Text of files and devices on a terminal: shown, never obeyed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with these; a carriage return hides what stands before it
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order of writing, and what cannot be seen
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    r"""The text with everything that a terminal would obey instead of show as `\x1b` or `\u202e`.
+
+    Line ends and tabs stay.
+    """
+    return _OBEYED.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def echo(text: Any = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text that may have foreign parts, on standard output or standard error."""
+    click.echo(printable(str(text)), err=err, nl=nl)
