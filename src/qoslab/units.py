@@ -27,6 +27,9 @@ from qoslab.errors import UserError
 _QUANTITY = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S*)\s*\Z")
 _COMMA = re.compile(r"\s*([0-9]+),([0-9]+)\s*(\S*)\s*\Z")
 
+LENGTH_LIMIT = 60
+"""Characters of a quantity; a real one has about ten."""
+
 
 class QuantityError(UserError, ValueError):
     """A text that is no quantity, or one whose meaning is in doubt; `hint` has the proposal."""
@@ -55,6 +58,8 @@ class Quantity:
     """What the quantity is called in messages."""
     UNITS: ClassVar[dict[str, int]]
     """Every accepted spelling, and its size in base units; the first of each size is the proposal's."""
+    LARGEST: ClassVar[int] = 10**36
+    """What no text may exceed, in base units, so that none takes long to read. What can be run is far less."""
     PATTERN: ClassVar[str]
     """Regular expression (ECMA 262) of accepted texts, for JSON Schema."""
     EXAMPLES: ClassVar[tuple[str, ...]]
@@ -69,6 +74,9 @@ class Quantity:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The quantity that the text names, exactly; `QuantityError` otherwise."""
+        if len(text) > LENGTH_LIMIT:
+            long = f'found a text of {len(text)} characters, "{text[:20]}…"'
+            raise QuantityError(f"{long}, expected {cls._expected()}")
         found = _QUANTITY.match(text)
         if found is None:
             comma = _COMMA.match(text)
@@ -90,6 +98,8 @@ class Quantity:
         value, rest = divmod(digits * factor, 10**exponent)
         if rest:
             raise QuantityError(f'found "{text.strip()}", which is not a whole number of {cls._base_unit()}')
+        if value > cls.LARGEST:
+            raise QuantityError(f'found "{text.strip()}", expected at most {cls(cls.LARGEST)}')
         return cls(value)
 
     @classmethod

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import re
 import resource
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hostile_files import BASE, ESCAPES, TEMPLATED, experiments
+from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, experiments
+from qoslab import cli
 from qoslab.cli import main
-from qoslab.errors import ExperimentError
-from qoslab.schema import load_experiment
+from qoslab.errors import DeviceError, ExperimentError
+from qoslab.ios import filters
+from qoslab.ios.grammar import CliError
+from qoslab.ios.regexps import Regexp, RegexpError
+from qoslab.plan import make_plan
+from qoslab.printing import printable
+from qoslab.run.progress import RunProgress
+from qoslab.schema import load_experiment, load_sweep
 
 CASES = dict(experiments())
 SECONDS, MEMORY = 2.0, 500 * 2**20
@@ -108,3 +121,113 @@ def test_a_project_has_its_published_figures_beside_its_experiments(tmp_path: Pa
     assert load_experiment(written(tmp_path / "experiments", {"e.yml": text})).compare is not None
     with pytest.raises(ExperimentError, match="expected a file below"):
         load_experiment(written(tmp_path / "other", {"e.yml": text}))
+
+
+@pytest.mark.parametrize("repetitions", ["", "200001"])
+def test_no_option_makes_more_cells_than_there_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repetitions: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "experiments", {"e.yml": BASE})
+    assert main(["run", "experiments/e.yml", "--dry-run", "--repetitions", repetitions or "200000"]) == (
+        2 if repetitions else 0
+    )
+    assert ("expected at most 200000" in capsys.readouterr().err) == bool(repetitions)
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
+    """docs/scaling.md promises a hundred thousand."""
+    numbers = list(range(1, 318))
+    text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
+    plan = make_plan(load_sweep(written(tmp_path, {"e.yml": text})))
+    assert len(plan.cells) == 317**2 > 100_000
+    assert plan.seconds_with(4) is not None
+
+
+FOREIGN = "A [/x] [red]b[/red] \x1b]0;owned\x07 \u202egnp.exe \x9b31m"
+SHOWN = r"A [/x] [red]b[/red] \x1b]0;owned\x07 \u202egnp.exe \x9b31m"
+
+
+def test_foreign_text_is_shown_and_not_obeyed() -> None:
+    assert printable(FOREIGN) == SHOWN
+    assert printable("Zürich\t→ 10 µs\n") == "Zürich\t→ 10 µs\n"
+
+
+def test_list_shows_foreign_titles_and_what_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    titled = BASE.replace("title: One", f"title: {json.dumps(FOREIGN)}")
+    written(tmp_path / "experiments", {"e.yml": titled, "good.yml": BASE.replace("name: e", "name: good")})
+    for number, files in enumerate(list(CASES.values())[::8]):
+        written(tmp_path / "experiments", {f"b{number}.yml": files["e.yml"]})
+    (tmp_path / "experiments" / "folder.yml").mkdir()
+    os.mkfifo(tmp_path / "experiments" / "pipe.yml")
+    for number, text in enumerate(["[", "[]", "{}", "null", '[{"verdict": []}]', "[" * 100_000, '"x"', "[1]", "\\xff"]):
+        run = tmp_path / "runs" / "e" / f"2026010{number}T000000Z"
+        written(run, {"comparison.json": text, "manifest.json": text})
+    assert main(["list"]) == 0
+    out, err = capsys.readouterr()
+    assert SHOWN in out and "\x1b" not in out + err and "\u202e" not in out + err
+    assert "experiments/good.yml  One  (one)" in out
+    assert re.search(r"pipe\.yml  \(does not hold, see qoslab validate: .*no regular file", out)
+    assert out.count("runs/e/") == 9
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_shows_foreign_text(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with RunProgress(FOREIGN, 2, 10.0) as progress:
+        progress("one/1", FOREIGN)
+        progress.note(FOREIGN)
+        progress.cell_done("one/1")
+    assert "[/x] [red]b[/red]" in stream.getvalue()
+    assert "\x1b]0;owned" not in stream.getvalue() and "\u202e" not in stream.getvalue()
+
+
+def test_an_error_of_a_device_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise DeviceError(FOREIGN, hint=FOREIGN)
+
+    monkeypatch.setattr(cli.group, "main", refuse)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == f"qoslab: {SHOWN}\n  {SHOWN}\n"
+
+
+@pytest.mark.parametrize(
+    "expression", ["^(.|.)*X$", "(a*)*c", "((a|a)*)*c", "(a|b)*a" + "(a|b)" * 40 + "c", "a{9999999999}"]
+)
+def test_no_expression_hangs_a_filter(expression: str) -> None:
+    text = "\n".join(["ab" * 200] * 20)
+    began = time.process_time()
+    assert filters.parse(f"| include {expression}", 1).apply(text) == ""
+    assert time.process_time() - began < SECONDS
+
+
+@pytest.mark.parametrize("expression", ["(" * 60 + ")" * 60, "(" * 3000, "[a", "a)", "*", "a\\", "x" * 300, "[z-a]"])
+def test_no_expression_ends_a_filter(expression: str) -> None:
+    with pytest.raises(CliError):
+        filters.parse(f"| include {expression}", 1)
+
+
+PIECES = st.sampled_from(["a", "b", ".", "(", ")", "|", "*", "+", "?", "^", "$", "[ab]", "[^a]", "[a-c]", r"\.", r"\("])
+
+
+@given(st.lists(PIECES, max_size=8).map("".join), st.lists(st.text("abc.(", max_size=6), max_size=4))
+def test_expressions_match_what_they_match_elsewhere(expression: str, lines: list[str]) -> None:
+    try:
+        expected = re.compile(expression)
+        found = Regexp(expression)
+    except (re.error, RegexpError):
+        return
+    for line in lines:
+        assert found.search(line) == bool(expected.search(line))
+
+
+def test_a_delimiter_of_an_expression() -> None:
+    lines = ["65000 100 7", "100", "1001", "(100)", "a,100,b", "a100", "x_100"]
+    assert [line for line in lines if Regexp("_100_").search(line)] == [*lines[:2], *lines[3:5], "x_100"]

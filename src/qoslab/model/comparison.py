@@ -320,8 +320,8 @@ class Note(Frozen):
         return tuple(dict.fromkeys(named))
 
 
-NOTE_FIGURE = re.compile(r"\{(?P<arm>\S+) +(?P<metric>[^{}]+?)(?: +where +(?P<where>[^{}]+))?\}")
-"""A figure in the text of a note."""
+NOTE_FIGURE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
+"""A figure in the text of a note: an arm, a metric, perhaps `where` and parameters. A text matches in one way only."""
 
 
 @dataclass(frozen=True)
@@ -336,8 +336,9 @@ class NoteFigure:
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:
         """What `NOTE_FIGURE` found: `{cost interface.drops where policer = large, connections = 5}`."""
-        pairs = (part.partition("=") for part in (match["where"] or "").split(",") if part.strip())
-        return cls(match["arm"], match["metric"], tuple((name.strip(), value.strip()) for name, _, value in pairs))
+        metric, _, where = match["what"].partition(" where ")
+        pairs = (part.partition("=") for part in where.split(",") if part.strip())
+        return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import TypeAlias
 
 from qoslab.errors import UserError
-from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.units import LENGTH_LIMIT, Duration, Percent, Quantity, QuantityError, Rate, Size
 
 Value: TypeAlias = Quantity | int | float | bool | str
 """What a parameter has: a quantity, a number, a truth value, a text."""
@@ -30,6 +31,13 @@ NUMBER, TEXT, FLAG = "number", "text", "truth value"
 
 DEPTH_LIMIT = 32
 """Nested brackets; real expressions have one or two."""
+
+DIGIT_LIMIT = 30
+"""Digits of a number; the bits of a year at a terabit per second have 20."""
+WORD_LIMIT = 500
+"""Values, names and operators of an expression; real ones have about ten."""
+LARGEST = 10**DIGIT_LIMIT
+"""What a result may not exceed, in base units."""
 
 
 class ExpressionError(UserError):
@@ -92,6 +100,8 @@ def _name(kind: Kind) -> str:
 def _plain(result: _Typed) -> Value:
     if not isinstance(result.value, Fraction):
         return result.value
+    if abs(result.value) > LARGEST:
+        raise ExpressionError(f"found a {_name(result.kind)} of more than {DIGIT_LIMIT} digits, expected a lesser one")
     if isinstance(result.kind, str):
         return int(result.value) if result.value.denominator == 1 else float(result.value)
     if result.value.denominator != 1 or result.value < 0:
@@ -155,6 +165,9 @@ def _tokens(text: str) -> Iterator[_Token]:
             raise ExpressionError(f'found "{text[position:].strip()}" in "{text}", expected a value or an operator')
         position = found.end()
         if found["number"] is not None:
+            if len(found["number"]) > DIGIT_LIMIT:
+                digits = f"found a number of {len(found['number'])} digits"
+                raise ExpressionError(f"{digits}, expected at most {DIGIT_LIMIT}")
             number = Fraction(found["number"])
             unit = found["unit"]
             if unit is None:
@@ -182,7 +195,9 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [*_tokens(text), _Token("end", "the end")]
+        self.tokens = [*islice(_tokens(text), WORD_LIMIT + 1), _Token("end", "the end")]
+        if len(self.tokens) > WORD_LIMIT + 1:
+            raise ExpressionError(f"found more than {WORD_LIMIT} values and operators, expected fewer")
         self.at = 0
         self.depth = 0
         self.names: set[str] = set()
@@ -207,22 +222,28 @@ class _Parser:
         return ExpressionError(f'found {self.tokens[self.at].text} in "{self.text}", expected {expected}')
 
     def either(self) -> _Evaluate:
-        left = self.both()
-        while self.take("or"):
-            left = _logic(left, self.both(), stop=True)
-        return left
+        return self.logic("or", self.both, stop=True)
 
     def both(self) -> _Evaluate:
-        left = self.negation()
-        while self.take("and"):
-            left = _logic(left, self.negation(), stop=False)
-        return left
+        return self.logic("and", self.negation, stop=False)
+
+    def logic(self, word: str, term: Callable[[], _Evaluate], *, stop: bool) -> _Evaluate:
+        """`or` stops at the first true term, `and` at the first false one."""
+        terms = [term()]
+        while self.take(word):
+            terms.append(term())
+        if len(terms) == 1:
+            return terms[0]
+        return lambda values: _Typed(FLAG, stop if any(_flag(each(values)) is stop for each in terms) else not stop)
 
     def negation(self) -> _Evaluate:
-        if self.take("not"):
-            inner = self.negation()
-            return lambda values: _Typed(FLAG, not _flag(inner(values)))
-        return self.comparison()
+        count = 0
+        while self.take("not"):
+            count += 1
+        inner = self.comparison()
+        if not count:
+            return inner
+        return lambda values: _Typed(FLAG, _flag(inner(values)) is (count % 2 == 0))
 
     def comparison(self) -> _Evaluate:
         terms = [self.conversion()]
@@ -246,16 +267,27 @@ class _Parser:
         return _conversion(inner, token.text) if token else inner
 
     def sum(self) -> _Evaluate:
-        left = self.product()
-        while token := self.take("+", "-"):
-            left = _calculation(token.text, left, self.product())
-        return left
+        return self.calculation(self.product, "+", "-")
 
     def product(self) -> _Evaluate:
-        left = self.atom()
-        while token := self.take("*", "/"):
-            left = _calculation(token.text, left, self.atom())
-        return left
+        return self.calculation(self.atom, "*", "/")
+
+    def calculation(self, term: Callable[[], _Evaluate], *signs: str) -> _Evaluate:
+        """Operators of one level, from left to right."""
+        first = term()
+        further: list[tuple[str, _Evaluate]] = []
+        while token := self.take(*signs):
+            further.append((token.text, term()))
+        if not further:
+            return first
+
+        def calculate(values: Mapping[str, Value]) -> _Typed:
+            result = first(values)
+            for sign, each in further:
+                result = _calculate(sign, result, each(values))
+            return result
+
+        return calculate
 
     def atom(self) -> _Evaluate:
         if token := self.take("value"):
@@ -311,11 +343,6 @@ def _flag(found: _Typed) -> bool:
     return found.value
 
 
-def _logic(left: _Evaluate, right: _Evaluate, *, stop: bool) -> _Evaluate:
-    """`or` stops at the first true side, `and` at the first false one."""
-    return lambda values: _Typed(FLAG, stop if _flag(left(values)) is stop else _flag(right(values)))
-
-
 _ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -332,10 +359,6 @@ def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
     if not isinstance(left.value, Fraction) or not isinstance(right.value, Fraction):
         raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which have no order")
     return _ORDER[sign](left.value, right.value)
-
-
-def _calculation(sign: str, left: _Evaluate, right: _Evaluate) -> _Evaluate:
-    return lambda values: _calculate(sign, left(values), right(values))
 
 
 def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
@@ -405,7 +428,7 @@ def read_value(raw: str | int | float | bool) -> Value:
     if not isinstance(raw, str):
         return raw
     text = raw.strip()
-    found = _QUANTITY_LIKE.fullmatch(text)
+    found = _QUANTITY_LIKE.fullmatch(text) if len(text) <= LENGTH_LIMIT else None
     if found is not None:
         if found[1] in UNITS:
             return UNITS[found[1]][0].parse(text)

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,6 +22,14 @@ BUILT_IN = ("arm", "repetition")
 """What an expression may name besides the parameters."""
 RESERVED = frozenset({*BUILT_IN, "include", "exclude", "constraints", "and", "or", "not", "in", "true", "false"})
 """What no parameter can be called."""
+
+COMBINATION_LIMIT = 200_000
+"""Combinations of all arms' parameters before any is excluded. Each is looked at when the file is read, which at this
+number takes some seconds and 200 MB."""
+CELL_LIMIT = 200_000
+"""Cells of an experiment, repetitions counted: twice what docs/scaling.md promises. Plan and manifest name each."""
+VALUE_LIMIT = 1_000
+"""Values of all parameters of all arms: each is checked in an experiment of its own, which takes about 10 ms."""
 
 Parameters = dict[str, Value]
 """A cell's parameters with their values, in the order of the file."""
@@ -54,6 +63,15 @@ class Matrix(BaseModel):
     def names(self) -> tuple[str, ...]:
         """Every parameter."""
         return tuple(dict.fromkeys([*self.parameters, *(name for entry in self.include for name in entry)]))
+
+    @property
+    def count(self) -> int:
+        """Combinations before any is excluded, counted without making them."""
+        entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
+            *([self.parameters] if self.parameters else []),
+            *self.include,
+        ]
+        return sum(prod(len(each) if isinstance(each, tuple) else 1 for each in entry.values()) for entry in entries)
 
 
 def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[Parameters]:
@@ -103,9 +121,9 @@ def as_scalar(text: str) -> Scalar:
     """What a text of an option or a table stands for; `QuantityError` for a unit that is nearly one."""
     if text in ("true", "false"):
         return text == "true"
-    if re.fullmatch(r"[0-9]+", text):
+    if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
-    if re.fullmatch(r"[0-9]+\.[0-9]+", text):
+    if re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", text):
         return float(text)
     value = read_value(text)
     return value if isinstance(value, str) else show_value(value)

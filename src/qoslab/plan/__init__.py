@@ -14,7 +14,7 @@ from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment, Order
 from qoslab.model.expressions import Value, read_value, show_value
 from qoslab.model.labs import VIRTUAL
-from qoslab.model.matrix import BUILT_IN, as_scalar, as_texts, same
+from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, same
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema import CellIdentity, Identified, Sweep
 from qoslab.schema.near import did_you_mean
@@ -251,6 +251,9 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     if chosen.order is not None:
         changes["order"] = chosen.order
     sweep = sweep.with_experiment(**changes)
+    if sweep.count > CELL_LIMIT:
+        found = f"found {sweep.count} cells, repetitions counted, expected at most {CELL_LIMIT}"
+        raise ExperimentError(found, hint="Repeat less often.")
     experiment = sweep.experiment
     everyone = tuple(experiment.topology.nodes)
     up = Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S)

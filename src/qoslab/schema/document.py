@@ -12,15 +12,18 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from qoslab.errors import ExperimentError, Finding
+from qoslab.schema.files import FileRefusedError, read_bytes
 
 Step: TypeAlias = str | int
 Steps: TypeAlias = tuple[Step, ...]
 """The way to a value: keys of mappings, indices of lists."""
 
-SIZE_LIMIT = 2**18
+SIZE_LIMIT = 2**16
 """Bytes of an experiment file; far above any real one."""
 NODE_LIMIT = 20_000
 """Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
+LARGEST = 2**63 - 1
+"""Of whole numbers without a unit."""
 DEPTH_LIMIT = 32
 """Keys and indices on the way to a value; real ones have at most eight."""
 
@@ -94,11 +97,13 @@ def read_document(path: Path) -> Document:
     """Read a YAML file. `ExperimentError` where it cannot be read or is not YAML."""
     file = str(path)
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path, SIZE_LIMIT)
+    except FileRefusedError as error:
+        raise ExperimentError(
+            f"{file}: {error.message}, expected an experiment of at most {SIZE_LIMIT} bytes"
+        ) from error
     except OSError as error:
         raise ExperimentError(f"{file}: {error.strerror}") from error
-    if len(raw) > SIZE_LIMIT:
-        raise ExperimentError(f"{file}: found {len(raw)} bytes, expected an experiment of at most {SIZE_LIMIT} bytes")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -182,7 +187,7 @@ class _Reader:
             if not isinstance(key_node, ScalarNode):
                 self.note(place, steps, "found a key that is a list or mapping, expected a word")
                 continue
-            key = str(key_node.value)
+            key = self.text(key_node, steps)
             if key_node.tag == _TAG + "merge":
                 self.note(place, steps, "found the merge key <<, expected every key to be written out")
                 continue
@@ -211,12 +216,20 @@ class _Reader:
             except ValueError:  # Python refuses to read numbers of thousands of digits
                 self.note(self.place(node), steps, "found a number that cannot be read, expected a shorter one")
                 return None
+            if kind == "int" and abs(value) > LARGEST:
+                self.note(self.place(node), steps, f"found a number above {LARGEST}, expected a lesser one")
+                return None
             # A leading zero is octal to some readers and decimal to others.
             if kind == "int" and len(text.lstrip("+-")) > 1 and text.lstrip("+-").startswith("0"):
                 self.note(self.place(node), steps, f"found {text}, expected a decimal number without leading zeros")
             return value
         if kind not in ("str", "timestamp"):
             self.note(self.place(node), steps, f"found the tag {node.tag}, expected a plain value")
+        return self.text(node, steps)
+
+    def text(self, node: Node, steps: Steps) -> str:
+        """What is written there, if it can be written again."""
+        text = str(node.value)
         try:
             text.encode()
         except UnicodeEncodeError as error:

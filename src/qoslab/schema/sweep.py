@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from qoslab.model.expressions import (
 )
 from qoslab.model.matrix import (
     BUILT_IN,
+    CELL_LIMIT,
+    COMBINATION_LIMIT,
     RESERVED,
+    VALUE_LIMIT,
     Matrix,
     Parameters,
     Scalar,
@@ -158,6 +162,11 @@ class Sweep:
         names = list(self._arms)
         arm = names[int(steps[1])] if steps[0] == "arms" else names[0]
         return _context(arm, self._cells[arm][0], 1)
+
+    @property
+    def count(self) -> int:
+        """How many cells there are, repetitions counted."""
+        return self.experiment.repetitions * sum(map(len, self._cells.values()))
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -321,7 +330,7 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
     if names is None or not (placeholders or findings or _has_matrix(document.data)):
-        return Sweep.of(_checked(document, file, also), file)
+        return _few_enough(Sweep.of(_checked(document, file, also), file), document)
     found = [*document.findings, *findings]
     matrices: dict[str, tuple[Steps, Matrix]] = {}
     shared = _matrix(document, ("matrix",), found)
@@ -333,6 +342,7 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
         elif shared is not None:
             matrices[name] = (("matrix",), shared)
     _raise(found)
+    _bounded(document, [matrices[name] for name in names if name in matrices])
     reader = _Reader(document, placeholders)
     for steps, matrix in dict(matrices.values()).items():
         reader.read(steps, matrix)
@@ -341,7 +351,35 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
     for index, name in enumerate(names):
         cells[name] = reader.cells(name, index, matrices.get(name))
     _raise(reader.findings)
-    return _build_all(document, file, placeholders, names, cells, also)
+    return _few_enough(_build_all(document, file, placeholders, names, cells, also), document)
+
+
+def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
+    """Refuse more combinations, or values to check, than a machine has room and time for: before they are made."""
+    total = values = 0
+    for steps, matrix in matrices:
+        total += matrix.count
+        values += sum(map(len, matrix.parameters.values())) + len(matrix.include) + len(matrix.exclude)
+        sizes = " × ".join(f"{len(each)} of {name}" for name, each in islice(matrix.parameters.items(), 10))
+        counts = {"combinations": (total, COMBINATION_LIMIT), "values": (values, VALUE_LIMIT)}
+        for what, (count, limit) in counts.items():
+            if count > limit:
+                message = f"found {_number(count)} {what} ({sizes}), expected at most {limit} of all arms"
+                raise ExperimentError(
+                    findings=[document.finding(steps, message, "give fewer values, or several files")]
+                )
+
+
+def _few_enough(sweep: Sweep, document: Document) -> Sweep:
+    """The sweep, if it has no more cells than can be planned."""
+    if (count := sweep.count) > CELL_LIMIT:
+        message = f"found {_number(count)} cells, repetitions counted, expected at most {CELL_LIMIT}"
+        raise ExperimentError(findings=[document.finding(("repetitions",), message, "repeat less often")])
+    return sweep
+
+
+def _number(count: int) -> str:
+    return str(count) if count < 10**12 else "more than 10^12"
 
 
 def _raise(findings: list[Finding]) -> None:
