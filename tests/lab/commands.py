@@ -17,11 +17,17 @@ RUN_S = 180.0
 class Command:
     """A `qoslab` that is running."""
 
-    def __init__(self, folder: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, prefix: tuple[str, ...] = (), terminal: int | None = None
+    ) -> None:
+        """`terminal`: the descriptor of a terminal, which becomes its own."""
         self.folder = folder
+        stdin, output = (subprocess.DEVNULL, subprocess.PIPE) if terminal is None else (terminal, terminal)
+        # A session leader takes the first terminal that it opens for its own.
+        own = () if terminal is None else ("sh", "-c", f': <>{os.ttyname(terminal)}; exec "$@"', "sh")
         self.process = subprocess.Popen(
-            [*prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*own, *prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
+            stdin=stdin, stdout=output, stderr=output,
         )  # fmt: skip
         self.stderr = ""
 

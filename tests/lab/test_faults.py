@@ -1,16 +1,17 @@
-"""What dies under a run: each is named as what it is."""
+"""What dies under a run, and the run itself: each is named as what it is, and nothing is left behind."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Command
+from commands import Command, processes
 from test_run import EXPERIMENT, inside, latest
 
 from qoslab.lab import Lab
@@ -94,3 +95,73 @@ def record(folder: Path, attempt: str) -> dict[str, Any]:
     """What is kept of an attempt at the cell."""
     text = (latest(folder) / f"cells/policed/{attempt}/cell.json").read_text()
     return dict(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [("lab up", signal.SIGHUP), ("configure the routers", signal.SIGTERM), ("traffic", signal.SIGHUP)],
+)
+def test_a_signal_ends_a_run_as_ctrl_c_does(clean: Path, moment: str, number: signal.Signals) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
+    command.wait_for(moment)
+    os.kill(command.process.pid, number)
+    status, output, errors = command.end()
+    assert status == 130, errors + output
+    assert "Traceback" not in errors
+    assert "interrupted: restoring the routers" in errors
+
+
+def newest(folder: Path) -> Path:
+    """The newest run, finished or not."""
+    return max(each for each in (folder / "runs/policing-vs-shaping").iterdir() if not each.is_symlink())
+
+
+def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
+    arms = ("--arm", "unrestricted", "--arm", "policed")
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", *arms)
+    command.wait_for("policed/1: configure the routers")
+    os.kill(command.process.pid, signal.SIGTERM)
+    status, output, errors = command.end()
+    assert status == 130, errors + output
+    assert "Traceback" not in errors
+    cells = json.loads((newest(clean) / "manifest.json").read_text())["cells"]
+    assert [bool(cell["folder"]) for cell in cells] == [True, False]
+    assert "<html" in (newest(clean) / "report.html").read_text()[:500]
+
+
+def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
+    ours, theirs = os.openpty()
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed", terminal=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"traffic" not in shown:
+        shown += os.read(ours, 4096)
+    # The kernel sends SIGHUP, and whatever is printed from now on fails.
+    os.close(ours)
+    assert command.process.wait(60) == 130
+    assert (newest(clean) / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("moment", ["lab up", "configure the routers", "traffic"])
+def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
+    command.wait_for(moment)
+    command.process.kill()
+    command.end()
+    deadline = time.monotonic() + 20
+    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert list((clean / "tmp").rglob("*")) == []
+
+
+def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated")
+    deadline = time.monotonic() + 60
+    while not list((clean / "tmp").glob("qoslab-dask-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    command.process.kill()
+    command.end()
+    deadline = time.monotonic() + 20
+    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert list((clean / "tmp").rglob("*")) == []

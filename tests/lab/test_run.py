@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import time
 import warnings
@@ -214,12 +213,9 @@ def test_killed_outright_it_leaves_nothing(clean: Path) -> None:
     command.wait_for("traffic")
     command.process.kill()
     command.end()
-    deadline = time.monotonic() + 10
-    while processes(clean) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 20
+    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
         time.sleep(0.1)
-    # Temporary files are all that a killed process cannot remove.
-    for left in (clean / "tmp").iterdir():
-        shutil.rmtree(left)
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -23,7 +25,7 @@ from qoslab.cli.options import (
     set_option,
 )
 from qoslab.cli.plan import summary_lines
-from qoslab.errors import ExitStatus, UserError
+from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.model.labs import SIMULATED
 from qoslab.plan import Plan
 from qoslab.printing import echo
@@ -32,6 +34,7 @@ from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
 
 if TYPE_CHECKING:
+    from qoslab.analysis import Outcome
     from qoslab.model.experiment import Enough
     from qoslab.results import Cell, RunFolder
 
@@ -136,28 +139,65 @@ def command(
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
         attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
         scheduler=scheduler,
+        broken_off=_report_what_there_is,
     )  # fmt: skip
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
+    _end_as_by_ctrl_c()
     with (
         RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(expected)) as progress,
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
-        from qoslab.analysis import analyse
-        from qoslab.report import render
-
-        outcome = analyse(made)
-        render(made, outcome)
+        outcome = _report(made)
         made.publish()
 
     from qoslab.cli.figures import print_outcome
 
     print_outcome(outcome, made, as_json=as_json)
     return outcome.exit_status
+
+
+def _end_as_by_ctrl_c() -> None:
+    """Have SIGTERM and SIGHUP end the run as Ctrl-C does; a SIGHUP that is ignored, as by nohup, stays ignored."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            _forget_terminal()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, interrupt)
+
+
+def _forget_terminal() -> None:
+    """Print nothing any more to a terminal, which is gone or about to go: it would fail."""
+    for stream in (1, 2):
+        with contextlib.suppress(OSError):
+            poll = select.poll()
+            poll.register(stream, 0)
+            gone = any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+            if gone or os.isatty(stream):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream)
+                os.close(nowhere)
+
+
+def _report(made: RunFolder) -> Outcome:
+    from qoslab.analysis import analyse
+    from qoslab.report import render
+
+    outcome = analyse(made)
+    render(made, outcome)
+    return outcome
+
+
+def _report_what_there_is(made: RunFolder) -> None:
+    """Of a run that the user ended: also where some of it cannot be shown, it ends as he wants."""
+    try:
+        _report(made)
+    except QoslabError as error:
+        click.echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
 
 
 def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunFolder:

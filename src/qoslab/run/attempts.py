@@ -84,6 +84,11 @@ class Ledger:
         """The cells that have no valid result, in the plan's order."""
         return [entry.planned for entry in self.entries.values() if not entry.valid]
 
+    @property
+    def has_results(self) -> bool:
+        """Whether an attempt at a cell came to its end, valid or not."""
+        return any(entry.folder for entry in self.entries.values())
+
     def next_task(self, name: str) -> CellTask:
         """The next attempt at a cell."""
         entry = self.entries[name]

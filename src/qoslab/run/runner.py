@@ -48,6 +48,8 @@ class Request:
     """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
     attempts: int = 1
     """How often a cell is tried that a busy machine or a failed lab made invalid, or that was lost with its worker."""
+    broken_off: Callable[[RunFolder], None] = lambda folder: None
+    """Called where the user ends the run early and there are results: shows them."""
     scheduler: str | None = None
     """Address of the Dask scheduler whose workers run the cells, or `local`; None: this process does."""
 
@@ -114,14 +116,18 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         shared = _Shared(request, folder, progress, schedule, interrupted)
         started = datetime.now(UTC)
         crew = _Crew(shared)
+        measured = False
         try:
             try:
                 crew.wait_measured()
+                measured = True
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
             yield folder
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not measured and ledger.has_results:
+                request.broken_off(folder)
             progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
             raise
         finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import shutil
-import tempfile
 import threading
 import time
 import zipfile
@@ -20,6 +19,7 @@ from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
 from qoslab.results.folder import writing
 from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 
 CONNECT_S = 5
@@ -48,8 +48,8 @@ def local_cluster(workers: int) -> Iterator[str]:
     import dask
 
     with (
-        tempfile.TemporaryDirectory(prefix="qoslab-dask-", ignore_cleanup_errors=True) as folder,
-        dask.config.set({"temporary-directory": folder}),
+        Scratch("dask") as scratch,
+        dask.config.set({"temporary-directory": str(scratch.path)}),
     ):
         cluster: Any = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,

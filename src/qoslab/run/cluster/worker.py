@@ -42,15 +42,16 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     from qoslab.model.experiment import Experiment
     from qoslab.model.matrix import as_values
     from qoslab.results import Cell
+    from qoslab.run.scratch import Scratch
     from qoslab.run.task import CellTask
     from qoslab.schema import CellIdentity
 
     identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
     experiment = Experiment.model_validate_json(task["experiment"])
     told = CellTask(identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"])
-    scratch = Path(tempfile.mkdtemp(prefix="qoslab-cell-"))
+    scratch = Scratch("cell")
     try:
-        cell = Cell(scratch / "cell", identity, task["attempt"])
+        cell = Cell(scratch.path / "cell", identity, task["attempt"])
         record = _worker(told.lab).run(told, cell)
         return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
@@ -61,7 +62,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         _forget()
         return {"failure": error.message}
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.close()
 
 
 def _worker(lab: str) -> Any:

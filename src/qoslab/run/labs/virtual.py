@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -25,6 +23,7 @@ from qoslab.run.devices.inventory import lab_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.faults import LabDied, PassingFault, death_of
 from qoslab.run.progress import Tell
+from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 from qoslab.verification.policy import policy_differences
 
@@ -93,8 +92,8 @@ class LabWorker:
 
     def _enter(self) -> None:
         """Start what outlasts a lab: Ansible and the observer, both of which take seconds, so while it is built."""
-        scratch = self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-run-"))
-        self._exit.callback(shutil.rmtree, scratch, ignore_errors=True)
+        folder = self._exit.enter_context(Scratch("run"))
+        scratch = self._scratch = folder.path
         (scratch / "sockets").mkdir()
         self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before", check=self._check)
         self._exit.callback(self._session.close)

@@ -32,6 +32,7 @@ from qoslab.results.folder import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
 from qoslab.run.faults import PassingFault
+from qoslab.run.scratch import write_owner
 from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -234,6 +235,7 @@ class AnsibleSession:
         need("devices")
         self._discard()
         self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-ansible-"))
+        write_owner(self._scratch)
         self._before.mkdir(parents=True, exist_ok=True)
         os.mkfifo(self._scratch / "orders", 0o600)
         _write_behind_traffic(self._scratch / PROGRAMS)

@@ -1,0 +1,89 @@
+"""Temporary folders of a run, which hold passwords of routers: they end with the process that made them.
+
+Whoever is killed cannot clean up. A small shell waits beside it for the end of a pipe and removes the folder then; what
+even that does not remove, since it was killed too or the machine stopped, the next run does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Self
+
+PREFIX = "qoslab-"
+OWNER = ".owner"
+"""File in such a folder that says whose it is."""
+
+# What the process had started may write on for a moment.
+_REMOVE = 'cat >/dev/null; for pause in 0.2 1 2 0; do rm -rf -- "$0"; sleep $pause; done'
+
+
+class Scratch:
+    """A temporary folder that only its owner may enter; a context manager that removes it."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is a part of the folder's name, for people."""
+        remove_leftovers()
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-"))
+        write_owner(self.path)
+        # A session of its own: neither Ctrl-C nor the end of a terminal is for it.
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", _REMOVE, str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._guard.kill()
+        self._guard.wait()
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+
+
+def write_owner(folder: Path) -> None:
+    """Write into a temporary folder that it is this process's, so that it is removed when that is gone."""
+    (folder / OWNER).write_text(json.dumps(_identity(os.getpid())))
+
+
+def _identity(pid: int) -> dict[str, str | int]:
+    """What no other process has, also after a restart of the machine; `OSError` where the process is gone."""
+    # The name, in parentheses, may have blanks: the 22nd field is counted from behind it.
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot}
+
+
+@functools.cache
+def remove_leftovers() -> None:
+    """Remove this user's folders whose owner is gone; once in a process."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+                continue
+            owner = json.loads((folder / OWNER).read_text())
+            if not _alive(owner):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(owner: dict[str, str | int]) -> bool:
+    try:
+        return _identity(int(owner["pid"])) == owner
+    except OSError:
+        return False

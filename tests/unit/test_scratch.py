@@ -1,0 +1,78 @@
+"""Temporary folders with passwords end with the process that made them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from qoslab.run import scratch
+from qoslab.run.scratch import OWNER, Scratch, remove_leftovers, write_owner
+
+MAKER = (
+    "import sys, time; from qoslab.run.scratch import Scratch; s = Scratch('run'); "
+    "(s.path / 'inventory.json').write_text('secret'); print(s.path, s._guard.pid, flush=True); time.sleep(60)"
+)
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    remove_leftovers.cache_clear()
+    return tmp_path
+
+
+def gone(path: Path, seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not path.exists()
+
+
+def test_only_its_owner_may_look_and_the_block_removes_it() -> None:
+    with Scratch("run") as made:
+        assert stat.S_IMODE(made.path.stat().st_mode) == 0o700
+        (made.path / "inventory.json").write_text("secret")
+    assert not made.path.exists()
+    assert made._guard.returncode is not None
+
+
+def test_it_goes_when_its_process_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().split()[0])
+        assert (folder / "inventory.json").exists()
+        process.kill()
+    assert gone(folder)
+
+
+def test_the_next_run_removes_what_even_the_guard_left() -> None:
+    with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        path, guard = process.stdout.readline().split()
+        os.kill(int(guard), 9)
+        process.kill()
+    assert (Path(path) / "inventory.json").exists()
+    remove_leftovers()
+    assert not Path(path).exists()
+
+
+def test_what_is_in_use_or_of_others_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, unknown, reused = (temporary / f"qoslab-{name}" for name in ("mine", "unknown", "reused"))
+    for folder in (mine, unknown, reused):
+        folder.mkdir()
+    write_owner(mine)
+    (unknown / "notes").write_text("mine")
+    # The number of a process is given again; when it started is not.
+    owner = scratch._identity(os.getpid()) | {"started": 1}
+    (reused / OWNER).write_text(json.dumps(owner))
+    (temporary / "qoslab-link").symlink_to(reused)
+    remove_leftovers()
+    assert mine.exists() and unknown.exists() and not reused.exists()
