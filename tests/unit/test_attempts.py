@@ -147,7 +147,8 @@ class Quiet:
 def record(cpu_s: float, *, late: bool = False, behind_ns: int = 0, began: datetime | None = None) -> CellRecord:
     health = Health.model_validate(
         {
-            "received": 1, "transmitted": 1, "lost_input": 0, "late_over_budget": 0, "behind_ns": behind_ns,
+            "received": 1, "transmitted": 1, "lost_input": 0, "malformed": 0, "unsent": 0,
+            "late_over_budget": 0, "behind_ns": behind_ns,
             "lateness_ns": {"max": 0, "p50": 0, "p99": 0, "p999": 0, "count": 1}, "budget_ns": 5_000_000,
         }
     )  # fmt: skip

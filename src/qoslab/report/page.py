@@ -94,6 +94,7 @@ class Trust:
 
     sentence: str
     routers: list[dict[str, Any]]
+    senders: list[dict[str, Any]]
     captures: list[dict[str, str]]
     steps: list[dict[str, str]]
 
@@ -372,6 +373,7 @@ def _interval(row: dict[Any, Any]) -> str:
 
 def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
     routers: list[dict[str, Any]] = []
+    senders: list[dict[str, Any]] = []
     captures: list[dict[str, str]] = []
     steps: list[dict[str, str]] = []
     every = folder.cells()
@@ -391,6 +393,11 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
                 text.lateness(health.budget_ns),
             ]
             routers.append({"arm": name, "device": device, "cells": cells})
+        for traffic, sender in record.senders.items():
+            times = (sender.late_p99_ms, sender.late_max_ms)
+            shown = [text.NONE if each is None else text.lateness(each * 1e6) for each in times]
+            left_out = text.figure(sender.shortfall, "fraction")
+            senders.append({"arm": name, "traffic": traffic, "cells": [left_out, *shown]})
         for point, capture in record.captures.items():
             captures.append(
                 {
@@ -419,7 +426,7 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
     if not few:
         listed = f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
         sentence += listed if routers else f" Of {len(every)} cells the first {CELLS_IN_FULL} are listed."
-    return Trust(sentence, routers, captures, steps)
+    return Trust(sentence, routers, senders, captures, steps)
 
 
 REASONS_SHOWN = 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from ipaddress import IPv4Address
 from typing import Any
@@ -44,6 +45,33 @@ BEHIND_SHARE = 0.01
 from their goodput, so this is what it may be wrong by; the narrowest tolerance of the experiments is 1.3 %."""
 
 
+UNSENT_MOST = 0
+"""Frames that the engine counted as sent and the kernel did not take or deliver: each is in the router's counters and
+nowhere else, so that no figure says where it was lost."""
+MALFORMED_MOST = 0
+"""Frames that the data plane could not pass and a router would have: too long, of offloaded segments, without a
+checksum. One says that the machine's settings are not the lab's."""
+LATE_ARRIVAL_SHARE = 0.001
+"""Share of the frames received that may have come back from the kernel after something later was decided. Each is
+decided as if it were as old as that: one decision in a thousand is less than any tolerance of the experiments asks."""
+SERIES_LATE_NS = 1_000_000
+"""How late a departure towards another router may be whose policies go by time. That router takes the time at which a
+frame really left, so that what was held up arrives as a burst. A millisecond is less than a full packet takes at
+10 Mb/s, and a thirtieth of what the burst of a policer is worth by default (CIR/32)."""
+SERIES_SHARE = 0.001
+"""Share of the departures that may be later than that (Health knows the quantile): what arrives in a burst may be
+dropped wrongly, and nothing that should not lose may seem to lose more than one packet in a thousand."""
+SENDER_LATE_MS = 1.0
+"""How late a paced sender's datagrams may be: as SERIES_LATE_NS, since a sender that was stopped bunches likewise."""
+SENDER_LATE_SHARE = 0.01
+"""Share of its datagrams that may be later than that; the tool tells the 99th percentile. As BEHIND_SHARE."""
+SENDER_SHORT = 0.01
+"""Share of what a paced sender was asked for that it may have left out. As BEHIND_SHARE: so much less was offered."""
+CLOCK_STEP_NS = 1_000_000
+"""By how much the wall clock may be set, or the machine have slept, within a cell. Tools and captures go by the wall
+clock; a millisecond is less than the shortest delay that an experiment reports, and more than the readings differ."""
+
+
 class Lateness(Record):
     """How much later than a punctual router's the departures were, in nanoseconds; see docs/control-protocol.md."""
 
@@ -62,30 +90,55 @@ class Health(Record):
     received: int
     transmitted: int
     lost_input: int
-    malformed: int = 0
-    unsent: int = 0
+    malformed: int
+    unsent: int
+    late_arrivals: int | None = None
+    """Frames that came back from the kernel after something later on the same port had been decided. None in records
+    from before it was kept: they are not judged by it."""
     lateness_ns: Lateness
     late_over_budget: int
     behind_ns: int
     """Time during which a departure was overdue that left later than the budget."""
     budget_ns: int
 
-    def reasons(self, device: str, traffic_s: float) -> tuple[str, ...]:
+    def reasons(self, device: str, traffic_s: float, feeds: Collection[str] = ()) -> tuple[str, ...]:
         """Why the figures of a cell with this router must not be trusted; empty where they may be.
 
         A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
-        stalls of the machine are a warning, and time counts, not packets: a host that waits sends none.
+        stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
+        decisions of the next router: `feeds` are those that get its frames and whose policies go by time.
         """
         found = []
         if self.lost_input:
             found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
+        if self.unsent > UNSENT_MOST:
+            found.append(f"{device}: the kernel did not deliver {self.unsent} frames that the data plane had sent")
+        if self.malformed > MALFORMED_MOST:
+            found.append(f"{device}: {self.malformed} frames could not be passed (too short or long, or offloaded)")
+        if self._late_back():
+            found.append(
+                f"{device}: {self.late_arrivals} of {self.received} frames came back from the kernel too late for "
+                f"their turn, at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
+            )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
+        if self._bunched(feeds):
+            found.append(
+                f"{device}: more than {SERIES_SHARE:.1%} of its packets left over {SERIES_LATE_NS / 1e6:g} ms late "
+                f"(99.9 %: {self.lateness_ns.p999 / 1e6:.3g} ms), and {', '.join(feeds)} took them as bursts"
+            )
         return tuple(found)
 
-    def late(self, traffic_s: float) -> bool:
+    def late(self, traffic_s: float, feeds: Collection[str] = ()) -> bool:
         """Whether the machine had no time for the router: with less beside it the same cell may be valid."""
-        return bool(self.lost_input) or self._share(traffic_s) > BEHIND_SHARE
+        behind = self._share(traffic_s) > BEHIND_SHARE
+        return bool(self.lost_input) or self._late_back() or behind or self._bunched(feeds)
+
+    def _late_back(self) -> bool:
+        return self.late_arrivals is not None and self.late_arrivals > LATE_ARRIVAL_SHARE * self.received
+
+    def _bunched(self, feeds: Collection[str]) -> bool:
+        return bool(feeds) and self.lateness_ns.p999 > SERIES_LATE_NS
 
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
         """What a reader should know though the figures hold."""
@@ -102,6 +155,54 @@ class Health(Record):
             f"{self.late_over_budget} packets of {self.lateness_ns.count} left more than {self.budget_ns / 1e6:g} ms "
             f"late, at most {self.lateness_ns.max / 1e6:.3g} ms"
         )
+
+
+class SenderRecord(Record):
+    """How well a paced sender kept the pace that it was asked for."""
+
+    shortfall: float
+    """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
+    late_p99_ms: float | None = None
+    """How late its datagrams were; None where the tool does not tell."""
+    late_max_ms: float | None = None
+
+    @property
+    def late(self) -> bool:
+        """Whether the machine had no time for it."""
+        return bool(self.reasons(""))
+
+    def reasons(self, traffic: str) -> tuple[str, ...]:
+        """Why the figures of a cell with this sender must not be trusted; empty where they may be."""
+        found = []
+        if self.shortfall > SENDER_SHORT:
+            found.append(
+                f'traffic "{traffic}": its sender left out {self.shortfall:.2%} of what it was to send, '
+                f"at most {SENDER_SHORT:.0%} can be trusted"
+            )
+        if self.late_p99_ms is not None and self.late_p99_ms > SENDER_LATE_MS:
+            found.append(
+                f'traffic "{traffic}": more than {SENDER_LATE_SHARE:.0%} of its datagrams left over '
+                f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), which makes bursts of them"
+            )
+        return tuple(found)
+
+
+class ClockRecord(Record):
+    """What became of the machine's clocks within a cell, in nanoseconds."""
+
+    stepped_ns: int
+    """By how much the wall clock was set (CLOCK_REALTIME against CLOCK_MONOTONIC)."""
+    asleep_ns: int
+    """For how long the machine was suspended (CLOCK_BOOTTIME against CLOCK_MONOTONIC)."""
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why the figures of the cell must not be trusted; empty where they may be."""
+        found = []
+        if abs(self.stepped_ns) > CLOCK_STEP_NS:
+            found.append(f"the machine's clock was set by {self.stepped_ns / 1e6:+.3g} ms within the cell")
+        if abs(self.asleep_ns) > CLOCK_STEP_NS:
+            found.append(f"the machine was suspended for {self.asleep_ns / 1e9:.3g} s within the cell")
+        return tuple(found)
 
 
 class CaptureRecord(Record):
@@ -172,6 +273,10 @@ class CellRecord(Record):
     """By capture point."""
     health: dict[str, Health] = {}
     """By router; only where the data plane is ours."""
+    senders: dict[str, SenderRecord] = {}
+    """By traffic; only of senders that keep a pace of their own: TCP sends when it may."""
+    clock: ClockRecord | None = None
+    """None in virtual time, and where the cell broke off."""
 
     @property
     def traffic_started(self) -> datetime | None:

@@ -119,6 +119,17 @@ class IntervalResult:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How well a sender that keeps a pace of its own kept the one that it was asked for."""
+
+    shortfall: float
+    """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
+    late_p99_ms: float | None = None
+    """How late its datagrams were; None where the tool does not tell."""
+    late_max_ms: float | None = None
+
+
+@dataclass(frozen=True)
 class FlowResult:
     """All streams of one flow, as the receiver saw them."""
 
@@ -130,6 +141,8 @@ class FlowResult:
     warnings: tuple[str, ...] = ()
     failure: str = ""
     """Why a flow that may fail did not get through, or not to its end."""
+    pace: Pace | None = None
+    """None where the sender has no pace of its own (TCP), or does not tell what it sent."""
 
 
 class TrafficTool(Protocol):
@@ -182,6 +195,16 @@ def datagram_rate(flow: Flow) -> int:
             hint="the tools' own default of 1 Mb/s is not assumed; add e.g. rate: 1 Mb/s",
         )
     return flow.rate.bps
+
+
+def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
+    """Of a UDP flow of an iperf, which tells its rate and no more; None of another, or where a stream's is not told."""
+    if flow.protocol != "udp" or flow.rate is None or not streams:
+        return None
+    sent = [stream.sender_bps for stream in streams]
+    asked = flow.rate.bps * len(streams)
+    known = [rate for rate in sent if rate is not None]
+    return Pace(max(0.0, 1 - sum(known) / asked)) if len(known) == len(sent) else None
 
 
 def check_streams(tool: str, flow: Flow, found: int) -> None:

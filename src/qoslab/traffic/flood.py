@@ -20,6 +20,7 @@ from qoslab.traffic.base import (
     IntervalResult,
     Listener,
     Output,
+    Pace,
     Problem,
     StreamResult,
     TrafficError,
@@ -210,7 +211,16 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
         streams=tuple(streams),
         intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
         warnings=tuple(_warnings(sent, received)),
+        pace=_pace(sent),
     )
+
+
+def _pace(sent: Json) -> Pace:
+    """What its own queue refused was sent in time: only what was left out is missing."""
+    skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
+    due = skipped + errors + _count(sent["packets"])
+    late = sent["pacing_error_ns"]
+    return Pace(skipped / due if due else 0.0, number_of(late["p99"]) / 1e6, number_of(late["max"]) / 1e6)
 
 
 def _warnings(sent: Json, received: Json) -> Iterator[str]:

@@ -30,6 +30,7 @@ from qoslab.traffic.base import (
     TrafficError,
     check_iperf,
     check_streams,
+    datagram_pace,
     datagram_rate,
 )
 from qoslab.units import Duration
@@ -282,6 +283,7 @@ class Iperf2:
             streams=tuple(streams),
             intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
             warnings=tuple(warnings),
+            pace=datagram_pace(flow, streams),
         )
 
 

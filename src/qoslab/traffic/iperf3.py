@@ -32,6 +32,7 @@ from qoslab.traffic.base import (
     TrafficError,
     check_iperf,
     check_streams,
+    datagram_pace,
     datagram_rate,
     number_of,
 )
@@ -244,6 +245,7 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
         streams=tuple(streams),
         intervals=tuple(intervals),
         warnings=tuple(warnings),
+        pace=datagram_pace(flow, streams),
     )
 
 

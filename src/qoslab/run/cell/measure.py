@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from qoslab import plan
 from qoslab.capture import CaptureError
@@ -19,11 +18,23 @@ from qoslab.lab.control import ControlError
 from qoslab.model.experiment import Arm, Experiment, Moment
 from qoslab.model.matrix import as_texts
 from qoslab.platforms import hosts_of, reached_by, routers_of
-from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, Health, ObservedCommand, Step
+from qoslab.results import (
+    CaptureRecord,
+    Cell,
+    CellRecord,
+    ClockRecord,
+    FlowRecord,
+    Health,
+    ObservedCommand,
+    SenderRecord,
+    Step,
+)
 from qoslab.results.records import TRAFFIC
 from qoslab.run.cell.captures import RunningCapture
+from qoslab.run.cell.clocks import Clocks
 from qoslab.run.cell.cpu import CpuMeter
 from qoslab.run.cell.flows import RunningFlow, run_flows
+from qoslab.run.cell.pace import fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.run.devices.collector import Observed
@@ -71,6 +82,8 @@ class CellRun:
         self._captures: dict[str, CaptureRecord] = {}
         self._flows: tuple[FlowRecord, ...] = ()
         self._health: dict[str, Health] = {}
+        self._senders: dict[str, SenderRecord] = {}
+        self._clock: ClockRecord | None = None
         self._late = False
         self._fault = False
         self._cpu_s: float | None = None
@@ -167,11 +180,14 @@ class CellRun:
             started = None if probes is None else probes.start
             measuring = self.step(TRAFFIC, self._traffic_s)
             self._keep_host_counters(0)
+            clocks = Clocks.read()
             with measuring, self._ending(sampler.stop), cpu, self._probing(probes):
                 results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
             traffic_is_over()
             self._keep_host_counters(1)
             self._cpu_s = cpu.seconds
+            named = {flow.name: flow for flow in experiment.flows_of(self._arm)}
+            self._senders = senders(experiment.topology, named, results)
             for name, result in results.items():
                 if result.failure:
                     self._warn(f'traffic "{name}" did not get through: {result.failure}')
@@ -184,6 +200,7 @@ class CellRun:
                     ended = capture.stop()
                     self._captures[capture.point.name] = ended
                     self._warnings += ended.reasons(capture.point.name)
+            self._clock = clocks.until_now()
         except (TrafficError, CaptureError, RunInvalid) as error:
             # A dead router makes the tools fail too: its end is the reason, theirs follows from it.
             if death := death_of(self._lab, wait=True):
@@ -198,13 +215,30 @@ class CellRun:
             self._flows = tuple(record for flow in flows if (record := flow.record()) is not None)
         if sampler.error is not None:
             self.invalid(f"the counters could not be read to the end: {sampler.error}")
-        with contextlib.suppress(ControlError, LabError):
+        self._judge()
+
+    def _judge(self) -> None:
+        """Whether machine, routers and senders were as punctual as the figures need."""
+        routers = self._data_planes
+        try:
             self._health = read_health(self._lab, (*routers, *self._lab.lines))
+        except (ControlError, LabError) as error:
+            if not self._reasons:
+                self.invalid(f"how punctual the data planes were cannot be read: {error}")
+        configurations = {router: self._engine_configuration(router) for router in routers}
+        feeds = fed_routers(self._experiment.topology, configurations)
         for router, health in self._health.items():
-            self._late |= health.late(self._traffic_s)
-            for reason in health.reasons(router, self._traffic_s):
+            fed = feeds.get(router, ())
+            self._late |= health.late(self._traffic_s, fed)
+            for reason in health.reasons(router, self._traffic_s, fed):
                 self.invalid(reason)
             self._warnings += health.warnings(router, self._traffic_s)
+        for name, sender in self._senders.items():
+            self._late |= sender.late
+            for reason in sender.reasons(name):
+                self.invalid(reason)
+        for reason in () if self._clock is None else self._clock.reasons():
+            self.invalid(reason)
 
     @contextmanager
     def _ending(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -269,6 +303,11 @@ class CellRun:
             return  # what was pushed to a Linux router; `verify` has compared it with what is in force
         self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
 
+    def _engine_configuration(self, router: str) -> Mapping[str, Any]:
+        path = self.cell.configuration(f"{router}.engine.json")
+        found: Mapping[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
     def record(self, *, broken: bool = False) -> CellRecord:
         """How it went; `broken`: it did not come to its end."""
         if broken and not self._reasons:
@@ -291,4 +330,6 @@ class CellRun:
             observed=tuple(self._observed),
             captures=self._captures,
             health=self._health,
+            senders=self._senders,
+            clock=self._clock,
         )

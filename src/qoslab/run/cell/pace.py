@@ -1,0 +1,81 @@
+"""Who depends on whose punctuality: routers on those before them, and which senders have a pace of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from qoslab.model.experiment import Flow, Topology
+from qoslab.results import SenderRecord
+from qoslab.traffic import FlowResult
+
+WITH_HEADERS = 1.5
+"""A datagram on the line over its payload, for all but the smallest."""
+
+
+WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
+"""What a class may do with a packet whenever it comes."""
+
+
+def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
+    """Whether a router's decisions on frames that come in there depend on their spacing.
+
+    It polices, shapes or queues them by class. The plain queue of an interface takes what a link brings.
+    """
+    if configuration.get("switch") is not None:
+        return True
+    timed = {
+        name
+        for name, policy in configuration.get("policy_maps", {}).items()
+        if any(value for each in policy["classes"] for key, value in each.items() if key not in WITHOUT_TIME)
+    }
+    # A nested policy counts with the one in which it is.
+    for _ in configuration.get("policy_maps", {}):
+        timed |= {
+            name
+            for name, policy in configuration["policy_maps"].items()
+            if any(each.get("service_policy") in timed for each in policy["classes"])
+        }
+    return any(
+        each.get(f"service_policy_{side}") in timed
+        for name, each in configuration.get("interfaces", {}).items()
+        for side in ("input" if name == interface else "output",)
+    )
+
+
+def fed_routers(topology: Topology, configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Of each router with a data plane those that get its frames and go by time. `configurations` are the engine's."""
+    return {
+        router: tuple(
+            dict.fromkeys(
+                far.node
+                for _, _, far in topology.links_of(router)
+                if far.node in configurations and goes_by_time(configurations[far.node], far.interface)
+            )
+        )
+        for router in configurations
+    }
+
+
+def senders(
+    topology: Topology, flows: Mapping[str, Flow], results: Mapping[str, FlowResult]
+) -> dict[str, SenderRecord]:
+    """What is known of the senders' pace, by traffic.
+
+    An iperf that is asked for more than its host's link carries waits for the link: nothing is known of its pace.
+    """
+    found = {}
+    for name, result in results.items():
+        flow, pace = flows[name], result.pace
+        if pace is None or (pace.late_p99_ms is None and _exceeds_link(topology, flow.source, flows.values())):
+            continue
+        found[name] = SenderRecord(shortfall=pace.shortfall, late_p99_ms=pace.late_p99_ms, late_max_ms=pace.late_max_ms)
+    return found
+
+
+def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:
+    own = [flow for flow in flows if flow.source == host]
+    asked = WITH_HEADERS * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
+    # TCP beside it fills the link.
+    shared = any(flow.protocol == "tcp" for flow in own)
+    return shared or asked > min((link.rate.bps for link, _, _ in topology.links_of(host)), default=0)

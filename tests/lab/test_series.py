@@ -1,0 +1,140 @@
+"""Two routers in series: the second takes the times at which the first really sent, so the first must be punctual."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command
+
+from experiment_files import experiment_file
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+SERIES = """\
+name: series
+title: Two routers in series
+topology:
+  nodes:
+    client: {platform: host}
+    R1: {platform: linux, model: "2811", routes: [{prefix: 10.0.20.0/24, via: 10.0.1.2}]}
+    R2: {platform: linux, model: "2811", routes: [{prefix: 10.0.10.0/24, via: 10.0.1.1}]}
+    server: {platform: host}
+  links:
+    - name: lan
+      rate: 100 Mb/s
+      ends:
+        - {node: client, interface: eth0, address: 10.0.10.10/24}
+        - {node: R1, interface: FastEthernet0/0, address: 10.0.10.1/24}
+    - name: wan
+      rate: 10 Mb/s
+      ends:
+        - {node: R1, interface: FastEthernet0/1, address: 10.0.1.1/30}
+        - {node: R2, interface: FastEthernet0/1, address: 10.0.1.2/30}
+    - name: far
+      rate: 100 Mb/s
+      ends:
+        - {node: R2, interface: FastEthernet0/0, address: 10.0.20.1/24}
+        - {node: server, interface: eth0, address: 10.0.20.10/24}
+duration: 6 s
+traffic:
+  - {name: flood, tool: flood, from: client, to: server, protocol: udp, port: 5002, rate: 12 Mb/s, size: 1000 B}
+arms:
+  - name: policed
+    configure:
+      R2: {template: templates/police-in.ios.j2}
+"""
+POLICE = """\
+policy-map Police
+ class class-default
+  police cir 10000000 bc 4000 conform-action transmit exceed-action drop
+interface FastEthernet0/1
+ service-policy input Police
+"""
+"""What the line brings is 9.7 Mb/s by the bytes that a router counts: nothing exceeds."""
+STOPS, STOP_S = 20, 0.0045
+ATTEMPTS = 3
+
+
+def data_plane(lab: Lab, router: str) -> int:
+    """The process id of a router's data plane on this machine."""
+    wanted = f"--name\0{router}\0".encode()
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit() and wanted in (process / "cmdline").read_bytes():
+                pid = int(process.name)
+                if _mounted(pid) == _mounted(lab.pid):
+                    return pid
+    raise AssertionError(f"{router} has no data plane")
+
+
+def _mounted(pid: int) -> int:
+    """The lab's own file system."""
+    return Path(f"/proc/{pid}/root/run").stat().st_dev
+
+
+def stop_now_and_then(pid: int) -> None:
+    """Stalls of less than the data plane's budget, spread over the traffic."""
+    for _ in range(STOPS):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(STOP_S)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.2)
+
+
+def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
+    """The record of a run's cell."""
+    command = Command(folder, "run", "series.yml", "--attempts", "1")
+    command.wait_for("traffic")
+    if stops:
+        (lab,) = command.labs()
+        time.sleep(0.5)
+        stopping = threading.Thread(target=stop_now_and_then, args=(data_plane(lab, "R1"),))
+        stopping.start()
+        stopping.join()
+        lab.close()
+    command.end()
+    newest = max(path for path in (folder / "runs/series").iterdir() if not path.is_symlink())
+    record: dict[str, Any] = json.loads((newest / "cells/policed/1/cell.json").read_text())
+    last = json.loads((newest / "cells/policed/1/counters/R2.jsonl").read_text().splitlines()[-1])
+    counted = last["interfaces"]["FastEthernet0/1"]["policy_input"]["classes"][0]
+    return record | {"dropped": counted["drops"]["police"]["packets"], "offered": counted["packets"]}
+
+
+@pytest.fixture
+def series(clean: Path) -> Path:
+    file = experiment_file(clean, "series.yml", SERIES)
+    (clean / "templates/police-in.ios.j2").write_text(POLICE)
+    assert file.exists()
+    return clean
+
+
+def test_what_a_stalled_router_sends_to_a_policer_is_not_trusted(series: Path) -> None:
+    found = measure(series, stops=True)
+    print(found["offered"], found["dropped"], found["reasons"], found["health"])
+    assert found["dropped"] > 0
+    assert not found["valid"] and found["late"]
+    assert any(reason.startswith("R1: more than 0.1%") and "R2 took them" in reason for reason in found["reasons"])
+    # The second one feeds nobody: how late it is moves no decision.
+    assert not any(reason.startswith("R2: more than 0.1%") for reason in found["reasons"])
+
+
+def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
+    for _ in range(ATTEMPTS):
+        found = measure(series, stops=False)
+        print(found["offered"], found["dropped"], found["reasons"], found["health"])
+        if found["valid"]:
+            break
+        assert found["late"], found["reasons"]
+        warnings.warn(f"the machine was busy, and the cell says so: {found['reasons']}", stacklevel=1)
+    assert found["valid"]
+    assert found["dropped"] == 0

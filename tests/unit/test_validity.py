@@ -1,0 +1,161 @@
+"""What makes a cell invalid: each threshold at its bound and beyond it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from test_results import HEALTH
+
+from qoslab.model.experiment import Flow, Topology
+from qoslab.results import ClockRecord, Health, SenderRecord
+from qoslab.results.records import (
+    CLOCK_STEP_NS,
+    LATE_ARRIVAL_SHARE,
+    SENDER_LATE_MS,
+    SENDER_SHORT,
+    SERIES_LATE_NS,
+)
+from qoslab.run.cell.clocks import Clocks
+from qoslab.run.cell.pace import fed_routers, senders
+from qoslab.traffic import FlowResult, Pace, StreamResult
+from qoslab.traffic.base import datagram_pace
+
+TRAFFIC_S = 30.0
+
+
+def health(**said: Any) -> Health:
+    return Health.model_validate(HEALTH | {"received": 10_000} | said)
+
+
+class TestRouters:
+    @pytest.mark.parametrize(
+        ("said", "word"),
+        [({"unsent": 1}, "did not deliver 1 frames"), ({"malformed": 1}, "1 frames could not be passed")],
+    )
+    def test_one_frame_that_no_counter_explains(self, said: dict[str, int], word: str) -> None:
+        (reason,) = health(**said).reasons("R1", TRAFFIC_S)
+        assert reason.startswith("R1: ") and word in reason
+        # A machine with more time would not do better.
+        assert not health(**said).late(TRAFFIC_S)
+
+    def test_frames_that_come_back_too_late(self) -> None:
+        most = int(10_000 * LATE_ARRIVAL_SHARE)
+        assert health(late_arrivals=most).reasons("R1", TRAFFIC_S) == ()
+        (reason,) = health(late_arrivals=most + 1).reasons("R1", TRAFFIC_S)
+        assert "11 of 10000 frames came back" in reason
+        assert health(late_arrivals=most + 1).late(TRAFFIC_S)
+
+    def test_a_late_packet_counts_where_the_next_router_goes_by_time(self) -> None:
+        def with_p999(ns: int) -> Health:
+            return health(lateness_ns=HEALTH["lateness_ns"] | {"p999": ns, "max": ns})
+
+        assert with_p999(SERIES_LATE_NS).reasons("R1", TRAFFIC_S, ("R2",)) == ()
+        late = with_p999(SERIES_LATE_NS + 1)
+        assert late.reasons("R1", TRAFFIC_S) == () and not late.late(TRAFFIC_S)
+        (reason,) = late.reasons("R1", TRAFFIC_S, ("R2",))
+        assert "more than 0.1% of its packets" in reason and "R2 took them as bursts" in reason
+        assert late.late(TRAFFIC_S, ("R2",))
+
+
+class TestSeries:
+    TOPOLOGY = Topology.model_validate_json("""{
+        "nodes": {"h": {"platform": "host"}, "A": {"platform": "linux"}, "B": {"platform": "linux"}},
+        "links": [
+            {"name": "lan", "rate": "100 Mb/s",
+             "ends": [{"node": "h", "interface": "eth0"}, {"node": "A", "interface": "FastEthernet0/0"}]},
+            {"name": "wan", "rate": "10 Mb/s",
+             "ends": [{"node": "A", "interface": "FastEthernet0/1"}, {"node": "B", "interface": "FastEthernet0/1"}]}
+        ]}""")
+
+    @staticmethod
+    def config(interface: str = "", side: str = "", **action: Any) -> dict[str, Any]:
+        attached = {interface: {f"service_policy_{side}": "Outer"}} if interface else {}
+        inner = {"classes": [{"name": "class-default", "set": [], **action}]}
+        outer = {"classes": [{"name": "class-default", "service_policy": "Inner"}]}
+        return {"policy_maps": {"Outer": outer, "Inner": inner}, "interfaces": attached, "switch": None}
+
+    @pytest.mark.parametrize(
+        ("second", "fed"),
+        [
+            (config("FastEthernet0/1", "input", police={"cir": 1}), ("B",)),
+            (config("FastEthernet0/0", "output", shape={"average": 1}), ("B",)),
+            # What comes in there meets neither: output is back to the first router, or no packet waits.
+            (config("FastEthernet0/1", "output", police={"cir": 1}), ()),
+            (config("FastEthernet0/0", "input", police={"cir": 1}), ()),
+            (config("FastEthernet0/1", "input", set=[{"field": "dscp", "value": 46}]), ()),
+            (config(police={"cir": 1}), ()),
+            ({"switch": {}}, ("B",)),
+        ],
+    )
+    def test_who_takes_whose_frames_by_time(self, second: dict[str, Any], fed: tuple[str, ...]) -> None:
+        assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}) == {"A": fed, "B": ()}
+
+    def test_a_single_router_feeds_nobody(self) -> None:
+        policed = self.config("FastEthernet0/0", "input", police={"cir": 1})
+        assert fed_routers(self.TOPOLOGY, {"A": policed}) == {"A": ()}
+
+
+def udp(**keys: Any) -> Flow:
+    described = {"name": "x", "tool": "iperf3", "from": "h", "to": "s", "protocol": "udp", "rate": "1 Mb/s"} | keys
+    return Flow.model_validate_json(json.dumps(described))
+
+
+def sent(*rates: float | None) -> list[StreamResult]:
+    return [StreamResult(number, None, 1.0, 0, 0.0, sender_bps=rate) for number, rate in enumerate(rates, 1)]
+
+
+class TestSenders:
+    def test_thresholds(self) -> None:
+        kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
+        assert kept.reasons("x") == () and not kept.late
+        short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
+        assert len(short.reasons("x")) == 1 and "left out 1.01%" in short.reasons("x")[0] and short.late
+        late = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01)
+        assert len(late.reasons("x")) == 1 and 'traffic "x"' in late.reasons("x")[0] and late.late
+
+    def test_what_an_iperf_sent_of_its_rate(self) -> None:
+        assert datagram_pace(udp(), sent(990e3, 970e3)) == Pace(pytest.approx(0.02))
+        assert datagram_pace(udp(), sent(1.01e6)) == Pace(0.0)
+        assert datagram_pace(udp(), sent(1e6, None)) is None
+        assert datagram_pace(udp(protocol="tcp"), sent(0.5e6)) is None
+
+    def test_one_that_waits_for_its_link_has_no_pace_to_keep(self) -> None:
+        slow = TestSeries.TOPOLOGY
+        result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=Pace(0.5))
+        assert senders(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
+        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": result}) == {}
+        told = FlowResult("flood", "udp", "0", (), (), pace=Pace(0.0, 0.2, 3.0))
+        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": told})["x"].late_p99_ms == 0.2
+        assert senders(slow, {"x": udp()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
+
+
+class TestClocks:
+    def test_bounds(self) -> None:
+        assert ClockRecord(stepped_ns=CLOCK_STEP_NS, asleep_ns=CLOCK_STEP_NS).reasons() == ()
+        (stepped,) = ClockRecord(stepped_ns=-CLOCK_STEP_NS - 1, asleep_ns=0).reasons()
+        assert "set by -1 ms" in stepped
+        (asleep,) = ClockRecord(stepped_ns=0, asleep_ns=5 * 10**9).reasons()
+        assert "suspended for 5 s" in asleep
+
+    def test_clocks_that_run_on(self) -> None:
+        assert Clocks.read().until_now().reasons() == ()
+
+    @pytest.mark.parametrize(
+        ("moved", "found"),
+        [
+            ({time.CLOCK_REALTIME: 7 * 10**6}, (7 * 10**6, 0)),
+            # The wall clock goes on while the machine sleeps.
+            ({time.CLOCK_REALTIME: 10**10, time.CLOCK_BOOTTIME: 10**10}, (0, 10**10)),
+        ],
+    )
+    def test_clocks_that_do_not(
+        self, moved: dict[int, int], found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before, now = Clocks.read(), time.clock_gettime_ns
+        monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now(clock) + moved.get(clock, 0))
+        clock = before.until_now()
+        assert abs(clock.stepped_ns - found[0]) < CLOCK_STEP_NS and abs(clock.asleep_ns - found[1]) < CLOCK_STEP_NS
+        assert len(clock.reasons()) == 1
