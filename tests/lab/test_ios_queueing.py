@@ -21,7 +21,7 @@ from qoslab.lab import Lab
 from qoslab.model.experiment import Flow, Topology
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
-from qoslab.run.cell.flows import RunningFlow, run_flows
+from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
 from qoslab.schema import CellIdentity
 from qoslab.units import Duration
@@ -149,7 +149,7 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
     load = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends}))
     cell = Cell(tmp_path, CellIdentity("flooded", (), 1))
     half = Duration(500_000_000)
-    flow = RunningFlow(lab, load, lab.topology, half, "cubic", port=5201, seed=1, cell=cell)
+    flow = RunningFlow(lab, load, half, "cubic", FlowPlace(lab.topology, port=5201, seed=1, cell=cell))
     # The queue holds at least 16 packets, which take 2 s.
     flow.commands = replace(flow.commands, deadline_s=1.0)
     result = run_flows([flow], lambda: None, lambda: None)["load"]

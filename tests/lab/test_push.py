@@ -28,11 +28,13 @@ from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
-from qoslab.run.cell.measure import CellRun
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.cell.probes import Probes, Setting
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, lab_routers, write_inventory
+from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity
 from qoslab.verification.policy import policy_differences
 
@@ -359,16 +361,15 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     experiment = probing({"type": kind, "from": "R1", "to": "client"})
     collector.configure("R1", ["ip sla 1", f" {kind} 10.1.0.2", " timeout 500", " frequency 1"])
     before = collector.observe("R1", "show running-config").raw
-    run = CellRun(
-        routers, experiment, experiment.arms[0], cell, observe=collector.observe, enter=collector.configure,
-        tell=lambda *_: None, interrupted=threading.Event(), data_planes=(),
-    )  # fmt: skip
+    journal = Journal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
+    commands = CommandLines(collector.observe, collector.configure)
+    run = CellRun(routers, journal, commands, threading.Event(), data_planes=())
     try:
         run.measure(nullcontext())
         after = collector.observe("R1", "show running-config").raw
     finally:
         collector.configure("R1", ["no ip sla 1"])
-    assert run.record().reasons == ()
+    assert journal.write().reasons == ()
     assert significant(after) == significant(before)
     # Its data plane was not asked.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]

@@ -13,12 +13,13 @@ from commands import Command
 from test_sweep import GRID, manifest, newest
 
 from experiment_files import experiment_file
-from qoslab.model.labs import REMARKS, SIMULATED
+from qoslab.labs import lab_kind
+from qoslab.labs.simulated import Simulated
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.cluster.crew import plain_task, unpack
-from qoslab.run.labs.worker import lab_kind
+from qoslab.run.labs import machinery
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 
@@ -39,17 +40,17 @@ captures:
 def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     """Two attempts as a worker of a cluster makes them: all files alike, and where the virtual lab has them."""
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + OBSERVED)
-    kind = lab_kind(SIMULATED)
-    cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=SIMULATED)).cells[0]
+    kind = lab_kind(Simulated.name)
+    cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=Simulated.name)).cells[0]
     folder = RunFolder.create(tmp_path / "runs", "grid")
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
-        task = make_task(cell, kind.versions(), attempt)
+        task = make_task(cell, machinery(kind).versions(), attempt)
         said = cluster_worker.run_cell(plain_task(task))
         place = folder.cell_of(task.identity, attempt)
         record = CellRecord.model_validate_json(said["record"])
         unpack(said["files"], record, place)
-        assert record.valid and record.lab == SIMULATED and record.virtual_s is not None and record.virtual_s >= 3
+        assert record.valid and record.lab == Simulated.name and record.virtual_s is not None and record.virtual_s >= 3
         assert [entry.moment for entry in record.observed] == ["before", "during", "after"]
         assert record.captures["receiver"].received > 100
         contents.append({str(each.relative_to(place.path)): each.read_bytes() for each in place.path.rglob("*.*")})
@@ -96,7 +97,7 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors
-    assert manifest(clean)["lab"] == SIMULATED and list(clean.glob("tmp/*")) == []
+    assert manifest(clean)["lab"] == Simulated.name and list(clean.glob("tmp/*")) == []
 
     command = Command(clean, "run", "--resume")
     killed = wait_for_simulator(command)
@@ -106,7 +107,7 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     assert "has left" in errors
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
-    assert output.startswith(REMARKS[SIMULATED]) and REMARKS[SIMULATED] in (newest(clean) / "report.html").read_text()
+    assert output.startswith(Simulated.remark) and Simulated.remark in (newest(clean) / "report.html").read_text()
     for name in clean.glob("tmp/*"):  # what a killed process cannot remove
         subprocess.run(["rm", "-r", str(name)], check=True)
 

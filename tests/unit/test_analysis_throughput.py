@@ -11,12 +11,13 @@ from sample_run import EXPERIMENT, RECORDED, make_run
 
 from qoslab.analysis import analyse
 from qoslab.analysis.classes import Line
-from qoslab.analysis.hosts import host_figures, host_row, read_counters
+from qoslab.analysis.hosts import host_figures
 from qoslab.analysis.paths import Path as Way
 from qoslab.analysis.paths import find_path, paths_of
 from qoslab.analysis.queues import place_figures
 from qoslab.analysis.throughput import throughput_figures
 from qoslab.errors import UserError
+from qoslab.labs.host_counters import host_row, read_counters
 from qoslab.model.experiment import Experiment
 from qoslab.results import tables
 

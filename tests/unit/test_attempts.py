@@ -15,9 +15,9 @@ from qoslab.analysis.compare import Planned, measured_figure
 from qoslab.errors import UserError
 from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.matrix import as_texts
+from qoslab.model.steps import TRAFFIC
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Health, RunFolder, Step, find_unfinished, tables
-from qoslab.results.records import TRAFFIC
 from qoslab.run.attempts import Ledger
 from qoslab.run.jobs import PATIENCE, Jobs
 from qoslab.run.task import cell_key, make_task

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from qoslab.cli.plan import plan_lines
 from qoslab.errors import ExperimentError
+from qoslab.labs.measured import DRAIN_S
 from qoslab.model.experiment import BACKGROUND_MORE_S
-from qoslab.plan import DRAIN_S, Options, make_plan, traffic_time
+from qoslab.model.moments import traffic_time
+from qoslab.plan import Options, make_plan
 from qoslab.schema import load_experiment, load_sweep
 from qoslab.units import Duration
 
@@ -72,10 +74,12 @@ def test_no_number_of_labs_makes_a_cell_shorter() -> None:
 def test_order_within_a_cell() -> None:
     for cell in make_plan(ARTICLE).cells:
         kinds = [step.kind for step in cell.steps]
+        # Ansible undoes what the cell before left, in the order that configures this one.
+        assert kinds[0] == "restore"
+        assert kinds.index("wait") < kinds.index("prepare") < kinds.index("capture on")
         assert kinds.index("capture on") < kinds.index("traffic") < kinds.index("capture off")
         if ARTICLE.configurations_of(ARTICLE.arm(cell.arm)):
-            assert kinds.index("apply") < kinds.index("verify") < kinds.index("capture on")
-            assert kinds[-1] == "restore"
+            assert kinds.index("apply") < kinds.index("verify") < kinds.index("wait")
         else:
             assert "apply" not in kinds
         for step in cell.steps:

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.labs import LABS
 from qoslab.platforms import PLATFORMS
+from qoslab.run.labs import machinery
+from qoslab.run.labs.worker import Machinery
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 
@@ -21,7 +24,7 @@ class Seam:
     folder: str
     """Where they may be compared."""
     names: frozenset[str]
-    """Variables, attributes and constants that hold one of the words."""
+    """Variables, attributes and constants that hold one of the words and are compared with nothing."""
     words: frozenset[str]
     """The words themselves."""
     classes: frozenset[str] = frozenset()
@@ -35,6 +38,13 @@ PLATFORM = Seam(
     classes=frozenset(type(platform).__name__ for platform in PLATFORMS.values()),
 )
 
+LAB = Seam(
+    "labs",
+    names=frozenset({"DEFAULT_LAB"}),  # `lab` may be compared with another cell's, and with None
+    words=frozenset(LABS),
+    classes=frozenset(type(kind).__name__ for kind in LABS.values()),
+)
+
 
 def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
     """Lines that compare, look up, match or tell apart by type."""
@@ -46,6 +56,9 @@ def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
                 sides = [subject]
             case ast.MatchValue(value=value):
                 sides = [value]
+            case ast.Dict(keys=found):
+                # A table by the words is a registry of its own.
+                sides = [key for key in found if key is not None]
             case ast.Subscript(slice=ast.Attribute() | ast.Name() as key, ctx=ast.Load()):
                 # `{"ios": …}[node.platform]` is a comparison too.
                 sides = [key]
@@ -64,6 +77,8 @@ def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
 
 def _speaks_of(side: ast.AST, seam: Seam) -> bool:
     match side:
+        case ast.Attribute(value=ast.Name(id=owner), attr="name"):
+            return owner in seam.classes
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name in seam.names
         case ast.Constant(value=str(word)):
@@ -76,7 +91,7 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
             return False
 
 
-@pytest.mark.parametrize("seam", [PLATFORM], ids=lambda seam: seam.folder)
+@pytest.mark.parametrize("seam", [PLATFORM, LAB], ids=lambda seam: seam.folder)
 def test_nobody_else_compares_the_words(seam: Seam) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}:{line}"
@@ -95,6 +110,7 @@ def test_nobody_else_compares_the_words(seam: Seam) -> None:
         'node.platform in ("ios", "linux")',
         "platform not in wanted",
         "{1: 2}[node.platform]",
+        '{"linux": 1}',
         "ways.get(node.platform)",
         'node.platform.startswith("i")',
         "isinstance(found, Ios)",
@@ -107,6 +123,34 @@ def test_a_comparison_is_found(text: str) -> None:
     assert list(comparisons(ast.parse(text), PLATFORM))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'plan.lab == "virtual"',
+        "lab != Simulated.name",
+        "task.lab in (DEFAULT_LAB, other)",
+        "isinstance(kind, Virtual)",
+        '{"simulated": 1}',
+        "{Virtual.name: 1}[lab]",
+        'match lab:\n    case "virtual":\n        pass',
+    ],
+)
+def test_a_comparison_of_labs_is_found(text: str) -> None:
+    assert list(comparisons(ast.parse(text), LAB))
+
+
+@pytest.mark.parametrize("text", ["lab_kind(lab).real_time", "record.lab == task.lab", "choice.lab is None"])
+def test_the_same_kind_of_lab_may_be_asked_for(text: str) -> None:
+    assert not list(comparisons(ast.parse(text), LAB))
+
+
 @pytest.mark.parametrize("text", ["platform_of(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
 def test_asking_and_printing_is_no_comparison(text: str) -> None:
     assert not list(comparisons(ast.parse(text), PLATFORM))
+
+
+def test_every_kind_of_lab_has_what_runs_its_cells() -> None:
+    for kind in LABS.values():
+        found = machinery(kind)
+        assert isinstance(found, Machinery)
+        assert set(found.versions()) or kind.real_time

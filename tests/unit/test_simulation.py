@@ -19,13 +19,15 @@ from qoslab.cli import main
 from qoslab.cli.options import Choice
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError
+from qoslab.labs import lab_kind
+from qoslab.labs.base import REPORT_CELL_S, REPORT_S
+from qoslab.labs.simulated import AROUND_S, WORKERS_UP_S, Simulated
+from qoslab.labs.virtual import Virtual
 from qoslab.model.experiment import Flow
-from qoslab.model.labs import SIMULATED, VIRTUAL
-from qoslab.plan import REPORT_CELL_S, REPORT_S, SIMULATED_CELL_S, WORKERS_UP_S, Options, Plan, make_plan
+from qoslab.model.steps import SIMULATION
+from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
-from qoslab.results.records import SIMULATION
 from qoslab.run.costs import learnt_costs
-from qoslab.run.labs.worker import lab_kind
 from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
 from qoslab.simulation.result import SimulationError, read_flow, read_result
@@ -41,11 +43,11 @@ VERSIONS = {"qos-sim": "qos-sim 0.1.0"}
 
 
 def sweep(name: str, sets: dict[str, str] | None = None) -> Sweep:
-    return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(SIMULATED).check)
+    return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(Simulated.name).check)
 
 
 def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list[CellTask]:
-    plan = make_plan(sweep(name, sets), Options(lab=SIMULATED, **options))
+    plan = make_plan(sweep(name, sets), Options(lab=Simulated.name, **options))
     return [make_task(cell, VERSIONS) for cell in plan.cells]
 
 
@@ -152,7 +154,7 @@ def test_ip_sla_in_a_template_is_refused(tmp_path: Path) -> None:
     template = tmp_path / "templates/police.ios.j2"
     template.write_text(template.read_text() + "ip sla responder\n")
     with pytest.raises(ExperimentError, match=r"found an IP SLA operation or responder in the configuration of R1"):
-        load_sweep(file, {}, lab_kind(SIMULATED).check)
+        load_sweep(file, {}, lab_kind(Simulated.name).check)
 
 
 def test_the_commands_refuse_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,25 +171,27 @@ def test_the_commands_refuse_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_results_of_two_labs_and_of_two_simulators_are_never_mixed(tmp_path: Path) -> None:
     made = load_sweep(experiment_file(tmp_path, "grid.yml", GRID))
     tools = {"iperf3": "iperf 3.12", **VERSIONS}
-    keys = {lab: make_task(make_plan(made, Options(lab=lab)).cells[0], tools).key for lab in (VIRTUAL, SIMULATED)}
-    assert keys[VIRTUAL] != keys[SIMULATED]
-    cell = make_plan(made, Options(lab=SIMULATED)).cells[0]
-    assert make_task(cell, {**tools, "iperf3": "another"}).key == keys[SIMULATED], "no iperf runs"
-    assert make_task(cell, {**tools, "qos-sim": "another"}).key != keys[SIMULATED]
+    keys = {
+        lab: make_task(make_plan(made, Options(lab=lab)).cells[0], tools).key for lab in (Virtual.name, Simulated.name)
+    }
+    assert keys[Virtual.name] != keys[Simulated.name]
+    cell = make_plan(made, Options(lab=Simulated.name)).cells[0]
+    assert make_task(cell, {**tools, "iperf3": "another"}).key == keys[Simulated.name], "no iperf runs"
+    assert make_task(cell, {**tools, "qos-sim": "another"}).key != keys[Simulated.name]
 
 
 def test_a_resumed_run_stays_in_its_lab() -> None:
-    recorded = Choice(lab=SIMULATED).as_dict()
-    assert Choice().after(recorded).lab == SIMULATED
-    assert Choice().as_dict()["lab"] == VIRTUAL
+    recorded = Choice(lab=Simulated.name).as_dict()
+    assert Choice().after(recorded).lab == Simulated.name
+    assert Choice().as_dict()["lab"] == Virtual.name
     before = {name: value for name, value in Choice().as_dict().items() if name != "lab"}
-    assert Choice().after(before).lab == VIRTUAL, "runs had no kind of lab once"
+    assert Choice().after(before).lab == Virtual.name, "runs had no kind of lab once"
     with pytest.raises(UserError, match="found --lab virtual for a run with --lab simulated"):
-        Choice(lab=VIRTUAL).after(recorded)
+        Choice(lab=Virtual.name).after(recorded)
 
 
 def planned(file: Path, costs: dict[str, float]) -> Plan:
-    return make_plan(load_sweep(file), Options(lab=SIMULATED, costs=costs))
+    return make_plan(load_sweep(file), Options(lab=Simulated.name, costs=costs))
 
 
 def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
@@ -205,18 +209,18 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
         step = Step.model_validate({"name": SIMULATION, "started": started, "ended": "2026-11-21T11:00:02Z"})
         place.write_record(
             CellRecord(
-                arm=cell.arm, repetition=1, key=task.key, lab=SIMULATED, virtual_s=4.0, valid=True, steps=(step,)
+                arm=cell.arm, repetition=1, key=task.key, lab=Simulated.name, virtual_s=4.0, valid=True, steps=(step,)
             )
         )
         where = str(place.path.relative_to(folder.path))
         summaries.append(CellSummary(arm=cell.arm, repetition=1, folder=where, valid=True))
     folder.write_manifest(
-        Manifest(experiment=plan.experiment, lab=SIMULATED, started=step.started, cells=tuple(summaries))
+        Manifest(experiment=plan.experiment, lab=Simulated.name, started=step.started, cells=tuple(summaries))
     )
     costs = learnt_costs(tmp_path / "runs", "grid")
     assert costs == {plan.cells[0].arm: pytest.approx(0.5, rel=0.01)}
     again = planned(file, costs)
-    each = again.experiment.duration.seconds / 2 + SIMULATED_CELL_S
+    each = again.experiment.duration.seconds / 2 + 2 * AROUND_S
     assert again.cells[0].seconds == pytest.approx(each, rel=0.01)
     around = WORKERS_UP_S + REPORT_S + REPORT_CELL_S * len(again.cells)
     assert again.seconds == pytest.approx(len(again.cells) * each + around, rel=0.01)

@@ -13,9 +13,8 @@ import pandas as pd
 
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.metrics import ClassSelector
+from qoslab.model.moments import DURING
 
-DURING = 2 / 3
-"""The share of the traffic time at which `.during` metrics are read; the moment of `during` observations."""
 WINDOW_FROM = 1 / 3
 """The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
 PRINTED_RATE_BPS = 1000

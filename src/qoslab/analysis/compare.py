@@ -15,7 +15,7 @@ from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
 from qoslab.model.comparison import Expectation, PublishedFigure
 from qoslab.model.expressions import read_value
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_number, fits
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
@@ -151,7 +151,7 @@ def compare(
     *,
     arms: Sequence[str] = (),
     show: Mapping[str, Sequence[str]] | None = None,
-    lab: str = VIRTUAL,
+    lab: str = DEFAULT_LAB,
 ) -> pd.DataFrame:
     """One row for each expectation, then one for each other published figure and each of `show`, arm by arm.
 

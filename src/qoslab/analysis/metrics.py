@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import DURING, Lines, class_figures, interfaces_of, last_of_class, selected
+from qoslab.analysis.classes import Lines, class_figures, interfaces_of, last_of_class, selected
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.hosts import host_figures
 from qoslab.analysis.missing import Figure, Missing, most, total
@@ -22,6 +22,7 @@ from qoslab.analysis.queues import Place, each_of, place_figures
 from qoslab.analysis.steady import steady_figures
 from qoslab.analysis.throughput import only_pir, segment_size, throughput_figures
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
+from qoslab.model.moments import DURING
 from qoslab.results import tables
 
 _CELL = ["arm", "repetition", "cell"]

@@ -12,10 +12,9 @@ import pandas as pd
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
 from qoslab.analysis.averages import averages_table, pairs_table
-from qoslab.analysis.classes import COUNTED_HEADER, DURING, LINE_EXTRA, Line, Lines
+from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA, Line, Lines
 from qoslab.analysis.metrics import metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
-from qoslab.analysis.outputs import OUTPUTS
 from qoslab.analysis.packets import bin_packets
 from qoslab.analysis.paths import Paths, paths_of
 from qoslab.analysis.statistics import estimate
@@ -23,10 +22,12 @@ from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import ExitStatus, QoslabError
+from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.metrics import Reference
+from qoslab.model.moments import DURING
 from qoslab.results import Cell, CellRecord, RunFolder, tables
 from qoslab.traffic import TrafficError
 
@@ -48,7 +49,7 @@ class Outcome:
     """See `qoslab.analysis.averages.averages_table`."""
     pairs: pd.DataFrame
     """See `qoslab.analysis.averages.pairs_table`."""
-    lab: str = VIRTUAL
+    lab: str = DEFAULT_LAB
     """The kind of lab that the figures come from."""
 
     @property
@@ -227,7 +228,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     """Add the rows of a cell; what could not be read is returned."""
     problems: list[str] = []
     arm = experiment.arm(cell.arm)
-    outputs = OUTPUTS[record.lab]
+    outputs = lab_kind(record.lab)
     for flow in experiment.flows_of(arm):
         try:
             result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))

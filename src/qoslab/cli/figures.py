@@ -16,7 +16,7 @@ from rich.text import Text
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import score
-from qoslab.model.labs import FOUND, REMARKS
+from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
 from qoslab.printing import echo, printable
 from qoslab.results import RunFolder
@@ -48,10 +48,10 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             )
         )
         return
-    if remark := REMARKS.get(outcome.lab):
+    if remark := lab_kind(outcome.lab).remark:
         echo(remark)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    found = FOUND[outcome.lab]
+    found = lab_kind(outcome.lab).found
     for name in ("arm", "figure", "published", found, "difference", "tolerance", "verdict"):
         table.add_column(name, justify="right" if name in ("published", found, "difference") else "left")
     arm = None

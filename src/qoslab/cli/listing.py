@@ -10,7 +10,8 @@ import click
 
 from qoslab.cli.options import EXPERIMENTS, RUNS, json_option
 from qoslab.errors import QoslabError
-from qoslab.model.labs import VIRTUAL
+from qoslab.labs import LABS
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.printing import echo
 from qoslab.schema.files import FileRefusedError, read_bytes
 
@@ -93,11 +94,11 @@ def _state(folder: Path) -> str:
     except (OSError, ValueError, RecursionError, FileRefusedError):
         return "unfinished"
     try:
-        cells, lab = manifest["cells"], manifest.get("lab", VIRTUAL)
+        cells, lab = manifest["cells"], manifest.get("lab", DEFAULT_LAB)
         verdicts = [row["verdict"] for row in rows]
         invalid = sum(not cell["valid"] for cell in cells)
     except (TypeError, KeyError, AttributeError):
         return "damaged"
     text = f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
     text = f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
-    return text if lab == VIRTUAL else f"{lab}: {text}"
+    return text if lab in LABS and LABS[lab].is_default else f"{lab}: {text}"

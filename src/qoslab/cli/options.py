@@ -12,10 +12,10 @@ from typing import Any, TypeVar, cast
 import click
 
 from qoslab.errors import ExperimentError, UserError
+from qoslab.labs import LABS, lab_kind
 from qoslab.model.experiment import Order
-from qoslab.model.labs import LABS, SIMULATED, VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.shipped import shipped
 from qoslab.units import Duration, QuantityError
@@ -45,6 +45,8 @@ class DurationType(click.ParamType[Duration]):
 
 DURATION = DurationType()
 
+_KINDS = "; ".join(f"{kind.name}: {kind.help}" for kind in LABS.values())
+
 experiment_argument = click.argument("experiment", metavar="EXPERIMENT")
 set_option = click.option(
     "--set",
@@ -55,9 +57,8 @@ set_option = click.option(
 )
 lab_option = click.option(
     "--lab",
-    type=click.Choice(LABS),
-    help="Where cells run. virtual: namespaces of this machine, real TCP, real time; simulated: virtual time, modelled "
-    f"TCP. [default: {VIRTUAL}]",
+    type=click.Choice(tuple(LABS)),
+    help=f"Where cells run. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -95,11 +96,11 @@ class Choice:
     @property
     def lab_or_default(self) -> str:
         """The kind of lab."""
-        return self.lab or VIRTUAL
+        return self.lab or DEFAULT_LAB
 
     def plan(self, sweep: Sweep) -> Plan:
         """What a run would do. `ExperimentError` for options that it cannot follow."""
-        if self.lab_or_default != SIMULATED:
+        if lab_kind(self.lab_or_default).real_time:
             return make_plan(sweep, self.options())
         from qoslab.run.costs import learnt_costs  # it loads what reads run folders
 
@@ -143,7 +144,7 @@ class Choice:
         """What was recorded, but for what is given anew. `UserError` for another lab: results of two are not mixed."""
         length = recorded["duration"]
         # Runs from before there were several kinds say nothing of it.
-        lab = recorded.get("lab", VIRTUAL)
+        lab = recorded.get("lab", DEFAULT_LAB)
         if self.lab not in (None, lab):
             raise UserError(
                 f"found --lab {self.lab} for a run with --lab {lab}, expected the same",
@@ -196,7 +197,7 @@ def experiment_file(given: str) -> Path:
     return path
 
 
-def open_sweep(given: str, sets: Sequence[str], lab: str = VIRTUAL) -> tuple[Path, Sweep]:
+def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple[Path, Sweep]:
     """Read and check an experiment, with `--set` options.
 
     `ExperimentError` where it does not hold, or a lab of this kind cannot run it.

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, open_sweep, set_option
+from qoslab.labs import lab_kind
 from qoslab.model.expressions import show_value
-from qoslab.model.labs import TITLES, VIRTUAL
-from qoslab.plan import Plan, Step
+from qoslab.model.steps import Step
+from qoslab.plan import Plan
 from qoslab.printing import echo
 
 
@@ -71,7 +72,7 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
     if plan.seconds is None:
         yield f"time: {UNKNOWN} before the first simulated cell of each arm"
         return
-    unit = "lab" if plan.lab == VIRTUAL else "process"
+    unit = lab_kind(plan.lab).worker
     estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in sorted({1, 2, 4, labs})]
     yield f"time: {', '.join(estimates)} (estimates)"
     yield f"as it is asked for: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
@@ -89,7 +90,8 @@ def _cells(count: int) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    where = "" if plan.lab == VIRTUAL else f", {TITLES[plan.lab]}"
+    kind = lab_kind(plan.lab)
+    where = "" if kind.is_default else f", {kind.title}"
     title = f"{plan.experiment.title} ({plan.experiment.name})"
     return f"{title}: {_cells(len(plan.cells))}{where}, {_about(plan.seconds)}"
 

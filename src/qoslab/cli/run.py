@@ -26,10 +26,9 @@ from qoslab.cli.options import (
 )
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.model.labs import SIMULATED
+from qoslab.labs import lab_kind
 from qoslab.plan import Plan
 from qoslab.printing import echo
-from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import Sweep, load_published
 from qoslab.schema.references import parameters_of
 
@@ -109,17 +108,17 @@ def command(
         choice = choice.after(recorded)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
-    lab = choice.lab_or_default
-    file, sweep = open_sweep(experiment, sets, lab)
+    file, sweep = open_sweep(experiment, sets, choice.lab_or_default)
     from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
 
     plan = choice.plan(sweep)
     matrix = bool(sweep.parameters)
     side_by_side = None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1)
-    if lab == SIMULATED and jobs in (None, "auto"):
+    kind = lab_kind(choice.lab_or_default)
+    if not kind.real_time and jobs in (None, "auto"):
         # Nothing has to be punctual: as many as there are processors, at most one for each cell.
         side_by_side = min(len(os.sched_getaffinity(0)), len(plan.cells))
-    scheduler = scheduler or lab_kind(lab).scheduler
+    scheduler = scheduler or kind.scheduler
     expected = expected_labs(side_by_side, len(plan.cells))
     if dry_run:
         _say_plan(plan, expected, as_json=as_json)

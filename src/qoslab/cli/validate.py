@@ -10,7 +10,7 @@ import click
 
 from qoslab.cli.options import experiment_argument, json_option, lab_option, open_sweep, set_option
 from qoslab.errors import ExitStatus, ExperimentError
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.printing import echo
 
 
@@ -26,7 +26,7 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     --json as a list of findings on stdout.
     """
     try:
-        file, sweep = open_sweep(experiment, sets, lab or VIRTUAL)
+        file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)
     except ExperimentError as error:
         if not as_json:
             raise

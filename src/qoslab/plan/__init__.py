@@ -1,69 +1,25 @@
 """What a run will do, in order: cells (arm × parameters × repetition) and their steps, with estimates. Pure.
 
-`qoslab plan` prints it, `run` carries it out.
+`qoslab plan` prints it, `run` carries it out: the steps of a cell are opened by their keys, in this order.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from qoslab.errors import ExperimentError
-from qoslab.model.experiment import Arm, Configuration, Experiment, Flow, Moment, Order
+from qoslab.labs import lab_kind, report_step
+from qoslab.model.experiment import Experiment, Order
 from qoslab.model.expressions import Value, read_value, show_value
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, same
-from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.model.steps import Step
 from qoslab.schema import CellIdentity, Identified, Sweep
 from qoslab.schema.near import did_you_mean
-from qoslab.units import Duration, QuantityError, Rate, Size
-
-StepKind = Literal[
-    "lab up",
-    "workers up",
-    "prepare",
-    "apply",
-    "verify",
-    "capture on",
-    "observe",
-    "traffic",
-    "simulate",
-    "probe",
-    "collect",
-    "capture off",
-    "restore",
-    "lab down",
-    "report",
-]
-
-# Estimates in seconds, for people who wait: rough, from runs on a machine with two cores.
-LAB_UP_S = 4.0
-"""The lab takes a tenth of it; Ansible and Unicon start meanwhile."""
-LAB_DOWN_S = 0.3
-PREPARE_S = 0.1
-PLAYBOOK_S = 0.8
-"""A few commands to one device."""
-SHOW_S = 0.2
-CAPTURE_ON_S = 0.3
-CAPTURE_OFF_S = 0.2
-DRAIN_S = 0.3
-"""Connections end after what their queues still hold has arrived."""
-COLLECT_S = 0.1
-REPORT_S = 4.0
-REPORT_CELL_S = 0.1
-"""What each cell adds to that."""
-WORKERS_UP_S = 3.0
-"""The processes that simulate."""
-SIMULATED_CELL_S = 0.1
-"""What a simulated cell takes besides: it is sent to a process, and its files come back."""
-
-BESIDE: frozenset[StepKind] = frozenset({"apply", "verify", "collect", "capture off", "restore"})
-"""Steps during which another cell has traffic, where there are several labs; observations after the traffic too."""
-
-DURING = (2, 3)
-"""The moment `during`, as a fraction of the traffic time."""
+from qoslab.units import Duration, QuantityError
 
 
 @dataclass(frozen=True)
@@ -76,8 +32,8 @@ class Options:
     """Instead of the experiment's."""
     repetitions: int | None = None
     """Instead of the experiment's."""
-    lab: str = VIRTUAL
-    """The kind of lab; see `qoslab.model.labs`."""
+    lab: str = DEFAULT_LAB
+    """The kind of lab; see `qoslab.labs`."""
     costs: Mapping[str, float] = field(default_factory=dict)
     """By arm, the seconds that a second of a cell's traffic takes where it is simulated; of none, it is not known."""
     only: tuple[tuple[str, str], ...] = ()
@@ -87,29 +43,12 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One thing that is done."""
-
-    kind: StepKind
-    nodes: tuple[str, ...]
-    """The nodes that it concerns."""
-    detail: str
-    """What exactly, for people."""
-    seconds: float | None
-    """Estimate; None where nobody knows."""
-    after_s: float | None = None
-    """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
-    moment: Moment | None = None
-    """Of an observation."""
-
-
-@dataclass(frozen=True)
 class Cell(Identified):
     """One arm with one combination of parameters, once."""
 
     identity: CellIdentity
     sweep: Sweep = field(repr=False, compare=False)
-    lab: str = VIRTUAL
+    lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
     cost: float | None = field(default=None, repr=False, compare=False)
     """Seconds that a second of its traffic takes where it is simulated; None where nobody knows."""
@@ -121,10 +60,8 @@ class Cell(Identified):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What is done, in order."""
-        experiment = self.experiment
-        arm = experiment.arm(self.arm)
-        return tuple(_steps(experiment, arm) if self.lab == VIRTUAL else _simulation(experiment, arm, self.cost))
+        """What is done, in order: a run opens these steps by their keys."""
+        return lab_kind(self.lab).steps(self.experiment, self.cost)
 
     @property
     def seconds(self) -> float | None:
@@ -134,11 +71,8 @@ class Cell(Identified):
     @property
     def turn_seconds(self) -> float | None:
         """Estimate of the part during which it keeps others from having traffic; None where nobody knows."""
-        return _sum(
-            step.seconds
-            for step in self.steps
-            if step.after_s is None and step.kind not in BESIDE and step.moment != "after"
-        )
+        turn = lab_kind(self.lab).turn
+        return _sum(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
 
 
 def _sum(parts: Iterable[float | None]) -> float | None:
@@ -223,12 +157,6 @@ class Plan:
         }
 
 
-def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
-    """From the start of the first flow to the end of the last."""
-    ends = [flow.start_after + experiment.duration_of(arm, flow) for flow in experiment.flows_of(arm)]
-    return max(ends, default=Duration(0))
-
-
 def make_plan(experiment: Experiment | Sweep, options: Options | None = None) -> Plan:
     """The run of a checked experiment. `ExperimentError` for options that it cannot follow."""
     chosen = options or Options()
@@ -255,22 +183,17 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
         found = f"found {sweep.count} cells, repetitions counted, expected at most {CELL_LIMIT}"
         raise ExperimentError(found, hint="Repeat less often.")
     experiment = sweep.experiment
-    everyone = tuple(experiment.topology.nodes)
-    up = Step("lab up", everyone, f"{len(everyone)} nodes, {len(experiment.topology.links)} links", LAB_UP_S)
-    down = Step("lab down", everyone, "", LAB_DOWN_S)
-    workers = Step("workers up", (), "processes that simulate", WORKERS_UP_S)
-    has_lab = chosen.lab == VIRTUAL
     cells = tuple(
         Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
         for identity in _ordered(sweep, _selected(sweep, chosen))
     )
-    report = Step("report", (), "tables, comparison, report.html", REPORT_S + REPORT_CELL_S * len(cells))
+    kind = lab_kind(chosen.lab)
     return Plan(
         sweep=sweep,
         lab=chosen.lab,
-        before=(up if has_lab else workers,),
+        before=kind.before(experiment),
         cells=cells,
-        after=(down, report) if has_lab else (report,),
+        after=(*kind.after(experiment), report_step(len(cells))),
     )
 
 
@@ -324,93 +247,3 @@ def _ordered(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
             return sorted(cells, key=lambda cell: (cell.repetition, place(cell)))
         case "as written":
             return cells
-
-
-def _steps(experiment: Experiment, arm: Arm) -> Iterator[Step]:
-    tcp = experiment.tcp if arm.tcp is None else arm.tcp
-    profile = tcp if isinstance(tcp, str) else "own settings"
-    control = experiment.tcp_of(arm).congestion_control
-    yield Step("prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
-    configurations = {
-        device: [_configuration(layer) for layer in layers]
-        for device, layers in experiment.configurations_of(arm).items()
-    }
-    for device, what in _of_probes(experiment).items():
-        configurations.setdefault(device, []).append(what)
-    for device, parts in configurations.items():
-        node = experiment.topology.nodes[device]
-        role = platform_of(node).ansible_role(node)
-        yield Step("apply", (device,), f"{'; '.join(parts)} by role {role}", PLAYBOOK_S)
-    for device in configurations:
-        yield Step("verify", (device,), "what it says equals what was asked", PLAYBOOK_S)
-    for capture in experiment.captures:
-        text = " ".join(filter(None, (capture.interface, capture.filter)))
-        yield Step("capture on", (capture.node,), f"{capture.name}: {text}", CAPTURE_ON_S)
-    yield from _observations(experiment, "before")
-    length = traffic_time(experiment, arm)
-    flows = experiment.flows_of(arm)
-    nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
-    text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in flows)
-    yield Step("traffic", nodes, text, length.seconds + DRAIN_S)
-    for probe in experiment.probes:
-        text = f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
-        yield Step("probe", (probe.source, probe.destination), text, 0.0, probe.start_after.seconds)
-    part, whole = DURING
-    yield from _observations(experiment, "during", (length * part // whole).seconds)
-    yield Step("collect", nodes, "output of the traffic tools, counters", COLLECT_S)
-    yield from _observations(experiment, "after")
-    for capture in experiment.captures:
-        yield Step("capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
-    for device in configurations:
-        yield Step("restore", (device,), "the configuration from before", PLAYBOOK_S)
-
-
-def _simulation(experiment: Experiment, arm: Arm, cost: float | None) -> Iterator[Step]:
-    text = "; ".join(_flow(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))
-    seconds = None if cost is None else cost * traffic_time(experiment, arm).seconds + SIMULATED_CELL_S
-    yield Step("simulate", tuple(experiment.topology.nodes), text, seconds)
-
-
-def _of_probes(experiment: Experiment) -> dict[str, str]:
-    """What routers are configured with for probes: operations, the responder, or both."""
-    routers = routers_of(experiment.topology)
-    senders = [probe.source for probe in experiment.probes if probe.source in routers]
-    responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
-    return {
-        router: " and ".join(
-            each for each, whose in (("IP SLA operations", senders), ("responder", responders)) if router in whose
-        )
-        for router in dict.fromkeys((*senders, *responders))
-    }
-
-
-def _observations(experiment: Experiment, moment: Moment, after_s: float | None = None) -> Iterator[Step]:
-    for observation in experiment.observe:
-        if moment in observation.when:
-            yield Step("observe", (observation.node,), f"{moment}: {observation.command}", SHOW_S, after_s, moment)
-
-
-def _configuration(configuration: Configuration) -> str:
-    variables = ", ".join(f"{name}={value}" for name, value in configuration.variables.items())
-    return f"{configuration.template} ({variables})" if variables else configuration.template
-
-
-def _flow(flow: Flow, duration: Duration) -> str:
-    words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
-    if flow.streams > 1:
-        words.append(f"{flow.streams} streams")
-    settings: tuple[tuple[str, Rate | Size | Duration | int | None], ...] = (
-        ("rate", flow.rate),
-        ("delay", flow.delay),
-        ("size", flow.size),
-        ("window", flow.window),
-        ("dscp", flow.dscp),
-    )
-    words.extend(f"{name} {value}" for name, value in settings if value is not None)
-    words.extend(f"random {each}" for each in flow.random)
-    words.append(f"{duration} as background" if flow.background else str(duration))
-    if flow.may_fail:
-        words.append("may fail")
-    if flow.start_after:
-        words.append(f"from {flow.start_after} on")
-    return ", ".join(words)

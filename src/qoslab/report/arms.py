@@ -15,8 +15,8 @@ from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
+from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
-from qoslab.model.labs import VIRTUAL
 from qoslab.model.matrix import parameters_text
 from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
@@ -183,7 +183,7 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
         if flow.dscp is not None:
             parts.append(f"with DSCP {flow.dscp}")
         duration = experiment.duration_of(arm, flow)
-        by = flow.tool if lab == VIRTUAL else f"in the manner of {flow.tool}"
+        by = lab_kind(lab).generated_by(flow)
         words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {by}")
     tcp = (
         f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
@@ -403,7 +403,7 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
 
 def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
-        ".ios": "{}: what was pushed" if lab == VIRTUAL else "{}: what it was configured with",
+        ".ios": f"{{}}: {lab_kind(lab).configured}",
         ".running.ios": "{}: running configuration with it",
         ".engine.json": "{}: what the data plane had in force",
         ".before.ios": "{}: running configuration before",

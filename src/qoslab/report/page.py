@@ -15,9 +15,9 @@ from qoslab.analysis.compare import measured_figure
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
+from qoslab.labs import lab_kind
 from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace, selection_text
 from qoslab.model.experiment import Experiment
-from qoslab.model.labs import FOUND, REMARKS, SIMULATED, TITLES
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
@@ -165,8 +165,8 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         title=experiment.title,
         description=experiment.description.strip(),
         when=_when(manifest),
-        remark=REMARKS.get(manifest.lab, ""),
-        found=FOUND[manifest.lab],
+        remark=lab_kind(manifest.lab).remark,
+        found=lab_kind(manifest.lab).found,
         article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
@@ -200,7 +200,7 @@ def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[
 
 def _when(manifest: Manifest) -> str:
     length = manifest.experiment.duration
-    return f"Run on {text.moment(manifest.started)} in {TITLES[manifest.lab]}; {length} of traffic in each arm."
+    return f"Run on {text.moment(manifest.started)} in {lab_kind(manifest.lab).title}; {length} of traffic in each arm."
 
 
 def _arm_title(experiment: Experiment, arm: str) -> str:
@@ -414,13 +414,12 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
                 {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
             )
     if outcome.valid:
-        sentence = "Yes: every cell ran to its end, "
+        sentence = lab_kind(lab).nothing_late
         if routers:
-            sentence += "no router lost a frame, and at least 99 % of the packets left within the budget."
-        elif lab == SIMULATED:
-            sentence = "As far as the model goes: every cell was computed to its end. In virtual time nothing is late."
-        else:
-            sentence += "and no tool reported a fault."
+            sentence = (
+                "Yes: every cell ran to its end, no router lost a frame, and at least 99 % of the packets left within "
+                "the budget."
+            )
     else:
         sentence = "No: " + "; ".join(_some(outcome.reasons)) + "."
     if not few:

@@ -16,8 +16,8 @@ from qoslab.analysis import Outcome, analyse, figures, series
 from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
+from qoslab.labs import lab_kind
 from qoslab.model.experiment import Moment
-from qoslab.model.labs import REMARKS
 from qoslab.model.matrix import Scalar, fits, parameters_text
 from qoslab.report.page import Verdict, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -78,7 +78,7 @@ class RunView:
     def sentence(self) -> Text:
         """The verdict in words, below what must be known of the lab's figures first."""
         found = self.verdict
-        remark = REMARKS.get(self.manifest.lab)
+        remark = lab_kind(self.manifest.lab).remark
         lines = [f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]
         return Text("\n".join([*([remark] if remark else []), *lines]))
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment, Moment
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.schema import CellIdentity
 
@@ -25,16 +25,11 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
-TRAFFIC = "traffic"
-"""The step in which a cell's traffic runs."""
-SIMULATION = "simulate"
-"""The step in which a cell is computed in virtual time."""
-
-
 class Step(Record):
     """One step of a cell: `configure the routers`, `traffic`, …"""
 
     name: str
+    """The key of the planned steps that it is; see `qoslab.model.steps`."""
     started: datetime
     ended: datetime | None = None
     """None where the run broke off in it."""
@@ -249,8 +244,8 @@ class CellRecord(Record):
     attempt: int = Field(default=1, ge=1)
     key: str = ""
     """SHA-256 of what defines the cell; see docs/architecture.md."""
-    lab: str = VIRTUAL
-    """The kind of lab that it was run in; see `qoslab.model.labs`."""
+    lab: str = DEFAULT_LAB
+    """The kind of lab that it was run in; see `qoslab.labs`."""
     virtual_s: float | None = None
     """Seconds of virtual time that were simulated."""
     valid: bool
@@ -348,8 +343,8 @@ class Manifest(Record):
     """The figures of the publication, as they were when the run was made."""
     overrides: tuple[str, ...] = ()
     """`--set` and `--duration`, as typed."""
-    lab: str = VIRTUAL
-    """The kind of lab of all cells; see `qoslab.model.labs`."""
+    lab: str = DEFAULT_LAB
+    """The kind of lab of all cells; see `qoslab.labs`."""
     started: datetime
     ended: datetime | None = None
     versions: dict[str, str] = {}

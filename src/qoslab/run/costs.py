@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from qoslab.model.labs import SIMULATED
+from qoslab.labs import LABS
 
 CELLS = 50
 """Cells of each arm that are looked at."""
@@ -25,7 +25,8 @@ def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
 
 def _costs(folder: Path) -> dict[str, float]:
     manifest = _read(folder / "manifest.json")
-    if manifest.get("lab") != SIMULATED:
+    kind = LABS.get(manifest.get("lab", ""))
+    if kind is None or kind.real_time:
         return {}
     cells: dict[str, list[str]] = defaultdict(list)
     for cell in manifest["cells"]:

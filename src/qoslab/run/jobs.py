@@ -8,10 +8,11 @@ import statistics
 from datetime import UTC, datetime
 
 from qoslab.model.experiment import Experiment
-from qoslab.plan import traffic_time
+from qoslab.model.moments import traffic_time
+from qoslab.model.steps import TRAFFIC
 from qoslab.results import CellRecord
-from qoslab.results.records import BEHIND_SHARE, TRAFFIC
-from qoslab.run.cell.cpu import Machine
+from qoslab.results.records import BEHIND_SHARE
+from qoslab.run.machine import Machine
 
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""

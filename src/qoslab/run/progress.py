@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
@@ -23,13 +23,6 @@ RUN = "run"
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-
-
-class Tell(Protocol):
-    """Where a step of a cell is announced; `seconds` is its expected length, where one is known."""
-
-    def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
-        """Announce that `cell` now does `step`."""
 
 
 class _TimeLeft(ProgressColumn):

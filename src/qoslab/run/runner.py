@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
@@ -18,7 +19,8 @@ from qoslab.run import provenance
 from qoslab.run.attempts import Ledger
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.labs.worker import CellWorker, Place, Shared, lab_kind
+from qoslab.run.labs import machinery
+from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
 from qoslab.run.progress import RunProgress
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask
@@ -99,9 +101,9 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text())
-        kind = lab_kind(request.plan.lab)
-        tools = kind.versions()
-        facts = _Background(lambda: _facts({**kind.packages(), **tools}))
+        made_with = machinery(lab_kind(request.plan.lab))
+        tools = made_with.versions()
+        facts = _Background(lambda: _facts({**made_with.packages(), **tools}))
         ledger = Ledger(folder, request.plan.cells, tools)
         before = ledger.find_results() if request.resume is not None else 0
         if before:
@@ -143,7 +145,8 @@ class _Crew:
         self._shared = shared
         self._errors: list[BaseException] = []
         self._kind = lab_kind(shared.request.plan.lab)
-        self._common: Shared = self._kind.shared()
+        self._machinery = machinery(self._kind)
+        self._common: Shared = self._machinery.shared()
         cluster = shared.request.scheduler is not None
         count = 1 if cluster else shared.schedule.jobs.workers
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
@@ -158,11 +161,11 @@ class _Crew:
     def _work(self, number: int) -> None:
         try:
             label = "lab" if self._shared.schedule.jobs.workers == 1 else f"lab {number + 1}"
-            place = Place(
+            slot = WorkerSlot(
                 number, label, self._shared.folder.path / "restore", shared=self._common,
                 tell=self._shared.progress, note=self._shared.progress.note, interrupted=self._shared.interrupted,
             )  # fmt: skip
-            with self._kind.worker(place) as worker:
+            with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
                     self._run(number, worker, task)
                 self._measured[number].set()

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qoslab import __version__
+from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
-from qoslab.model.labs import VIRTUAL
+from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Cell as PlannedCell
-from qoslab.run.labs.worker import lab_kind
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 
 
@@ -26,7 +26,7 @@ class CellTask:
     key: str
     """See `cell_key`."""
     attempt: int = 1
-    lab: str = VIRTUAL
+    lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
 
     @property
@@ -41,7 +41,7 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.LabKind`)."""
+    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.Machinery`)."""
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
     for router, lines in probe_configuration(experiment).items():
@@ -58,7 +58,7 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
     versions of the traffic tools, or of the simulator. Not the kernel and the machine, which each cell's record names:
     a sweep may use several.
     """
-    used = lab_kind(planned.lab).used(planned.experiment)
+    used = lab_kind(planned.lab).tools_used(planned.experiment)
     words = [
         planned.sweep.digest(planned.identity), __version__, f"lab: {planned.lab}",
         *(f"{tool}: {tools.get(tool, '')}" for tool in used),

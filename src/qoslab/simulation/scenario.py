@@ -9,7 +9,7 @@ from typing import Any
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
-from qoslab.plan import DURING, traffic_time
+from qoslab.model.moments import during, traffic_time
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import link_emulation
 from qoslab.platforms.startup import static_routes
@@ -66,8 +66,7 @@ def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repeti
 
 def during_ns(experiment: Experiment) -> int:
     """The moment `during`, in virtual time."""
-    part, whole = DURING
-    return traffic_time(experiment, experiment.arms[0]).ns * part // whole
+    return during(traffic_time(experiment, experiment.arms[0])).ns
 
 
 def scenario_seed(seed: int, repetition: int) -> int:

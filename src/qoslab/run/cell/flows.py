@@ -14,6 +14,7 @@ from qoslab.errors import RunInvalid
 from qoslab.lab import Lab
 from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Flow, Topology
+from qoslab.model.moments import during as moment_during
 from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.folder import writing
@@ -41,24 +42,34 @@ class _Side:
         return Output(self.stdout.read_text(errors="replace"), errors, self.process.poll())
 
 
+@dataclass(frozen=True)
+class FlowPlace:
+    """Where a flow runs and what it leaves its output in."""
+
+    topology: Topology
+    port: int
+    seed: int
+    """Of whatever its tool draws at random."""
+    cell: Cell
+
+
 class RunningFlow:
     """One flow of a cell, from its server's start to its figures."""
 
-    def __init__(
-        self, lab: Lab, flow: Flow, topology: Topology, duration: Duration, congestion_control: str, *,
-        port: int, seed: int, cell: Cell,
-    ) -> None:  # fmt: skip
+    def __init__(self, lab: Lab, flow: Flow, duration: Duration, congestion_control: str, place: FlowPlace) -> None:
         self.flow = flow
         self.duration = duration
         self._lab = lab
         self._tool: TrafficTool = tool(flow.tool)
         ends = Endpoints(
-            source=address_of(topology, flow.source), destination=address_of(topology, flow.destination), port=port,
-            seed=seed,
-        )  # fmt: skip
+            source=address_of(place.topology, flow.source),
+            destination=address_of(place.topology, flow.destination),
+            port=place.port,
+            seed=place.seed,
+        )
         self.commands: Commands = self._tool.commands(flow, self.duration, ends, congestion_control)
-        self._cell = cell
-        self._port = port
+        self._cell = place.cell
+        self._port = place.port
         self._ends = ends
         self._started: datetime | None = None
         self._server: _Side | None = None
@@ -185,7 +196,7 @@ def run_flows(
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
     error leaves. `started` is called at the moment from which all times count.
     """
-    length = max(flow.flow.start_after.seconds + flow.duration.seconds for flow in flows)
+    moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:
         for flow in flows:
             flow.start_server()
@@ -204,7 +215,7 @@ def run_flows(
                 flow = waiting.pop(0)
                 flow.start_client()
                 running.append(flow)
-            if elapsed >= length * 2 / 3:
+            if elapsed >= moment.seconds:
                 watcher.start()
             running = [flow for flow in running if not flow.done()]
             time.sleep(POLL_S)

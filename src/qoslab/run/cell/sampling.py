@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from typing import Self
 
 from qoslab.lab import Lab
 from qoslab.lab.control import ControlClient, ControlError
@@ -62,7 +63,10 @@ def read_engine_configuration(lab: Lab, router: str) -> dict[str, object]:
 
 
 class CounterSampler:
-    """A thread that asks each router for its counters once a second and keeps the replies in the cell's folder."""
+    """A thread that asks each router for its counters once a second and keeps the replies in the cell's folder.
+
+    A context manager: it takes the first sample when the block begins, and a last one when it ends.
+    """
 
     def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell) -> None:
         self._clients = {router: lab.control(router) for router in routers}
@@ -72,12 +76,11 @@ class CounterSampler:
         self.error: Exception | None = None
         """Why the sampling ended early, if it did."""
 
-    def start(self) -> None:
-        """Take the first sample now and the others once a second."""
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
-        """Take a last sample and end."""
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 

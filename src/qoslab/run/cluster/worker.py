@@ -67,20 +67,22 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
 def _worker(lab: str) -> Any:
     """This thread's worker for cells of a kind of lab; one for another kind ends."""
-    from qoslab.run.labs.worker import Place, lab_kind
+    from qoslab.labs import lab_kind
+    from qoslab.run.labs import machinery
+    from qoslab.run.labs.worker import WorkerSlot
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()
     worker = getattr(_LABS, "worker", None)
     if worker is None:
-        kind = lab_kind(lab)
+        runs = machinery(lab_kind(lab))
         with _LOCK:
             number = len(_OPEN)
             restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
             if lab not in _SHARED:
-                _SHARED[lab] = kind.shared()
-            worker = kind.worker(
-                Place(number, f"lab {number}", restored, _SHARED[lab], _silent, lambda text: None, _CLOSING)
+                _SHARED[lab] = runs.shared()
+            worker = runs.worker(
+                WorkerSlot(number, f"lab {number}", restored, _SHARED[lab], _silent, lambda text: None, _CLOSING)
             )
             _OPEN.append((worker, restored))
         _LABS.worker, _LABS.kind = worker, lab

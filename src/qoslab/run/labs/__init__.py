@@ -1,1 +1,17 @@
-"""What runs cells, one module for each kind of lab."""
+"""What runs cells: a module for each kind of lab, of the same name as in `qoslab.labs`, with its `MACHINERY`.
+
+One is imported when it is used: a simulation starts no Ansible, and `qoslab validate` nothing at all.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from qoslab.labs import LabKind
+from qoslab.run.labs.worker import Machinery
+
+
+def machinery(kind: LabKind) -> Machinery:
+    """What runs the cells of such labs."""
+    found: Machinery = import_module(f"{__name__}.{kind.name}").MACHINERY
+    return found

@@ -6,29 +6,28 @@ Nothing else is started: no lab, no Ansible, no observer.
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError, RunInvalid, UserError
-from qoslab.model.experiment import Experiment, Moment
-from qoslab.model.labs import SIMULATED
-from qoslab.model.matrix import as_texts
-from qoslab.plan import traffic_time
-from qoslab.platforms import platform_of
+from qoslab.labs.simulated import RESULTS, SCENARIO
+from qoslab.model.experiment import Experiment, Flow, Moment
+from qoslab.model.moments import traffic_time
+from qoslab.model.steps import SIMULATION
 from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.programs import own_program
-from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord, ObservedCommand, Step
-from qoslab.results.records import SIMULATION
+from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
+from qoslab.run.cell.journal import Journal
 from qoslab.run.events import Interrupted
-from qoslab.run.progress import Tell
+from qoslab.run.labs.worker import Machinery, WorkerSlot
+from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
@@ -51,9 +50,9 @@ class SimulatedWorker:
     described: Mapping[str, Any] = {}
     """There is no lab to describe."""
 
-    def __init__(self, *, tell: Tell, interrupted: threading.Event) -> None:
-        self._tell = tell
-        self._interrupted = interrupted
+    def __init__(self, slot: WorkerSlot) -> None:
+        self._tell = slot.tell
+        self._interrupted = slot.interrupted
         self._processes = _Processes()
 
     def __enter__(self) -> Self:
@@ -68,16 +67,14 @@ class SimulatedWorker:
         What makes its figures worthless is in the record. Raises what the user has to mend; the folder keeps what there
         was.
         """
-        run = _CellRun(task, cell, self._check, self._processes)
+        journal = Journal(task, cell, self._tell)
         try:
-            run.carry_out(self._tell)
+            _CellRun(journal, self._check, self._processes).carry_out()
         except BaseException:
             with suppress(QoslabError):
-                cell.write_record(run.record(broken=True))
+                journal.write(broken=True)
             raise
-        record = run.record()
-        cell.write_record(record)
-        return record
+        return journal.write()
 
     def _check(self) -> None:
         if self._interrupted.is_set():
@@ -115,47 +112,29 @@ class _Processes:
 class _CellRun:
     """One cell while it runs."""
 
-    def __init__(self, task: CellTask, cell: Cell, check: Callable[[], None], processes: _Processes) -> None:
-        self._task = task
-        self._processes = processes
-        self._cell = cell
+    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes) -> None:
+        self._journal = journal
+        self._task = journal.task
+        self._cell = journal.cell
         self._check = check
-        self._reasons: list[str] = []
-        self._warnings: list[str] = []
-        self._steps: list[Step] = []
-        self._observed: list[ObservedCommand] = []
-        self._captures: dict[str, CaptureRecord] = {}
-        self._flows: tuple[FlowRecord, ...] = ()
-        self._virtual_s: float | None = None
+        self._processes = processes
 
     @property
     def _experiment(self) -> Experiment:
         return self._task.experiment
 
-    def carry_out(self, tell: Tell) -> None:
+    def carry_out(self) -> None:
         """Simulate, and write what came of it."""
-        task, cell = self._task, self._cell
-        tell(cell.name, SIMULATION)
-        cell.write_experiment(task.experiment)
-        with self._step("scenario"):
+        self._cell.write_experiment(self._experiment)
+        with self._journal.step(SCENARIO):
             routers, scenario, text = self._prepare()
         try:
-            with self._step(SIMULATION):
+            with self._journal.step(SIMULATION):
                 result = read_result(self._simulate(text))
-            with self._step("results"):
+            with self._journal.step(RESULTS):
                 self._keep(result, scenario, routers)
         except RunInvalid as error:
-            self._reasons.append(error.message + (f" ({error.hint})" if error.hint else ""))
-
-    @contextmanager
-    def _step(self, name: str) -> Iterator[None]:
-        """Keep when a step was."""
-        started, ended = datetime.now(UTC), None
-        try:
-            yield
-            ended = datetime.now(UTC)
-        finally:
-            self._steps.append(Step(name=name, started=started, ended=ended))
+            self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _prepare(self) -> tuple[dict[str, Router], Scenario, str]:
         """Write what the simulator is given: the routers, the scenario and its text."""
@@ -206,80 +185,45 @@ class _CellRun:
     def _keep(self, result: Result, scenario: Scenario, routers: Mapping[str, Router]) -> None:
         """Write the files of the run folder."""
         cell, experiment = self._cell, self._experiment
-        self._virtual_s = result.virtual_ns / 1e9
+        self._journal.findings.virtual_s = result.virtual_ns / 1e9
         for flow in experiment.flows_of(self._task.arm):
             text = result.flow_text(flow.name)
             cell.write(cell.simulated_traffic(flow.name), text)
             if failure := read_flow(flow, text).failure:
-                self._warnings.append(f'traffic "{flow.name}" did not get through: {failure}')
+                self._journal.warn(f'traffic "{flow.name}" did not get through: {failure}')
         for host in sorted({node for flow in scenario["flows"] for node in (flow["source"], flow["destination"])}):
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
             for sample in result.series(name):
                 cell.append_counters(name, {"ok": True, **sample})
-        self._captures = {
+        self._journal.findings.captures = {
             point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
             for point in experiment.captures
         }
         ports = {flow["name"]: flow["port"] for flow in scenario["flows"]}
-        self._flows = tuple(
-            FlowRecord(
-                traffic=flow.name, source=address_of(experiment.topology, flow.source),
-                destination=address_of(experiment.topology, flow.destination), port=ports[flow.name] or 0,
-                started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
-            )
-            for flow in experiment.flows_of(self._task.arm)
-        )  # fmt: skip
+        self._journal.findings.flows = tuple(
+            self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.flows_of(self._task.arm)
+        )
         self._observe(result, routers)
+
+    def _flow_record(self, flow: Flow, port: int) -> FlowRecord:
+        topology = self._experiment.topology
+        return FlowRecord(
+            traffic=flow.name,
+            source=address_of(topology, flow.source),
+            destination=address_of(topology, flow.destination),
+            port=port,
+            started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
+        )
 
     def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:
         moments: dict[Moment, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
         for moment, virtual_ns in moments.items():
-            for each in self._experiment.observe:
-                if moment not in each.when:
-                    continue
+            for each in self._journal.observations(moment):
                 node = self._experiment.topology.nodes[each.node]
-                if platform_of(node).reached_by != "command line":
-                    warning = (
-                        f"{each.node} has no IOS command line, so its show commands were not taken; "
-                        f"its counters are in counters/{each.node}.jsonl"
-                    )
-                    if warning not in self._warnings:
-                        self._warnings.append(warning)
-                    continue
                 said = answer(node, routers[each.node], each.command, result.until(each.node, virtual_ns))
-                base = self._cell.observation(each.node, moment, each.command)
-                self._cell.write(base.with_name(base.name + ".txt"), said)
                 unparsed = {"unparsed": f"{UNPARSED}{each.node}.jsonl"}
-                self._cell.write(base.with_name(base.name + ".json"), json.dumps(unparsed, indent=1) + "\n")
-                self._observed.append(
-                    ObservedCommand(
-                        device=each.node, moment=moment, command=each.command,
-                        file=str(base.relative_to(self._cell.path)),
-                    )
-                )  # fmt: skip
-
-    def record(self, *, broken: bool = False) -> CellRecord:
-        """How it went; `broken`: it did not come to its end."""
-        if broken and not self._reasons:
-            self._reasons.append("it broke off")
-        return CellRecord(
-            arm=self._cell.arm,
-            parameters=as_texts(self._cell.parameters),
-            repetition=self._cell.repetition,
-            attempt=self._cell.attempt,
-            key=self._task.key,
-            lab=SIMULATED,
-            virtual_s=self._virtual_s,
-            valid=not self._reasons,
-            reasons=tuple(self._reasons),
-            worker=f"{platform.node()}, {platform.system()} {platform.release()}",
-            warnings=tuple(self._warnings),
-            steps=tuple(self._steps),
-            flows=self._flows,
-            observed=tuple(self._observed),
-            captures=self._captures,
-        )
+                self._journal.observed(each, moment, said, unparsed)
 
 
 def version() -> str:
@@ -290,3 +234,11 @@ def version() -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"not usable: {error}"
     return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")
+
+
+class _Nothing:
+    def close(self) -> None:
+        """There is nothing."""
+
+
+MACHINERY = Machinery(SimulatedWorker, _Nothing, lambda: {PROGRAM: version()}, lambda: package_versions(("pandas",)))

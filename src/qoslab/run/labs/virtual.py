@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from pathlib import Path
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, QoslabError
 from qoslab.lab import Lab
 from qoslab.lab.lab import Ssh
+from qoslab.labs.measured import CONFIGURE
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import reached_by, routers_of
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
-from qoslab.run.cell.measure import CellRun
-from qoslab.run.devices.ansible.session import AnsibleSession
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.measure import CellRun, CommandLines
+from qoslab.run.devices.ansible.session import AnsibleSession, Outcome
 from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import lab_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.faults import LabDied, PassingFault, death_of
-from qoslab.run.progress import Tell
+from qoslab.run.labs.worker import Machinery, WorkerSlot
+from qoslab.run.provenance import package_versions, tool_versions
 from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 from qoslab.verification.policy import policy_differences
@@ -32,22 +32,17 @@ VERIFY_COMMANDS = ("show policy-map interface",)
 
 
 class LabWorker:
-    """A context manager. The lab is kept while consecutive cells have the same topology.
+    """A context manager. The lab is kept while consecutive cells have the same topology."""
 
-    `restored` is the folder for what Ansible printed when routers were restored; `note` takes lines for people.
-    """
-
-    def __init__(
-        self, number: int, label: str, restored: Path, *, collector: SharedCollector, tell: Tell,
-        note: Callable[[str], None], interrupted: threading.Event,
-    ) -> None:  # fmt: skip
-        self._number = number
-        self._label = label
-        self._restored = restored
-        self._tell = tell
-        self._note = note
-        self._interrupted = interrupted
-        self._shared = collector
+    def __init__(self, slot: WorkerSlot) -> None:
+        assert isinstance(slot.shared, SharedCollector)
+        self._number = slot.number
+        self._label = slot.label
+        self._restored = slot.restored
+        self._tell = slot.tell
+        self._note = slot.note
+        self._interrupted = slot.interrupted
+        self._shared = slot.shared
         self._exit = ExitStack()
         self._wired: tuple[Topology, int] | None = None
         """Topology and seed of the lab that is up."""
@@ -161,38 +156,39 @@ class LabWorker:
         ):
             self.start(task.experiment)
         assert self._lab is not None
-        run = CellRun(
-            self._lab, task.experiment, task.arm, cell, observe=self._observe, enter=self._enter_lines,
-            tell=self._tell, interrupted=self._interrupted, key=task.key,
-        )  # fmt: skip
+        journal = Journal(task, cell, self._tell)
+        commands = CommandLines(self._observe, self._enter_lines)
+        run = CellRun(self._lab, journal, commands, self._interrupted)
         try:
             cell.write_experiment(task.experiment)
-            with run.step("configure the routers"):
+            with journal.step(CONFIGURE):
                 outcome = self._routers.configure(cell, task.configurations, VERIFY_COMMANDS)
-            for router, text in task.configurations.items():
-                answers = outcome.answers(router)
-                if not answers:
-                    continue
-                config = self._routers.compiled(router, text, source=f"{router}.ios")
-                shown = self._shared.get().parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
-                for difference in policy_differences(shown.parsed or {}, config):
-                    raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
+            self._verify(task, outcome)
             run.measure(turn or nullcontext())
         except BaseException as error:
             fault = self._fault(error)
             if fault:
-                run.fail(fault)
+                journal.fail(fault)
             # Also of a cell that broke off: what there is stays readable.
             # The disk may be full, which is what the first error says.
             with suppress(QoslabError):
-                cell.write_record(run.record(broken=True))
+                journal.write(broken=True)
             if not fault:
                 raise
             self._give_up()
-            return run.record(broken=True)
-        record = run.record()
-        cell.write_record(record)
-        return record
+            return journal.record(broken=True)
+        return journal.write()
+
+    def _verify(self, task: CellTask, outcome: Outcome) -> None:
+        """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""
+        for router, text in task.configurations.items():
+            answers = outcome.answers(router)
+            if not answers:
+                continue
+            config = self._routers.compiled(router, text, source=f"{router}.ios")
+            shown = self._shared.get().parse(VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+            for difference in policy_differences(shown.parsed or {}, config):
+                raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
 
     def _fault(self, error: BaseException) -> str:
         """Why a cell failed, where its lab did, and not what was asked of it; else empty."""
@@ -235,3 +231,6 @@ class LabWorker:
                 self._tell(self._label, "")
         finally:
             lab.down()
+
+
+MACHINERY = Machinery(LabWorker, SharedCollector, tool_versions, package_versions)

@@ -1,0 +1,123 @@
+"""What every kind of lab answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qoslab.model.experiment import Experiment, Flow
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.steps import Step
+from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab.errors import Finding
+    from qoslab.results import Cell
+    from qoslab.schema.document import Document
+    from qoslab.traffic import FlowResult
+
+REPORT_S = 4.0
+REPORT_CELL_S = 0.1
+"""What each cell adds to that. Both are estimates from runs on a machine with two cores."""
+
+
+class LabKind(ABC):
+    """A kind of lab: its words, what it cannot run, its steps, and how its output is read.
+
+    What runs its cells is in the module of the same name in `qoslab.run.labs`.
+    """
+
+    name: str
+    """As `--lab` has it."""
+    help: str
+    """What `--lab` says of it."""
+    title: str
+    """For sentences: run in …"""
+    found: str
+    """What its figures are called beside published ones."""
+    remark: str = ""
+    """What whoever reads its figures must know first."""
+    worker: str
+    """What runs its cells side by side, as a noun in the singular."""
+    real_time: bool
+    """Whether its cells must be punctual: they disturb each other, and take as long as their traffic."""
+    scheduler: str | None = None
+    """Where cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+    ending: str
+    """What it does when it is interrupted."""
+    configured: str
+    """What the rendered configuration of a router is, beside the router's name."""
+    nothing_late: str
+    """That a run without a fault can be trusted, where no router said how late it was."""
+    turn: frozenset[str]
+    """Keys of the steps during which a cell keeps others from having traffic."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it goes without saying."""
+        return self.name == DEFAULT_LAB
+
+    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+        """What of an experiment it cannot run."""
+        return []
+
+    @abstractmethod
+    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+        """The programs whose versions count for a cell; it has its only arm."""
+
+    @abstractmethod
+    def generated_by(self, flow: Flow) -> str:
+        """What makes the traffic of a flow, in words."""
+
+    @abstractmethod
+    def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
+        """What is done in a cell, in order; it has its only arm.
+
+        `cost` is the seconds that a second of its traffic takes in virtual time; None where nobody knows.
+        """
+
+    @abstractmethod
+    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+        """What is done before the first cell."""
+
+    @abstractmethod
+    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+        """What is done after the last cell, before the report."""
+
+    @abstractmethod
+    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+        """The figures of a flow; None where it left nothing. `TrafficError` where they cannot be used."""
+
+    @abstractmethod
+    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+        """Rows of `hosts`; `senders` are those that send TCP. `QoslabError` where they cannot be read."""
+
+
+def report_step(cells: int) -> Step:
+    """What comes last, whatever the lab."""
+    seconds = REPORT_S + REPORT_CELL_S * cells
+    return Step("analysis and report", "report", (), "tables, comparison, report.html", seconds)
+
+
+def flow_words(flow: Flow, duration: Duration) -> str:
+    """A flow in one line of a plan."""
+    words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
+    if flow.streams > 1:
+        words.append(f"{flow.streams} streams")
+    settings = {"rate": flow.rate, "delay": flow.delay, "size": flow.size, "window": flow.window, "dscp": flow.dscp}
+    words.extend(f"{name} {value}" for name, value in settings.items() if value is not None)
+    words.extend(f"random {each}" for each in flow.random)
+    words.append(f"{duration} as background" if flow.background else str(duration))
+    if flow.may_fail:
+        words.append("may fail")
+    if flow.start_after:
+        words.append(f"from {flow.start_after} on")
+    return ", ".join(words)
+
+
+def traffic_words(experiment: Experiment) -> str:
+    """All flows of a cell."""
+    arm = experiment.arms[0]
+    return "; ".join(flow_words(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))

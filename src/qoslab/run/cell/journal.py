@@ -1,0 +1,171 @@
+"""The journal of a cell in any kind of lab: what was done when, what was found, what speaks against its figures."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from qoslab.labs import lab_kind
+from qoslab.model.experiment import Moment, Observation
+from qoslab.model.matrix import as_texts
+from qoslab.model.steps import Step as PlannedStep
+from qoslab.platforms import reached_by
+from qoslab.results import (
+    CaptureRecord,
+    Cell,
+    CellRecord,
+    ClockRecord,
+    FlowRecord,
+    Health,
+    ObservedCommand,
+    SenderRecord,
+    Step,
+)
+from qoslab.run.events import Tell
+from qoslab.run.task import CellTask
+
+
+@dataclass
+class Findings:
+    """What a cell finds beside its files; the fields are those of `cell.json`."""
+
+    flows: tuple[FlowRecord, ...] = ()
+    captures: dict[str, CaptureRecord] = field(default_factory=dict)
+    health: dict[str, Health] = field(default_factory=dict)
+    late: bool = False
+    fault: bool = False
+    cpu_s: float | None = None
+    virtual_s: float | None = None
+    senders: dict[str, SenderRecord] = field(default_factory=dict)
+    clock: ClockRecord | None = None
+
+
+class Journal:
+    """Keeps what becomes `cell.json`. Steps are opened by the keys of the plan, in its order."""
+
+    def __init__(self, task: CellTask, cell: Cell, tell: Tell) -> None:
+        self.cell = cell
+        self.task = task
+        self.findings = Findings()
+        self._tell = tell
+        self._planned = keys(lab_kind(task.lab).steps(task.experiment))
+        self._steps: list[Step] = []
+        self._reasons: list[str] = []
+        self._warnings: list[str] = []
+        self._observed: list[ObservedCommand] = []
+        self._command_lines = reached_by(task.experiment.topology, "command line")
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Those that are over, in order."""
+        return tuple(self._steps)
+
+    @contextmanager
+    def step(self, key: str, seconds: float | None = None) -> Iterator[None]:
+        """Announce a step and keep when it was; of what is not planned for this cell nothing is said.
+
+        `ValueError` where the plan has it before a step that was opened already: the plan is what runs.
+        """
+        if key not in self._planned:
+            yield
+            return
+        done = [self._planned.index(step.name) for step in self._steps]
+        if done and self._planned.index(key) <= done[-1]:
+            raise ValueError(f'the step "{key}" comes after "{self._steps[-1].name}", the plan has it before')
+        self._tell(self.cell.name, key, seconds)
+        started = datetime.now(UTC)
+        ended = None
+        try:
+            yield
+            ended = datetime.now(UTC)
+        finally:
+            self._steps.append(Step(name=key, started=started, ended=ended))
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing was found that makes the figures worthless."""
+        return not self._reasons
+
+    def invalid(self, reason: str) -> None:
+        """Note why the figures must not be trusted."""
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+
+    def fail(self, fault: str) -> None:
+        """Note that the lab failed, in which step, and that the cell may be tried again."""
+        under_way = next((step.name for step in reversed(self._steps) if step.ended is None), "")
+        self._reasons = [f"{fault} (in the step: {under_way})" if under_way else fault]
+        self.findings.fault = True
+
+    def warn(self, text: str) -> None:
+        """Note what a reader should know though the figures hold."""
+        if text not in self._warnings:
+            self._warnings.append(text)
+
+    def observations(self, moment: Moment) -> Iterator[Observation]:
+        """The show commands that are to be taken at that moment; a warning for each router that takes none."""
+        for observation in self.task.experiment.observe:
+            if moment not in observation.when:
+                continue
+            if observation.node in self._command_lines:
+                yield observation
+                continue
+            self.warn(
+                f"{observation.node} has no IOS command line, so its show commands were not taken; "
+                f"its counters are in counters/{observation.node}.jsonl"
+            )
+
+    def observed(self, observation: Observation, moment: Moment, raw: str, data: Mapping[str, Any]) -> None:
+        """Write what a router answered, as it came and as it was parsed."""
+        base = self.cell.observation(observation.node, moment, observation.command)
+        self.cell.write(base.with_name(base.name + ".txt"), raw)
+        self.cell.write(base.with_name(base.name + ".json"), json.dumps(data, indent=1) + "\n")
+        file = str(base.relative_to(self.cell.path))
+        self._observed.append(
+            ObservedCommand(device=observation.node, moment=moment, command=observation.command, file=file)
+        )
+
+    def write(self, *, broken: bool = False) -> CellRecord:
+        """Write `cell.json` and return it."""
+        record = self.record(broken=broken)
+        self.cell.write_record(record)
+        return record
+
+    def record(self, *, broken: bool = False) -> CellRecord:
+        """How the cell went; `broken`: it did not come to its end."""
+        if broken and self.is_valid:
+            self.invalid("it broke off")
+        found = self.findings
+        return CellRecord(
+            arm=self.cell.arm,
+            parameters=as_texts(self.cell.parameters),
+            repetition=self.cell.repetition,
+            attempt=self.cell.attempt,
+            key=self.task.key,
+            lab=self.task.lab,
+            virtual_s=found.virtual_s,
+            valid=self.is_valid,
+            reasons=tuple(self._reasons),
+            late=found.late,
+            fault=found.fault,
+            worker=f"{platform.node()}, {platform.system()} {platform.release()}",
+            cpu_s=found.cpu_s,
+            warnings=tuple(self._warnings),
+            steps=self.steps,
+            flows=found.flows,
+            observed=tuple(self._observed),
+            captures=found.captures,
+            health=found.health,
+            senders=found.senders,
+            clock=found.clock,
+        )
+
+
+def keys(steps: Sequence[PlannedStep]) -> tuple[str, ...]:
+    """The keys of planned steps in order, each once: the steps of `cell.json`."""
+    return tuple(dict.fromkeys(step.key for step in steps))

@@ -1,0 +1,31 @@
+"""How busy the machine is, from /proc."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class Machine:
+    """How busy all processors together were between two looks."""
+
+    def __init__(self) -> None:
+        self.processors = len(os.sched_getaffinity(0))
+        self._before = _totals()
+
+    def busy(self) -> float:
+        """Share of the time since the last look that the processors worked; 0 where none has passed.
+
+        Work of less than ordinary priority (Ansible, the report) gives way to all else, and does not count.
+        """
+        idle, total = _totals()
+        before_idle, before_total = self._before
+        self._before = (idle, total)
+        return 1.0 - (idle - before_idle) / (total - before_total) if total > before_total else 0.0
+
+
+def _totals() -> tuple[int, int]:
+    """Ticks since the start that were free for work of ordinary priority, and all ticks."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    _, nice, _, idle, waiting_for_disks, *_ = ticks
+    return nice + idle + waiting_for_disks, sum(ticks)

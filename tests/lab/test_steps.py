@@ -1,0 +1,68 @@
+"""Steps of real cells beside the plan: each experiment file in virtual time, two in the virtual lab."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import ExperimentError
+from qoslab.labs import lab_kind
+from qoslab.plan import Options, make_plan
+from qoslab.results import Cell, CellRecord
+from qoslab.run.cell.journal import keys
+from qoslab.run.labs import machinery
+from qoslab.run.labs.worker import WorkerSlot
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
+from qoslab.units import Duration
+
+pytestmark = pytest.mark.lab
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
+NOT_SIMULATED = {"srr-3750", "tx-ring-limit"}
+"""A switch; probes."""
+
+
+def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tuple[str, ...]]:
+    """The record of an experiment's first configured cell with three seconds of traffic, and the keys of its plan."""
+    kind = lab_kind(lab)
+    plan = make_plan(load_sweep(file, {}, kind.check), Options(lab=lab, duration=Duration(3 * 10**9)))
+    planned = next((cell for cell in plan.cells if cell.experiment.arms[0].configure), plan.cells[0])
+    runs = machinery(kind)
+    task = make_task(planned, runs.versions())
+    told: list[str] = []
+    shared = runs.shared()
+
+    def tell(cell: str, step: str, seconds: float | None = None) -> None:
+        told.append(step)
+
+    slot = WorkerSlot(0, "lab", folder / "restore", shared, tell, print, threading.Event())
+    try:
+        with runs.worker(slot) as worker:
+            record = worker.run(task, Cell(folder / "cell", task.identity))
+    finally:
+        shared.close()
+    assert [step for step in told if step in keys(planned.steps)] == [step.name for step in record.steps]
+    return record, keys(planned.steps)
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_simulated(file: Path, tmp_path: Path) -> None:
+    if file.stem in NOT_SIMULATED:
+        with pytest.raises(ExperimentError):
+            load_sweep(file, {}, lab_kind("simulated").check)
+        return
+    record, planned = run_first_cell("simulated", file, tmp_path)
+    assert tuple(step.name for step in record.steps) == planned
+    assert all(step.ended is not None for step in record.steps)
+
+
+@pytest.mark.parametrize("name", ["policing-vs-shaping", "srr-3750"])
+def test_virtual(name: str, tmp_path: Path) -> None:
+    """With captures and observations at all moments, and of a switch with none of some."""
+    (file,) = [file for file in EXPERIMENTS if file.stem == name]
+    record, planned = run_first_cell("virtual", file, tmp_path)
+    assert tuple(step.name for step in record.steps) == planned
+    assert all(step.ended is not None for step in record.steps)

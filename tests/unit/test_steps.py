@@ -1,0 +1,124 @@
+"""The plan is what runs: the steps that are opened in a cell are those that are planned for it, in the same order.
+
+`tests/lab/test_steps.py` compares with real cells.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from qoslab.errors import ExperimentError
+from qoslab.labs import LABS, LabKind
+from qoslab.model.experiment import Experiment
+from qoslab.model.moments import DURING, during
+from qoslab.plan import Cell as PlannedCell
+from qoslab.plan import Options, make_plan
+from qoslab.results import Cell
+from qoslab.run.cell import measure
+from qoslab.run.cell.journal import Journal, keys
+from qoslab.run.labs import simulated, virtual
+from qoslab.run.task import CellTask
+from qoslab.schema import load_sweep
+from qoslab.units import Duration
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
+CARRIED_OUT_BY = {"virtual": (virtual, measure), "simulated": (simulated,)}
+"""The modules that open the steps of a cell, in the order in which they take over."""
+
+
+def cells() -> Iterator[tuple[LabKind, PlannedCell]]:
+    """The first cell of each arm of each experiment file, in each kind of lab that can run it."""
+    for file in EXPERIMENTS:
+        for kind in LABS.values():
+            try:
+                sweep = load_sweep(file, {}, kind.check)
+            except ExperimentError:
+                assert not kind.is_default, "every experiment file can be run"
+                continue
+            arms: set[str] = set()
+            for cell in make_plan(sweep, Options(lab=kind.name)).cells:
+                if cell.arm not in arms:
+                    arms.add(cell.arm)
+                    yield kind, cell
+
+
+CELLS = list(cells())
+
+
+def opened(module: ModuleType) -> Iterator[str]:
+    """The keys that a module opens, in the order of its lines: `journal.step(KEY)`."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+    ]
+    for call in sorted(calls, key=lambda call: call.lineno):
+        assert isinstance(call.args[0], ast.Name), "a step is opened by the name of its key"
+        yield str(getattr(module, call.args[0].id))
+
+
+def journal_of(cell: PlannedCell, folder: Path) -> Journal:
+    task = CellTask(cell.identity, cell.experiment, {}, key="", lab=cell.lab)
+    return Journal(task, Cell(folder, cell.identity), lambda *_: None)
+
+
+@pytest.mark.parametrize(("kind", "cell"), CELLS, ids=lambda each: getattr(each, "name", ""))
+def test_what_is_opened_is_what_is_planned(kind: LabKind, cell: PlannedCell, tmp_path: Path) -> None:
+    journal = journal_of(cell, tmp_path)
+    for module in CARRIED_OUT_BY[kind.name]:
+        for key in opened(module):
+            with journal.step(key):
+                pass
+    planned = keys(cell.steps)
+    assert tuple(step.name for step in journal.steps) == planned
+    assert kind.turn & set(planned), "something of it keeps others from having traffic"
+    assert [step.key for step in cell.steps] == sorted((step.key for step in cell.steps), key=planned.index)
+
+
+def test_every_key_is_planned_somewhere() -> None:
+    for name, modules in CARRIED_OUT_BY.items():
+        planned = {step.key for kind, cell in CELLS if kind.name == name for step in cell.steps}
+        assert planned == {key for module in modules for key in opened(module)}
+
+
+def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
+    _, cell = CELLS[0]
+    first, second, *_ = keys(cell.steps)
+    journal = journal_of(cell, tmp_path)
+    with journal.step(second):
+        pass
+    refused = pytest.raises(ValueError, match=f'"{first}" comes after "{second}", the plan has it before')
+    with refused, journal.step(first):
+        pass
+
+
+def test_a_step_that_broke_off_has_no_end(tmp_path: Path) -> None:
+    _, cell = CELLS[0]
+    journal = journal_of(cell, tmp_path)
+    with pytest.raises(KeyError), journal.step(keys(cell.steps)[0]):
+        raise KeyError
+    (step,) = journal.write(broken=True).steps
+    assert step.ended is None
+    assert (tmp_path / "cell.json").exists()
+
+
+def test_during_is_two_thirds_into_the_traffic() -> None:
+    assert during(Duration(30 * 10**9)) == Duration(20 * 10**9)
+    assert during(Duration(10)) == Duration(6)
+    assert 3 * DURING == 2
+
+
+def test_observations_are_planned_at_the_moments_of_the_experiment() -> None:
+    def asked(experiment: Experiment) -> list[tuple[str, str]]:
+        return sorted((each.node, moment) for each in experiment.observe for moment in each.when)
+
+    for kind, cell in CELLS:
+        if kind.real_time:
+            planned = [(step.nodes[0], step.moment) for step in cell.steps if step.kind == "observe"]
+            assert sorted(planned) == asked(cell.experiment)
