@@ -254,7 +254,12 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
         if not file.exists():
             problems.append(f'probe "{probe.name}" left no figures')
             continue
-        add("probes", raw.probe_row(probe.name, json.loads(cell.text(file))))
+        try:
+            row = raw.probe_row(probe.name, json.loads(cell.text(file)))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            problems.append(f'the figures of probe "{probe.name}" are damaged')
+            continue
+        add("probes", row)
     origin_ns = _ns(record.traffic_started) or 0
     for device in cell.devices_with_counters():
         replies = list(cell.counter_replies(device))

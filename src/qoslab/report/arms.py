@@ -401,6 +401,14 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
     return found
 
 
+def _indented(content: str) -> str:
+    """JSON with line ends; as it is where it is damaged."""
+    try:
+        return json.dumps(json.loads(content), indent=1)
+    except (ValueError, RecursionError):
+        return content or "(the file is empty)"
+
+
 def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
@@ -418,6 +426,6 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
             if file.exists():
                 content = cell.text(file)
                 if suffix.endswith("json"):
-                    content = json.dumps(json.loads(content), indent=1)
+                    content = _indented(content)
                 parts.append(Part(title.format(device), content.strip("\n"), suffix == ".ios"))
     return parts

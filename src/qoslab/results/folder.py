@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -104,7 +105,7 @@ def _checked_format(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(_read_text(path))
         found = content["format"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
             f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
         ) from error
@@ -249,6 +250,10 @@ class Cell(Identified):
                 if number == len(lines) and not line.endswith("\n"):
                     return
                 raise UserError(f"{path}:{number}: no JSON: {error}", hint="the file was changed or damaged") from error
+            except RecursionError as error:
+                raise UserError(f"{path}:{number}: nested too deeply", hint="the file was changed") from error
+            if not isinstance(reply, dict):
+                raise UserError(f"{path}:{number}: found no JSON object", hint="the file was changed or damaged")
             if reply.get("ok") is True:
                 yield reply
 
@@ -262,7 +267,10 @@ class Cell(Identified):
         path = path.with_name(path.name + ".json")
         if not path.exists():
             return None
-        content = json.loads(_read_text(path))
+        try:
+            content = json.loads(_read_text(path))
+        except (ValueError, RecursionError):
+            return None
         return content if isinstance(content, dict) and "unparsed" not in content else None
 
 
@@ -452,12 +460,26 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
     return [RunFolder(path) for path in sorted(found, key=lambda path: _order(path.name))]
 
 
+def _own(path: Path) -> RunFolder:
+    """The run, if nothing in its folder leads out of it. A received run could show files of whoever reports on it."""
+    for around, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            mode = os.lstat(Path(around, name)).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+                raise UserError(
+                    f"{Path(around, name)}: found {kind}, expected what a run has written",
+                    hint="nothing of a run is; remove it, or ask whoever sent the run",
+                )
+    return RunFolder(path)
+
+
 def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
     """The run to be resumed: a run's folder, an experiment's name (its newest run), nothing (the newest of all)."""
     if text is not None:
         for given in (Path(text), root / text):
             if any((given / name).exists() for name in ("run.json", "manifest.json")):
-                return RunFolder(given.resolve())
+                return _own(given.resolve())
         found = runs(root, text)
     else:
         found = [run for parent in sorted(root.glob("*")) for run in runs(root, parent.name)]
@@ -467,7 +489,7 @@ def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
             "experiment with one",
             hint="`qoslab list` shows the runs",
         )
-    return max(found, key=lambda run: _order(run.path.name))
+    return _own(max(found, key=lambda run: _order(run.path.name)).path)
 
 
 def find_run(root: Path, text: str | None = None) -> RunFolder:
@@ -475,12 +497,12 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
     if text is not None:
         given = Path(text)
         if (given / "manifest.json").exists():
-            return RunFolder(given.resolve())
+            return _own(given.resolve())
         inside = root / text
         if (inside / "manifest.json").exists():
-            return RunFolder(inside.resolve())
+            return _own(inside.resolve())
         if (inside / LATEST).exists():
-            return RunFolder((inside / LATEST).resolve())
+            return _own((inside / LATEST).resolve())
         known = ", ".join(sorted(path.parent.name for path in root.glob(f"*/{LATEST}"))) or "none"
         raise UserError(
             f'found "{text}", expected the folder of a finished run or an experiment with one ({known})',
@@ -491,4 +513,4 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
         raise UserError(
             f"{root}: found no finished run", hint="qoslab run experiments/policing-vs-shaping.yml makes one"
         )
-    return RunFolder(max(latest, key=lambda path: _order(path.name)))
+    return _own(max(latest, key=lambda path: _order(path.name)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 from ipaddress import IPv4Address
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment, Moment
@@ -225,13 +225,21 @@ class FlowRecord(Record):
     """When its client was started."""
 
 
+def _below_cells(folder: str) -> str:
+    """A folder of a cell, which leads nowhere else."""
+    parts = folder.split("/")
+    if folder and (parts[0] != "cells" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in folder):
+        raise ValueError(f'found the folder "{folder}", expected one below cells/')
+    return folder
+
+
 class ObservedCommand(Record):
     """A show command that was taken, and the files that it is in (without ending)."""
 
     device: str
     moment: Moment
     command: str
-    file: str
+    file: Annotated[str, Field(pattern=r"^observations/[^/\x00]+/[^/\x00]+$")]
 
 
 class CellRecord(Record):
@@ -295,7 +303,7 @@ class CellSummary(Record):
     repetition: int
     key: str = ""
     """SHA-256 of what defines the cell."""
-    folder: str = ""
+    folder: Annotated[str, AfterValidator(_below_cells)] = ""
     """Of the attempt that counts, within the run folder; empty where the cell was never run."""
     valid: bool
     reasons: tuple[str, ...] = ()

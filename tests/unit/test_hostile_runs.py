@@ -1,0 +1,135 @@
+"""Run folders of others: damaged or made to harm, they show nothing of the reader's files and never end in a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_run
+
+from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.results import Cell
+from qoslab.schema import CellIdentity
+
+SECRET = "a secret of the reader"
+DAMAGE = {
+    "empty": "",
+    "cut": '{"a": ',
+    "list": "[]",
+    "nothing": "null",
+    "object": "{}",
+    "text": '"x"',
+    "deep": "[" * 20000,
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample_run.make_run(tmp_path_factory.mktemp("whole")).path
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, and a secret outside it."""
+    (tmp_path / "secret").write_text(SECRET)
+    return Path(shutil.copytree(whole, tmp_path / "received" / whole.name))
+
+
+def changed(path: Path, change: Callable[[Any], None]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def first_cell(run: Path) -> Path:
+    return sorted(run.glob("cells/**/cell.json"))[0]
+
+
+def test_a_whole_run_is_reported(run: Path) -> None:
+    assert main(["report", str(run)]) in (0, 1, 3)
+    text = (run / "report.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert "script-src 'sha256-" in policy[1] and "base-uri 'none'; form-action 'none'" in policy[1]
+    links = re.findall(r'href="([^"]*)"', text.partition("<script")[0])
+    assert links and all(link.startswith(("#", "./cells/")) for link in links)
+
+
+@pytest.mark.parametrize("place", ["experiment.yml", "config", "cell", "pipe"])
+def test_links_out_of_a_run_are_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    cell = first_cell(run).parent
+    match place:
+        case "experiment.yml":
+            (run / "experiment.yml").unlink(missing_ok=True)
+            (run / "experiment.yml").symlink_to(tmp_path / "secret")
+        case "config":
+            (cell / "config").mkdir(exist_ok=True)
+            (cell / "config" / "R1.before.ios").unlink(missing_ok=True)
+            (cell / "config" / "R1.before.ios").symlink_to(tmp_path / "secret")
+        case "cell":
+            shutil.move(cell, tmp_path / "moved")
+            cell.symlink_to(tmp_path / "moved")
+        case _:
+            os.mkfifo(cell / "pipe")
+    assert main(["report", str(run)]) == 2
+    assert re.search("found (a symbolic link|neither a file nor a folder)", capsys.readouterr().err)
+    assert not (run / "report.html").exists() or SECRET not in (run / "report.html").read_text()
+
+
+@pytest.mark.parametrize("file", ["/etc/hostname", "observations/../../../../../secret", "../secret"])
+def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
+    record = first_cell(run)
+    changed(record, lambda cell: cell["observed"].append({**cell["observed"][0], "file": file}))
+    main(["report", str(run)])
+    assert not (run / "report.html").exists() or SECRET not in (run / "report.html").read_text()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", ["javascript:alert(0);x=/cell", "/etc", "../..", "cells/../..", "//example.com/x"])
+def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str], folder: str) -> None:
+    def change(manifest: Any) -> None:
+        manifest["cells"][0]["folder"] = folder
+
+    changed(run / "manifest.json", change)
+    assert main(["report", str(run)]) == 2
+    assert "expected one below cells/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        ("manifest.json", "empty"),
+        ("manifest.json", "deep"),
+        ("cells/**/cell.json", "list"),
+        ("cells/**/experiment.json", "cut"),
+        ("cells/**/*.engine.json", "empty"),
+        ("cells/**/traffic/*.json", "deep"),
+        ("cells/**/counters/*.jsonl", "list"),
+        ("cells/**/counters/*.jsonl", "deep"),
+    ],
+)
+def test_damage_is_no_fault_of_qoslab(run: Path, capsys: pytest.CaptureFixture[str], pattern: str, damage: str) -> None:
+    (first_cell(run).parent / "config" / "R1.engine.json").write_text("{}")
+    sorted(run.glob(pattern))[0].write_text(DAMAGE[damage])
+    assert main(["report", str(run)]) in (0, 1, 2, 3), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) -> None:
+    cell = Cell(tmp_path, CellIdentity("a", (), 1))
+    (tmp_path / "counters").mkdir()
+    (tmp_path / "counters" / "R1.jsonl").write_text(DAMAGE[damage] + "\n")
+    if damage == "object":
+        assert list(cell.counter_replies("R1")) == []
+    else:
+        with pytest.raises(UserError, match=r"R1\.jsonl:1: "):
+            list(cell.counter_replies("R1"))
