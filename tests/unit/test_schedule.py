@@ -13,6 +13,7 @@ import pytest
 from test_sweep import GRID
 
 from experiment_files import experiment_file
+from qoslab.errors import DeviceError
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
@@ -20,7 +21,7 @@ from qoslab.run import schedule
 from qoslab.run.attempts import Ledger
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
-from qoslab.run.schedule import PASSED_OVER, WINDOW, Schedule
+from qoslab.run.schedule import FAULTS_IN_A_ROW, PASSED_OVER, WINDOW, Schedule
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
 
@@ -224,3 +225,46 @@ class TestSpare:
 
     def test_none_where_there_are_no_further_cells(self, tmp_path: Path) -> None:
         assert Jobs(4, 4).spare == 0 and Jobs(4, 5).workers == 5 and Jobs(None, 1).workers == 1
+
+
+def broken(task: CellTask) -> dict[str, Any]:
+    return {"valid": False, "fault": True, "reasons": ("the lab has died: R1: its daemon was killed by SIGKILL",)}
+
+
+def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 1, attempts=3)
+    names = [cell.name for cell in fake.plan.cells]
+    tried: dict[str, int] = {}
+
+    def fail_once(task: CellTask) -> dict[str, Any]:
+        tried[task.name] = tried.get(task.name, 0) + 1
+        return broken(task) if task.name == names[1] and tried[task.name] == 1 else {}
+
+    fake.crew(fail_once)
+    assert fake.errors == []
+    assert tried == {name: 2 if name == names[1] else 1 for name in names}
+    assert all(entry.valid for entry in fake.ledger.entries.values())
+    assert any("killed by SIGKILL, it is tried again" in note for note in fake.said.notes)
+
+
+def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 1, attempts=3)
+    fake.crew(broken)
+    assert len(fake.ran) == FAULTS_IN_A_ROW
+    (error,) = fake.errors
+    assert isinstance(error, DeviceError)
+    assert f"the lab failed {FAULTS_IN_A_ROW} times in a row" in error.message and "SIGKILL" in error.message
+
+
+def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
+    fake = Fake(tmp_path, 1, attempts=2)
+    count = 0
+
+    def fail_mostly(task: CellTask) -> dict[str, Any]:
+        nonlocal count
+        count += 1
+        return {} if count % FAULTS_IN_A_ROW == 0 else broken(task)
+
+    fake.crew(fail_mostly)
+    assert fake.errors == []
+    assert all(entry.tried in (1, 2) for entry in fake.ledger.entries.values())

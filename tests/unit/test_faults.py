@@ -1,0 +1,47 @@
+"""What a dead lab is called."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from qoslab.lab import Lab, LabError
+from qoslab.lab.lab import DaemonFailure
+from qoslab.run import faults
+from qoslab.run.faults import death_of
+
+
+class Dying:
+    """A lab of which each look shows the next state."""
+
+    def __init__(self, *states: list[DaemonFailure] | LabError) -> None:
+        self.states = list(states)
+
+    def failures(self) -> list[DaemonFailure]:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if isinstance(state, LabError):
+            raise state
+        return state
+
+    def death(self, **options: Any) -> str:
+        return death_of(cast(Lab, self), **options)
+
+
+KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
+
+
+def test_what_died_how_and_its_last_words() -> None:
+    assert Dying([]).death() == ""
+    assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
+        "the lab has died: R1: its daemon was killed by SIGKILL; it said: two / three / four / five / six; "
+        "iosd: its daemon ended with status 1"
+    )
+    gone = LabError("its supervisor (process 7) was killed by SIGKILL")
+    assert Dying(gone).death() == "the lab has died: its supervisor (process 7) was killed by SIGKILL"
+
+
+def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab has died: R1")
+    monkeypatch.setattr(faults, "NOTICED_S", 0.1)
+    assert Dying([]).death(wait=True) == ""
