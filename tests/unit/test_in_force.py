@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,12 @@ from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.policy import Amount, PolicyClass, PolicyMap
 from qoslab.ios.running_config import access_list_block, class_map_block, policy_map_block, policy_order, render
+from qoslab.model.experiment import Topology
+from qoslab.plan import Options, make_plan
 from qoslab.platforms import MODELS
+from qoslab.platforms.startup import hardware, startup_config
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
 
 ASKED = """\
 class-map match-any Voice
@@ -260,6 +266,32 @@ def test_a_switch() -> None:
         "interface GigabitEthernet1/0/15: asked for `srr-queue bandwidth share 30 70 1 1`, "
         "in force is `srr-queue bandwidth share 30 60 1 1`",
     ]
+
+
+def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
+    """Every configuration of the experiments, once for each arm: name, router, topology, text."""
+    found = []
+    for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml")):
+        arms = {cell.arm: cell for cell in make_plan(load_sweep(file, {}), Options()).cells}
+        for arm, cell in arms.items():
+            task = make_task(cell, {}, 1)
+            for router, text in task.configurations.items():
+                found.append((f"{file.stem} {arm}", router, task.experiment.topology, text))
+    return found
+
+
+def test_what_the_experiments_ask_for_verifies_and_is_missing_before() -> None:
+    configurations = shipped_configurations()
+    assert len(configurations) > 30
+    login = {"user": "lab", "password": "lab", "enable": "lab"}
+    for name, router, topology, text in configurations:
+        device = parse_config(startup_config(topology, router, login), hardware(topology, router))
+        before = render(device)
+        apply(device, text)
+        family = device.hardware.family
+        assert configuration_differences(text, render(device), before=before, family=family) == [], name
+        if render(device) != before:
+            assert configuration_differences(text, before, before=before, family=family) != [], name
 
 
 # Any policy.

@@ -70,6 +70,7 @@ def _worker(lab: str) -> Any:
     from qoslab.labs import lab_kind
     from qoslab.run.labs import machinery
     from qoslab.run.labs.worker import WorkerSlot
+    from qoslab.run.scratch import write_owner
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()
@@ -79,6 +80,7 @@ def _worker(lab: str) -> Any:
         with _LOCK:
             number = len(_OPEN)
             restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
+            write_owner(restored)
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
             worker = runs.worker(
