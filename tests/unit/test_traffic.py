@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
-from qoslab.traffic import TOOLS, Endpoints, Listener, Output, TrafficError, is_listening, tool
+from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, is_listening, tool
 from qoslab.traffic.iperf2 import read_report
 from qoslab.units import Duration, Rate, Size
 
@@ -128,6 +128,7 @@ class TestIperf3:
         end = json.loads(server.stdout)["end"]
         assert end["streams"][0]["udp"]["bytes"] == 0
         assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"] > 0
+        assert result.pace is not None and 0 < result.pace.shortfall < 1e-4 and result.pace.late_p99_ms is None
         for stream in result.streams:
             assert stream.datagrams is not None and stream.lost is not None
             assert stream.bytes == (stream.datagrams - stream.lost) * 500
@@ -191,6 +192,8 @@ class TestIperf2:
             assert stream.datagrams is not None and stream.lost is not None and stream.jitter_ms is not None
             assert stream.bytes == (stream.datagrams - stream.lost) * 500
         assert any("ack of last datagram failed" in warning for warning in result.warnings)
+        # It sent a little more than it was asked for.
+        assert result.pace == Pace(0.0)
 
     @pytest.mark.parametrize(
         ("name", "said"),
@@ -335,6 +338,15 @@ class TestFlood:
             assert sum(each.bytes for each in of_stream) == stream.bytes
         with pytest.raises(TrafficError, match="figures of 2 streams, expected 1"):
             tool("flood").parse(noise(), seconds(5), client, server)
+
+    def test_its_sender_tells_what_it_left_out_and_how_late_it_was(self) -> None:
+        client, server = recorded("flood-lossy", "jsonl")
+        pace = tool("flood").parse(noise(), seconds(10), client, server).pace
+        # The latest were at least as late as the greatest that it tells apart, which is no figure.
+        assert pace == Pace(3224 / (3224 + 46776), 665e-6, None)
+        refused = client.stdout.replace('"send_errors":{}', '"send_errors":{"ENOBUFS":50000}')
+        pace = tool("flood").parse(noise(), seconds(10), Output(refused), server).pace
+        assert pace is not None and pace.shortfall == 3224 / 100_000
 
     def test_what_nobody_received_is_a_result(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")

@@ -36,6 +36,9 @@ INTERVAL_S = 0.5
 SILENT_LINES = 4
 """After its client's end a receiver is done when so many intervals in a row brought nothing: queues have drained."""
 
+SATURATED_NS = 2047
+"""Up to which flood tells lateness apart: 0.1.0 counts everything later as this."""
+
 Json = dict[str, Any]
 
 
@@ -220,7 +223,13 @@ def _pace(sent: Json) -> Pace:
     skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
     due = skipped + errors + _count(sent["packets"])
     late = sent["pacing_error_ns"]
-    return Pace(skipped / due if due else 0.0, number_of(late["p99"]) / 1e6, number_of(late["max"]) / 1e6)
+    return Pace(skipped / due if due else 0.0, _late_ms(late["p99"]), _late_ms(late["max"]))
+
+
+def _late_ms(late_ns: object) -> float | None:
+    """None where it only says that it was at least so much."""
+    found = number_of(late_ns)
+    return None if found == SATURATED_NS else found / 1e6
 
 
 def _warnings(sent: Json, received: Json) -> Iterator[str]:
