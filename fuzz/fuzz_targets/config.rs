@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qos_core::{packet, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::{frame, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
 const PORTS: &str = r#"{"ports": {
     "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
     for step in 0..64u64 {
         frame[37] = step as u8;
         let port = PortId((step % 2) as u16);
-        let descriptor = packet::parse(&frame, engine.framing(port));
+        let descriptor = frame::parse(&frame, engine.framing(port));
         engine.receive(Time(step), port, descriptor, ());
         engine.transmit(Time(step), port, descriptor, ());
     }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qos_core::packet::rewrite_dscp;
+use qos_core::frame::rewrite_dscp;
 use qos_router::frame::{complete_checksum, TransitKeys};
 
 fuzz_target!(|input: (u8, &[u8])| {

@@ -9,7 +9,7 @@ mod load;
 use iai_callgrind::{library_benchmark, library_benchmark_group, main};
 use load::switch::SwitchLoad;
 use load::{Kind, Load};
-use qos_core::config::Framing;
+use qos_core::wire::Framing;
 use std::hint::black_box;
 
 fn fifo(flows: u32) -> Load {
@@ -85,7 +85,7 @@ fn frames(flows: u32) -> Vec<Vec<u8>> {
 #[bench::short(frames(20_000))]
 fn parse(frames: Vec<Vec<u8>>) -> (u64, Vec<Vec<u8>>) {
     let key =
-        frames.iter().fold(0, |key, frame| key ^ black_box(qos_core::packet::parse(frame, Framing::Ethernet)).flow);
+        frames.iter().fold(0, |key, frame| key ^ black_box(qos_core::frame::parse(frame, Framing::Ethernet)).flow);
     (key, frames)
 }
 

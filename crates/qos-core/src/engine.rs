@@ -2,128 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::classifier::AccessList;
-use crate::compile::Compiler;
-use crate::config::{ConfigError, Framing, PortConfig, PortsConfig, RouterConfig};
-use crate::counters::{AccessEntryCounters, Count, Counters, InterfaceCounters, LinkCounters, Resolved};
-use crate::egress::Egress;
-use crate::impairment;
-use crate::ingress::Ingress;
-use crate::packet::Descriptor;
-use crate::plan::{self, PortPlan};
-use crate::port::Outputs;
-use crate::switch::config::SwitchConfig;
-use crate::switch::{self, pool::Pool};
+use crate::catalyst::buffer_pool::Pool;
+use crate::classify::access_list::AccessList;
+use crate::compile::policy::Compiler;
+use crate::compile::{catalyst, port, wiring};
+use crate::config::catalyst::SwitchConfig;
+use crate::config::router::RouterConfig;
+use crate::config::wiring::{PortConfig, PortsConfig};
+use crate::counters::count::Count;
+use crate::counters::port::{AccessEntryCounters, Counters, InterfaceCounters, LinkCounters};
+use crate::counters::resolved::Resolved;
+use crate::counters::totals::PortTotals;
+use crate::error::ConfigError;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::output::Output;
+use crate::frame::port::{PortId, Side};
+use crate::link::outputs::Outputs;
+use crate::plan::port::PortPlan;
+use crate::port::WayOut;
+use crate::queueing::winner_tree::Tournament;
+use crate::router::egress::Egress;
+use crate::router::ingress::Ingress;
 use crate::time::{Duration, Time};
-use crate::tournament::Tournament;
-use crate::way_out::WayOut;
-
-/// A port, numbered in the order of the ports' names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(pub u16);
-
-/// Where a frame comes out of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Towards the router's own IP stack.
-    Inside,
-    /// Onto the link.
-    Wire,
-}
-
-/// A frame that leaves the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure<P> {
-    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last bit has arrived here.
-    pub time: Time,
-    /// By which port.
-    pub port: PortId,
-    /// On which side of it.
-    pub side: Side,
-    /// What the frame is now. Where `dscp` or `cos` differ from the frame's, the caller rewrites the bytes.
-    pub descriptor: Descriptor,
-    /// What the caller gave.
-    pub payload: P,
-}
-
-/// A frame that the engine dropped, given back so that its buffer can be used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped<P> {
-    /// When.
-    pub time: Time,
-    /// At which port.
-    pub port: PortId,
-    /// On its way in (`Side::Inside`) or out (`Side::Wire`).
-    pub towards: Side,
-    /// Why.
-    pub reason: DropReason,
-    /// What the caller gave.
-    pub payload: P,
-}
-
-/// Why a frame was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DropReason {
-    /// A policer's action.
-    Police,
-    /// The queue was full.
-    Tail,
-    /// The flow's share of the queue was full.
-    Flow,
-    /// The conditional policer of a priority class: the packet found congestion and its class was above its rate.
-    Priority,
-    /// Random early detection, between the thresholds.
-    Random,
-    /// Random early detection, at a mean depth above the greatest threshold.
-    RandomTail,
-    /// The interface is shut down.
-    Disabled,
-    /// A sender faster than its link ran too far ahead of it ([`crate::defaults::LINK_BACKLOG_FRAMES`]).
-    Overrun,
-    /// Lost on the link. No router knows: only [`PortTotals`] and the link's own counters have it.
-    Lost,
-}
-
-impl DropReason {
-    /// Every reason, in the order of [`PortTotals`].
-    pub const ALL: [DropReason; 9] = [
-        DropReason::Police,
-        DropReason::Tail,
-        DropReason::Flow,
-        DropReason::Priority,
-        DropReason::Random,
-        DropReason::RandomTail,
-        DropReason::Disabled,
-        DropReason::Overrun,
-        DropReason::Lost,
-    ];
-}
-
-/// What comes out of [`Engine::poll`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output<P> {
-    /// A frame leaves.
-    Departure(Departure<P>),
-    /// A frame was dropped.
-    Dropped(Dropped<P>),
-}
-
-/// Where all the frames went that one direction of a port was given since the engine was made. `offered = sent + dropped + queued`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortTotals {
-    /// Given to `receive` or `transmit`.
-    pub offered: Count,
-    /// Gone to the other side: passed inside, or taken up by the serialiser (less what the link loses).
-    pub sent: Count,
-    /// Dropped, in the order of [`DropReason::ALL`].
-    pub dropped: [Count; DropReason::ALL.len()],
-    /// Still on the arriving link, or in the queues and the transmit ring.
-    pub queued: Count,
-    /// Arrivals that were earlier than a decision already taken (see [`Engine`] on time).
-    pub late_arrivals: u64,
-    /// By how much at most, in nanoseconds.
-    pub latest_arrival_ns: u64,
-}
+use crate::wire::framing::Framing;
 
 /// The engine of one router. `P` is whatever the caller wants back with a frame: its bytes, a buffer's number, nothing.
 ///
@@ -206,9 +107,9 @@ impl<P> Engine<P> {
                 let message = "0 b/s: give the rate of the link, framing included";
                 return Err(ConfigError::new(format!("ports.{name}.link.rate_bps"), message));
             }
-            impairment::check(&config.link, &format!("ports.{name}.link"))?;
+            wiring::check(&config.link, &format!("ports.{name}.link"))?;
             let id = PortId(number);
-            let plan = plan::unconfigured(config);
+            let plan = port::unconfigured(config);
             engine.names.insert(name.clone(), id);
             let ingress = Ingress::new(id, &plan, config, start);
             if ingress.least_delay() > Duration::ZERO {
@@ -235,7 +136,7 @@ impl<P> Engine<P> {
         self.names.get(name).copied()
     }
 
-    /// How frames count on a port's link: the argument of [`crate::packet::parse`].
+    /// How frames count on a port's link: the argument of [`crate::frame::descriptor::parse`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -264,7 +165,7 @@ impl<P> Engine<P> {
         let mut plans = Vec::with_capacity(self.ports.len());
         for port in &self.ports {
             let interface = config.interfaces.get(&port.name);
-            plans.push(plan::configured(&port.name, &port.config, interface, &compiler)?);
+            plans.push(port::configured(&port.name, &port.config, interface, &compiler)?);
         }
         if self.config.as_ref().is_some_and(|before| before.switch.is_some() != config.switch.is_some()) {
             let message = "a router does not become a switch, nor a switch a router: start another daemon";
@@ -307,7 +208,7 @@ impl<P> Engine<P> {
     /// Makes the ports those of a switch, which they are for ever, and the memory what the configuration reserves of it.
     fn set_up_switch(&mut self, now: Time, switch: &SwitchConfig, plans: &[PortPlan]) {
         let wired = plans.iter().filter_map(|plan| Some(&plan.switch.as_ref()?.egress));
-        for (asic, cells) in switch::plan::reserved(switch, wired).into_iter().enumerate() {
+        for (asic, cells) in catalyst::reserved(switch, wired).into_iter().enumerate() {
             if asic == self.pools.len() {
                 self.pools.push(Pool::new(self.ports.len()));
             }

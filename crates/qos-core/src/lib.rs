@@ -7,52 +7,29 @@
 //! output policy (classify, mark, police) → queues (FIFO, weighted fair, a hierarchy of classes) → transmit ring → serialiser →
 //! propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no engine has its propagation there; between two engines
 //! each has a half.
-//! A switch's port has its own way in and out: [`switch`].
+//! A switch's port has its own way in and out: `catalyst`.
 
-mod admission;
-mod class_index;
-mod classifier;
+mod catalyst;
+mod classify;
 mod compile;
 pub mod config;
 pub mod counters;
-pub mod defaults;
-mod delay;
-pub mod dynamic_bucket;
-mod egress;
 mod engine;
-mod fair_queue;
-mod fifo;
-mod figures;
-mod guarantee;
-mod hierarchy;
-mod impairment;
-mod ingress;
-mod marking;
-pub mod packet;
-mod placement;
+mod error;
+pub mod frame;
+pub mod link;
+pub mod meter;
 mod plan;
-pub mod policer;
 mod policy;
 mod port;
-mod queue;
-mod queue_counters;
-mod queueing_delay;
-mod random_detect;
-mod rate;
-mod scheduler;
-pub mod serialiser;
-mod shaper;
-pub mod switch;
+mod queueing;
+mod router;
 pub mod time;
-mod token_loss;
-mod tournament;
-mod tx_ring;
-mod way_out;
-mod weighted_fair;
+pub mod wire;
 
-pub use config::{ConfigError, PortsConfig, RouterConfig};
-pub use counters::Counters;
-pub use engine::{Departure, DropReason, Dropped, Engine, Output, PortId, PortTotals, Side};
-pub use impairment::NORMAL_JITTER_CUT;
-pub use packet::{Descriptor, Network};
+pub use config::{PortsConfig, RouterConfig, NORMAL_JITTER_CUT};
+pub use counters::{Counters, PortTotals};
+pub use engine::Engine;
+pub use error::ConfigError;
+pub use frame::{Departure, Descriptor, DropReason, Dropped, Label, Network, Output, PortId, Side};
 pub use time::{Duration, Rate, Time};

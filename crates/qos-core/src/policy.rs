@@ -1,21 +1,25 @@
 //! An attached policy-map at work: classify, mark, police, and count.
 
-use crate::class_index::ClassIndex;
-use crate::classifier::AccessList;
-use crate::compile::{ClassPlan, LevelPlan, PolicyPlan};
-use crate::config::MatchMode;
-use crate::counters::{
-    ClassCounters, ClassDrops, ColourCounters, Count, CriterionCounters, PoliceCounters, PolicyCounters,
-    PriorityCounters, SetCounters,
+use crate::classify::access_list::AccessList;
+use crate::classify::classifier::ClassIndex;
+use crate::classify::marking;
+use crate::config::classification::MatchMode;
+use crate::counters::count::Count;
+use crate::counters::police::{ColourCounters, PoliceCounters};
+use crate::counters::policy::{
+    ClassCounters, ClassDrops, CriterionCounters, PolicyCounters, PriorityCounters, SetCounters,
 };
-use crate::engine::DropReason;
-use crate::marking;
-use crate::packet::Descriptor;
-use crate::policer::{Algorithm, Colour, Meter, TokenBuckets};
-use crate::queue_counters;
-use crate::random_detect::RandomDetect;
-use crate::rate::LoadAverage;
-use crate::scheduler::{Node, Scheduler};
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::meter::load_average::LoadAverage;
+use crate::meter::policer::Meter;
+use crate::meter::token_bucket::TokenBuckets;
+use crate::meter::tokens::Colour;
+use crate::plan::classes::{ClassPlan, LevelPlan, PolicyPlan};
+use crate::plan::police::Algorithm;
+use crate::queueing::random_detect::RandomDetect;
+use crate::queueing::scheduler::{Node, Scheduler};
+use crate::queueing::statistics;
 use crate::time::Time;
 
 /// A count with its average rate.
@@ -291,7 +295,7 @@ impl Policy {
         let queues = level.priority_queues.iter();
         PolicyCounters {
             priority_queues: scheduler.map_or_else(Vec::new, |scheduler| {
-                queues.map(|(level, node)| queue_counters::priority(*level, &scheduler.nodes()[*node])).collect()
+                queues.map(|(level, node)| statistics::priority(*level, &scheduler.nodes()[*node])).collect()
             }),
             classes: level.classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect(),
             policy: level.name,
@@ -345,8 +349,8 @@ impl Policy {
                     dynamic,
                 }
             }),
-            shape: node.and_then(queue_counters::shape),
-            queue: node.map(|node| queue_counters::class(node, plan.conversation, state.congested)),
+            shape: node.and_then(statistics::shape),
+            queue: node.map(|node| statistics::class(node, plan.conversation, state.congested)),
             bandwidth: plan.bandwidth,
             priority: plan.priority.map(|priority| PriorityCounters {
                 unit: priority.unit,

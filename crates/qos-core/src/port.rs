@@ -1,94 +1,104 @@
-//! What both directions of a port share: what they count and where they put what comes out.
+//! A port's way out: a router's or a switch's.
 
-use crate::counters::{Count, DirectionCounters};
-use crate::engine::{Departure, DropReason, Dropped, Output, PortId, PortTotals, Side};
-use crate::packet::Descriptor;
-use crate::rate::LoadAverage;
-use crate::time::{Duration, Time};
+use crate::catalyst::buffer_pool::Pool;
+use crate::catalyst::egress::SwitchEgress;
+use crate::classify::access_list::AccessList;
+use crate::counters::totals::PortTotals;
+use crate::link::line::EgressCounters;
+use crate::link::outputs::Outputs;
+use crate::plan::port::PortPlan;
+use crate::router::egress::Egress;
+use crate::time::Time;
 
-/// What came out and was not yet collected.
+/// A port's way out. `pools` is the switch's memory, empty in a router.
 #[derive(Debug)]
-pub(crate) struct Outputs<P>(pub Vec<Output<P>>);
-
-impl<P> Outputs<P> {
-    pub fn depart_inside(&mut self, time: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        self.0.push(Output::Departure(Departure { time, port, side: Side::Inside, descriptor, payload }));
-    }
-
-    pub fn depart_wire(&mut self, time: Time, port: PortId, descriptor: Descriptor, payload: P) {
-        self.0.push(Output::Departure(Departure { time, port, side: Side::Wire, descriptor, payload }));
-    }
-
-    pub fn drop_inside(&mut self, time: Time, port: PortId, reason: DropReason, payload: P) {
-        self.0.push(Output::Dropped(Dropped { time, port, towards: Side::Inside, reason, payload }));
-    }
-
-    pub fn drop_wire(&mut self, time: Time, port: PortId, reason: DropReason, payload: P) {
-        self.0.push(Output::Dropped(Dropped { time, port, towards: Side::Wire, reason, payload }));
-    }
+pub(crate) enum WayOut<P> {
+    Router(Box<Egress<P>>),
+    Switch(Box<SwitchEgress<P>>),
 }
 
-/// What one direction of a port counts.
-#[derive(Debug)]
-pub(crate) struct Traffic {
-    /// Since the engine was made; `queued` is left to the owner.
-    pub totals: PortTotals,
-    pub load_interval_s: u32,
-    /// Since the counters were cleared.
-    count: Count,
-    drops: u64,
-    pub lost: Count,
-    average: LoadAverage,
+macro_rules! each {
+    ($way:expr, $inner:ident => $call:expr) => {
+        match $way {
+            WayOut::Router($inner) => $call,
+            WayOut::Switch($inner) => $call,
+        }
+    };
 }
 
-impl Traffic {
-    pub fn new(now: Time, load_interval_s: u32) -> Traffic {
-        Traffic {
-            totals: PortTotals::default(),
-            load_interval_s,
-            count: Count::default(),
-            drops: 0,
-            lost: Count::default(),
-            average: LoadAverage::new(now),
+impl<P> WayOut<P> {
+    /// The same port as a switch's: what waits is dropped.
+    pub fn into_switch(self, now: Time, plan: &PortPlan, outputs: &mut Outputs<P>) -> WayOut<P> {
+        match (self, &plan.switch) {
+            (WayOut::Router(egress), Some(switch)) => {
+                let line = egress.into_line(now, outputs);
+                WayOut::Switch(Box::new(SwitchEgress::new(line, plan.enabled, &switch.egress)))
+            }
+            (as_it_was, _) => as_it_was,
         }
     }
 
-    pub fn count(&mut self, now: Time, bytes: u32) {
-        self.count.add(bytes);
-        self.average.add(now, bytes, self.load_interval_s);
-    }
-
-    pub fn dropped(&mut self, reason: DropReason, bytes: u32) {
-        self.totals.dropped[reason as usize].add(bytes);
-        self.drops += 1;
-    }
-
-    /// The link lost a frame: no router knows.
-    pub fn lost(&mut self, bytes: u32) {
-        self.totals.dropped[DropReason::Lost as usize].add(bytes);
-        self.lost.add(bytes);
-    }
-
-    pub fn late(&mut self, by: Duration) {
-        self.totals.late_arrivals += 1;
-        self.totals.latest_arrival_ns = self.totals.latest_arrival_ns.max(by.0);
-    }
-
-    pub fn counters(&mut self, now: Time) -> DirectionCounters {
-        let (rate_bps, rate_pps) = self.average.rates(now, self.load_interval_s);
-        DirectionCounters {
-            packets: self.count.packets,
-            bytes: self.count.bytes,
-            rate_bps,
-            rate_pps,
-            drops: self.drops,
+    pub fn configure(
+        &mut self,
+        now: Time,
+        old: &PortPlan,
+        new: &PortPlan,
+        lists: &mut [AccessList],
+        pools: &mut [Pool],
+        outputs: &mut Outputs<P>,
+    ) {
+        match (self, &new.switch) {
+            (WayOut::Router(egress), _) => egress.configure(now, old, new, lists, outputs),
+            (WayOut::Switch(egress), Some(plan)) => {
+                let pool = &mut pools[egress.asic()];
+                egress.configure(now, new, &plan.egress, pool, outputs);
+            }
+            (WayOut::Switch(_), None) => unreachable!("a switch stays one"),
         }
+    }
+
+    /// Makes the index of the output policy's classes anew; a switch has none.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        match self {
+            WayOut::Router(egress) => egress.index(lists),
+            WayOut::Switch(_) => {}
+        }
+    }
+
+    pub fn advance(&mut self, now: Time, pools: &mut [Pool], outputs: &mut Outputs<P>) {
+        match self {
+            WayOut::Router(egress) => egress.advance(now, outputs),
+            WayOut::Switch(egress) => {
+                let pool = &mut pools[egress.asic()];
+                egress.advance(now, pool, outputs);
+            }
+        }
+    }
+
+    pub fn as_switch(&self) -> Option<&SwitchEgress<P>> {
+        match self {
+            WayOut::Router(_) => None,
+            WayOut::Switch(egress) => Some(egress),
+        }
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        each!(self, egress => egress.deadline())
+    }
+
+    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
+        each!(self, egress => egress.counters(now, plan))
     }
 
     pub fn clear(&mut self, now: Time) {
-        self.count = Count::default();
-        self.drops = 0;
-        self.lost = Count::default();
-        self.average = LoadAverage::new(now);
+        each!(self, egress => egress.clear(now));
+    }
+
+    pub fn totals(&self) -> PortTotals {
+        each!(self, egress => egress.totals())
+    }
+
+    pub fn audit(&self) -> Result<(), String> {
+        each!(self, egress => egress.audit())
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{configuration, interface, read, with_policy};
 use proptest::prelude::*;
-use qos_core::config::Framing::Ppp;
+use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
 use serde_json::{json, Value};
 

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{configuration, departures, interface, read, run, udp, with_policy, MILLI, PORT, SECOND};
-use qos_core::config::Framing;
 use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
-use qos_core::{packet, DropReason, Engine, Output, RouterConfig, Side, Time};
+use qos_core::wire::Framing;
+use qos_core::{frame, DropReason, Engine, Output, RouterConfig, Side, Time};
 use serde_json::{json, Value};
 
 fn out<P>(engine: &mut Engine<P>, now: u64) -> InterfaceCounters {
@@ -23,7 +23,7 @@ fn plain(bandwidth_kbps: u64, changes: Value) -> RouterConfig {
 }
 
 fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core::Descriptor {
-    packet::parse(&common::frames::udp(200, dscp, source, destination), framing)
+    frame::parse(&common::frames::udp(200, dscp, source, destination), framing)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_ring_holds_packets_beside_the_one_on_the_wire() {
         engine.configure(Time(0), &config).unwrap();
         let mut outputs = Vec::new();
         let flood = udp(200, 0, Framing::Ppp);
-        let probe = packet::parse(&common::frames::udp(40, 46, 1, 2), Framing::Ppp);
+        let probe = frame::parse(&common::frames::udp(40, 46, 1, 2), Framing::Ppp);
         for tick in 0..20_000u64 {
             let now = Time(tick * MILLI + tick % 37 * 26_000);
             engine.poll(now, &mut outputs);
@@ -220,7 +220,7 @@ fn frames_come_in_on_the_links_clock() {
     let police = json!({"P": {"classes": [{"name": "af", "set": [{"field": "qos_group", "value": 7}, {"field": "dscp", "value": 46}]},
         {"name": "udp", "police": {"cir": {"bps": 8_000}}}]}});
     engine.configure(Time(0), &configuration("hqf", police, interface(10_000, Some("P"), None))).unwrap();
-    let marked = packet::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
+    let marked = frame::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
     let plain = udp(1234, 0, Framing::Ethernet);
     for (packet, descriptor) in [plain, marked, plain].into_iter().enumerate() {
         engine.receive(Time(0), PORT, descriptor, packet as u64);

@@ -4,9 +4,9 @@ mod common;
 
 use common::{configuration, interface, udp, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::dynamic_bucket::{DynamicBucket, DynamicPlan};
-use qos_core::policer::Colour;
+use qos_core::meter::Colour;
+use qos_core::meter::{DynamicBucket, DynamicPlan};
+use qos_core::wire::Framing;
 use qos_core::{Duration, Engine, Time};
 use serde_json::{json, Value};
 

@@ -4,8 +4,8 @@ mod common;
 
 use common::{departures, run, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use qos_core::wire::Framing;
+use qos_core::{frame, Engine, Output, RouterConfig, Time};
 use serde_json::json;
 
 fn fair(generation: &str) -> RouterConfig {
@@ -22,7 +22,7 @@ fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
         run(&mut engine, now, &mut outputs);
         for (flow, (ip_len, dscp)) in flows.iter().enumerate() {
             let frame = common::frames::udp(*ip_len, *dscp, 1, 6_000 + 7 * flow as u16);
-            engine.transmit(now, PORT, packet::parse(&frame, Framing::Ppp), flow);
+            engine.transmit(now, PORT, frame::parse(&frame, Framing::Ppp), flow);
         }
     }
     let mut bytes = vec![0; flows.len()];
@@ -160,7 +160,7 @@ proptest! {
             arrived.push(now);
             // Below and above the class "low".
             let frame = common::frames::udp(ip_len, 0, 1, 4_994 + flow);
-            engine.transmit(Time(now), PORT, packet::parse(&frame, Framing::Ppp), (flow, number));
+            engine.transmit(Time(now), PORT, frame::parse(&frame, Framing::Ppp), (flow, number));
         }
         run(&mut engine, Time(now + 3_600 * SECOND), &mut outputs);
         prop_assert_eq!(outputs.len(), arrived.len());

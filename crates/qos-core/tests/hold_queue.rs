@@ -6,8 +6,8 @@
 mod common;
 
 use common::{configuration, departures, frames, interface, run, PORT, SECOND};
-use qos_core::config::Framing::Ppp;
-use qos_core::{packet, Engine, Time};
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn sent(kbps: u64, seconds: u64, seed: u64) -> Vec<(Time, usize)> {
         run(&mut engine, now, &mut outputs);
         let length = 92 + (random.next_u64() % 960) as usize;
         let frame = frames::udp(length, 0, 40_000, 1 + (random.next_u64() % 65_500) as u16);
-        engine.transmit(now, PORT, packet::parse(&frame, Ppp), length);
+        engine.transmit(now, PORT, frame::parse(&frame, Ppp), length);
     }
     engine.audit().unwrap();
     departures(&outputs).into_iter().map(|(time, length, _)| (time, length)).collect()

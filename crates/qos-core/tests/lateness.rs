@@ -4,8 +4,8 @@ mod common;
 
 use common::{with_policy, PORT};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::{packet, Duration, Engine, Output, PortId, RouterConfig, Side, Time};
+use qos_core::wire::Framing;
+use qos_core::{frame, Duration, Engine, Output, PortId, RouterConfig, Side, Time};
 use serde_json::json;
 
 /// A packet: when, how long, which flow, what code point.
@@ -59,7 +59,7 @@ fn feed(
             Some(naps) if naps[index % naps.len()] % 4 == 0 => engine.poll(Time(at), &mut outputs),
             Some(_) => {}
         }
-        let descriptor = packet::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+        let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
         if receive {
             engine.receive(Time(at), PORT, descriptor, index);
         } else {
@@ -128,7 +128,7 @@ proptest! {
         let mut outputs = Vec::new();
         for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
             engine.poll(Time(at + slow[index % slow.len()].min(279_000)), &mut outputs);
-            let descriptor = packet::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+            let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
             engine.transmit(Time(at), PORT, descriptor, index);
         }
         engine.poll(Time(u64::MAX / 4), &mut outputs);
@@ -171,7 +171,7 @@ proptest! {
             engine.configure(Time(0), &with_policy("classic", 2_000, json!([action]))).unwrap();
             engine
         };
-        let frame = |arrival: &Arrival| packet::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet);
+        let frame = |arrival: &Arrival| frame::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet);
         let end = arrivals[arrivals.len() - 1].0 + 600_000_000_000;
 
         let (mut engine, mut outputs, mut punctual) = (new(), Vec::new(), Vec::new());

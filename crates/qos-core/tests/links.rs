@@ -4,7 +4,7 @@ mod common;
 
 use common::{udp, MILLI, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
+use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, PortId, PortsConfig, Side, Time};
 use serde_json::{json, Value};
 

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use common::frames::{self, checksum};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::packet::{flow_key, parse, rewrite_cos, rewrite_dscp};
+use qos_core::frame::{flow_key, parse, rewrite_cos, rewrite_dscp};
+use qos_core::wire::Framing;
 use qos_core::Network;
 
 fn any_framing() -> impl Strategy<Value = Framing> {

@@ -4,8 +4,8 @@ mod common;
 
 use common::{class, configuration, departures, interface, load, read, run, with_policy, Source, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing::Ppp;
-use qos_core::{packet, Engine, Output, RouterConfig, Time};
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, Output, RouterConfig, Time};
 use serde_json::{json, Value};
 
 fn with_ring(config: &RouterConfig, ring: u64, clock: u64) -> RouterConfig {
@@ -49,7 +49,7 @@ proptest! {
                 next[flood] += floods[flood].gap_ns;
             }
             run(&mut engine, Time(now), &mut outputs);
-            let probe = packet::parse(&common::frames::udp(ip_len, 1, 9, 9), Ppp);
+            let probe = frame::parse(&common::frames::udp(ip_len, 1, 9, 9), Ppp);
             engine.transmit(Time(now), PORT, probe, arrivals.len());
             arrivals.push(now);
         }
@@ -118,7 +118,7 @@ fn level_1_goes_first() {
     engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
     for dscp in [0, 0, 0, 0, 0, 2, 2, 1, 1] {
         let frame = common::frames::udp(500, dscp, 1, 6_000);
-        engine.transmit(Time(0), PORT, packet::parse(&frame, Ppp), usize::from(dscp));
+        engine.transmit(Time(0), PORT, frame::parse(&frame, Ppp), usize::from(dscp));
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{bytes_by_source, class, configuration, interface, load, with_policy, Source, SECOND};
-use qos_core::config::Framing::Ppp;
 use qos_core::counters::ClassCounters;
+use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, RouterConfig, Time};
 use serde_json::json;
 

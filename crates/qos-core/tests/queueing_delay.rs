@@ -5,9 +5,9 @@ mod common;
 use common::switch::{config, defaults, interface, name, ports, read};
 use common::{with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
 use qos_core::counters::QueueingDelayCounters;
-use qos_core::{packet, Engine, Output, PortId, RouterConfig, Time};
+use qos_core::wire::Framing;
+use qos_core::{frame, Engine, Output, PortId, RouterConfig, Time};
 use serde_json::json;
 
 /// A byte takes a microsecond, so no fraction of a nanosecond is about.
@@ -64,7 +64,7 @@ proptest! {
             if naps[number % naps.len()] {
                 engine.poll(Time(now), &mut outputs);
             }
-            let descriptor = packet::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+            let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
             engine.transmit(Time(now), PORT, descriptor, number);
             arrivals.push((now, descriptor.line_len));
         }

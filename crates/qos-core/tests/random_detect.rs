@@ -4,8 +4,8 @@ mod common;
 
 use common::{class, run, with_policy, MILLI, PORT};
 use proptest::prelude::*;
-use qos_core::config::Framing::Ppp;
-use qos_core::{packet, Engine, Time};
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, Time};
 use serde_json::json;
 
 proptest! {
@@ -32,7 +32,7 @@ proptest! {
             run(&mut engine, Time(now), &mut outputs);
             let depth = class(&mut engine, Time(now), 0).queue.unwrap().depth_packets;
             let frame = common::frames::udp(1000, (value as u8) << 3, 1, 6_000);
-            engine.transmit(Time(now), PORT, packet::parse(&frame, Ppp), value);
+            engine.transmit(Time(now), PORT, frame::parse(&frame, Ppp), value);
             let class = class(&mut engine, Time(now), 0);
             let red = class.random_detect.unwrap();
             // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may be less than was seen.
@@ -69,7 +69,7 @@ fn drops_are_as_many_as_the_probabilities_say() {
     );
     let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
     engine.configure(Time(0), &config).unwrap();
-    let frame = packet::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
+    let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
     let (mut outputs, mut expected, mut variance) = (Vec::new(), 0.0, 0.0);
     let packets = 20_000;
     for packet in 0..packets {

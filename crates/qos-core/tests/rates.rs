@@ -4,8 +4,8 @@ mod common;
 
 use common::{departures, offer, with_policy, MILLI, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::policer::{Colour, TokenBuckets};
+use qos_core::meter::{Colour, TokenBuckets};
+use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
 use serde_json::json;
 

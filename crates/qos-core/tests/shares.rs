@@ -6,14 +6,14 @@ use common::{
     bytes_by_source, configuration, departures, interface, load, run, with_policy, Source, MILLI, PORT, SECOND,
 };
 use proptest::prelude::*;
-use qos_core::config::Framing::Ppp;
-use qos_core::{packet, Descriptor, Engine, Output, RouterConfig, Time};
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Descriptor, Engine, Output, RouterConfig, Time};
 use serde_json::{json, Value};
 
 const LINE: u64 = 2_000_000;
 
 fn frame(ip_len: usize, dscp: u8) -> Descriptor {
-    packet::parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ppp)
+    frame::parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ppp)
 }
 
 /// Holds the fairness bound of start-time and self-clocked fair queueing: while two queues both have packets, what they get differs from their

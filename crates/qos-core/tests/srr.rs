@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use common::switch::{config, defaults, interface, name, ports, read};
 use common::{frames, MILLI, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
-use qos_core::switch::Label;
-use qos_core::{packet, Descriptor, Engine, Output, PortId, Side, Time};
+use qos_core::wire::Framing;
+use qos_core::Label;
+use qos_core::{frame, Descriptor, Engine, Output, PortId, Side, Time};
 use serde_json::{json, Value};
 
 /// A code point of each queue's, by default.
@@ -19,7 +19,7 @@ const SPEED: u64 = 100_000_000;
 
 /// A frame for a queue (from 0) with an IP packet of `ip_len` bytes.
 fn frame(queue: usize, ip_len: usize) -> Descriptor {
-    let parsed = packet::parse(&frames::udp(ip_len, DSCP[queue], 1, 2), Framing::Ethernet);
+    let parsed = frame::parse(&frames::udp(ip_len, DSCP[queue], 1, 2), Framing::Ethernet);
     Descriptor { label: Some(Label { dscp: DSCP[queue], cos: None }), ..parsed }
 }
 

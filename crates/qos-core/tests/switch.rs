@@ -5,10 +5,10 @@ mod common;
 use common::frames;
 use common::switch::{config, defaults, interface, name, ports, read};
 use common::{MILLI, SECOND};
-use qos_core::config::Framing;
-use qos_core::switch::counters::SwitchPortCounters;
-use qos_core::switch::Label;
-use qos_core::{packet, Departure, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
+use qos_core::counters::SwitchPortCounters;
+use qos_core::wire::Framing;
+use qos_core::Label;
+use qos_core::{frame, Departure, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
 use serde_json::{json, Value};
 
 const IN: PortId = PortId(0);
@@ -35,7 +35,7 @@ fn changed(pointer: &str, value: Value) -> Value {
 }
 
 fn parse(frame: &[u8]) -> Descriptor {
-    packet::parse(frame, Framing::Ethernet)
+    frame::parse(frame, Framing::Ethernet)
 }
 
 fn udp(ip_len: usize, dscp: u8) -> Descriptor {

@@ -4,10 +4,10 @@ mod common;
 
 use common::{configuration, interface, udp, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::config::Framing;
 use qos_core::counters::TokensLost;
-use qos_core::dynamic_bucket::{DynamicBucket, DynamicPlan};
-use qos_core::policer::{Colour, TokenBuckets};
+use qos_core::meter::{Colour, TokenBuckets};
+use qos_core::meter::{DynamicBucket, DynamicPlan};
+use qos_core::wire::Framing;
 use qos_core::{Duration, Engine, Time};
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use qos_core::switch::config::{SwitchportConfig, SwitchportMode};
+use qos_core::config::{SwitchportConfig, SwitchportMode};
 use qos_core::{PortId, RouterConfig, Time};
 
 const ETHERTYPE_VLAN: u16 = 0x8100;

@@ -8,9 +8,10 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::thread;
 
-use qos_core::config::{Framing, PortConfig};
+use qos_core::config::PortConfig;
 use qos_core::counters::Resolved;
-use qos_core::packet::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::frame::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::wire::Framing;
 use qos_core::{
     ConfigError, Counters, Departure, Descriptor, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Side,
     Time,

@@ -6,7 +6,7 @@
 //! matched first in, first out. Entries that are not asked for (packets for the router itself, or that it dropped) expire, and the
 //! oldest makes room when the ledger is full; a frame that is not found keeps the kernel's stamp.
 
-use qos_core::switch::Label;
+use qos_core::Label;
 use qos_core::{PortId, Time};
 
 /// What is remembered of a frame in transit.

@@ -12,8 +12,8 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, Endianness, PcapError};
-use qos_core::config::ConfigError;
-use qos_core::packet::protocol;
+use qos_core::frame::protocol;
+use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::packet::{Content, Packet, Way, IPV4_HEADER, UDP_HEADER};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use qos_core::serialiser::Serialiser;
+use qos_core::link::Serialiser;
 use qos_core::{Duration, Rate, Time};
 
 use crate::packet::MTU;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
-use qos_core::config::{ConfigError, Framing, LinkConfig, PortConfig, RouterConfig};
+use qos_core::config::{LinkConfig, PortConfig, RouterConfig};
+use qos_core::wire::Framing;
+use qos_core::ConfigError;
 use qos_core::{Engine, PortId, PortsConfig, Time};
 
 use crate::scenario::{Link, NodeConfig, NodeKind, Route, Scenario};

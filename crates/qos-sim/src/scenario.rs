@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
-use qos_core::config::{ConfigError, Framing, JitterConfig, LossConfig, RouterConfig};
+use qos_core::config::{JitterConfig, LossConfig, RouterConfig};
+use qos_core::wire::Framing;
+use qos_core::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

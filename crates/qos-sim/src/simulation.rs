@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use qos_core::config::ConfigError;
+use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::capture::{Filter, Recorder};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use flood::pace::Gap;
-use qos_core::config::ConfigError;
-use qos_core::packet::protocol;
+use qos_core::frame::protocol;
+use qos_core::ConfigError;
 use qos_core::{Descriptor, Duration, Time};
 
 use crate::network::{Network, LONGEST_NS};

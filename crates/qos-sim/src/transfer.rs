@@ -1,7 +1,7 @@
 //! A TCP stream: the two ends of a connection and the applications on them, which are iperf's. Pure.
 
 use flood::pace::{Gap, Next, Pacer};
-use qos_core::config::ConfigError;
+use qos_core::ConfigError;
 use qos_core::{Duration, Time};
 
 use crate::packet::{Way, MTU};

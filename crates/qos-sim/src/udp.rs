@@ -5,7 +5,7 @@ use std::ops::Range;
 use flood::datagram::{Draw, HEADERS};
 use flood::pace::{Gap, Next, Pacer};
 use flood::sequence::{Jitter, Sequence};
-use qos_core::config::ConfigError;
+use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::network::LONGEST_NS;

@@ -4,8 +4,9 @@ pub mod switch;
 
 use std::net::Ipv4Addr;
 
-use qos_core::config::Framing;
-use qos_core::{packet, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::frame::parse;
+use qos_core::wire::Framing;
+use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};
 
 /// Packets of one measured pass.
@@ -99,7 +100,7 @@ impl Load {
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
         let descriptor = |flow: u32| Descriptor {
             qos_group: (flow % (u32::from(many) + 1)) as u16,
-            ..packet::parse(&frame(flow, 700), Framing::Ethernet)
+            ..parse(&frame(flow, 700), Framing::Ethernet)
         };
         let mut load = Load {
             engine,

@@ -1,8 +1,9 @@
 //! A switch with all its ports saturated.
 
-use qos_core::config::Framing;
-use qos_core::switch::Label;
-use qos_core::{packet, Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::frame::parse;
+use qos_core::wire::Framing;
+use qos_core::Label;
+use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Map, Value};
 
 use super::{frame, PACKETS};
@@ -61,7 +62,7 @@ impl SwitchLoad {
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
         let descriptor = |dscp| Descriptor {
             label: Some(Label { dscp, cos: None }),
-            ..packet::parse(&frame(u32::from(dscp), 700), Framing::Ethernet)
+            ..parse(&frame(u32::from(dscp), 700), Framing::Ethernet)
         };
         let mut load = SwitchLoad {
             engine,

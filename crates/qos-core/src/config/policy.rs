@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::switch::config::Trust;
-
-use super::queueing::{BandwidthConfig, PriorityConfig, RandomDetectConfig};
+use crate::config::catalyst::Trust;
+use crate::config::queueing::{BandwidthConfig, PriorityConfig, RandomDetectConfig};
 
 /// A policy-map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +145,7 @@ pub struct PoliceConfig {
     pub dynamic: Option<DynamicBucketConfig>,
 }
 
-/// A bucket that finds its own size. Null for the default, which [`crate::defaults`] explains.
+/// A bucket that finds its own size. Null for the default, which [`crate::config::defaults`] explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicBucketConfig {
@@ -266,4 +265,13 @@ pub struct FairQueueConfig {
     /// Number of flow queues (a power of two from 16 to 4096); null for the default.
     #[serde(default)]
     pub queues: Option<u32>,
+}
+
+/// The greatest value of a field.
+pub(crate) const fn greatest(field: SetField) -> u16 {
+    match field {
+        SetField::Dscp | SetField::IpDscp => 63,
+        SetField::Precedence | SetField::IpPrecedence | SetField::Cos => 7,
+        SetField::QosGroup => 99,
+    }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{from_json, ConfigError};
+use crate::config::json::from_json;
+use crate::error::ConfigError;
+use crate::wire::framing::Framing;
 
 /// The wiring of the ports: hardware, given once when the engine is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +90,7 @@ pub struct JitterConfig {
 pub enum JitterDistribution {
     /// Evenly from delay - size to delay + size.
     Uniform,
-    /// Normally around the delay, the size being the standard deviation; cut at [`crate::NORMAL_JITTER_CUT`] of them.
+    /// Normally around the delay, the size being the standard deviation; cut at [`crate::config::wiring::NORMAL_JITTER_CUT`] of them.
     Normal,
     /// The delay is the least, and the size the mean of what is added.
     Exponential,
@@ -123,14 +125,13 @@ fn certain() -> f64 {
     1.0
 }
 
-/// How packets are framed on a link: which bytes are counted and which take line time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Framing {
-    /// Ethernet II.
-    Ethernet,
-    /// PPP over a synchronous serial line.
-    Ppp,
-    /// Cisco HDLC over a synchronous serial line.
-    Hdlc,
+/// Standard deviations to which normally distributed jitter is cut; one frame in 16 000 is beyond.
+pub const NORMAL_JITTER_CUT: f64 = 4.0;
+
+pub(crate) fn most_early(config: &JitterConfig) -> u64 {
+    match config.distribution {
+        JitterDistribution::Uniform => config.ns,
+        JitterDistribution::Normal => config.ns.saturating_mul(NORMAL_JITTER_CUT as u64),
+        JitterDistribution::Exponential => 0,
+    }
 }

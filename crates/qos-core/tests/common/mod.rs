@@ -5,8 +5,8 @@ pub mod frames;
 pub mod program;
 pub mod switch;
 
-use qos_core::config::Framing;
 use qos_core::counters::ClassCounters;
+use qos_core::wire::Framing;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 use serde_json::{json, Value};
 
@@ -64,7 +64,7 @@ pub fn read(config: &Value) -> RouterConfig {
 
 /// A UDP packet of `ip_len` bytes as it counts on a link.
 pub fn udp(ip_len: usize, flow: u16, framing: Framing) -> Descriptor {
-    qos_core::packet::parse(&frames::udp(ip_len, 0, 40_000, 5_000 + flow), framing)
+    qos_core::frame::parse(&frames::udp(ip_len, 0, 40_000, 5_000 + flow), framing)
 }
 
 /// The counters of a class of the output policy on `Out`.
@@ -88,7 +88,7 @@ impl Source {
     }
 
     pub fn descriptor(&self, framing: Framing) -> Descriptor {
-        qos_core::packet::parse(&frames::udp(self.ip_len, self.dscp, 1, 6_000 + self.flow), framing)
+        qos_core::frame::parse(&frames::udp(self.ip_len, self.dscp, 1, 6_000 + self.flow), framing)
     }
 }
 

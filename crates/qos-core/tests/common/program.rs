@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qos_core::config::Framing;
 use qos_core::counters::{ClassCounters, Count, PolicyCounters};
+use qos_core::wire::Framing;
 use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
 use serde_json::{json, Value};
 
@@ -343,7 +343,7 @@ fn step(
             // Some arrive late or out of order.
             let arrival = Time(if kind == 6 { now.saturating_sub(reader.gap()?) } else { *now });
             let bytes = frame(reader.byte()?, reader.byte()?);
-            let descriptor: Descriptor = qos_core::packet::parse(&bytes, engine.framing(port));
+            let descriptor: Descriptor = qos_core::frame::parse(&bytes, engine.framing(port));
             inside.insert(*next);
             if kind == 7 {
                 engine.receive(arrival, port, descriptor, *next);

@@ -1,0 +1,149 @@
+//! A switch port's way in, behind the link: classify, police, mark, ingress queue.
+//!
+//! The ingress queues only count. Their ring (32 Gb/s) is faster than all ports of the switch together, so it never congests and their
+//! buffers, weights and thresholds have no effect.
+
+use crate::classify::access_list::AccessList;
+use crate::config::catalyst::{ExceedAction, Trust};
+use crate::config::catalyst_constants::{GAP, INPUT_QUEUES, THRESHOLDS};
+use crate::counters::catalyst::ProfileCounters;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::frame::label::Label;
+use crate::meter::token_bucket::TokenBuckets;
+use crate::meter::tokens::Colour;
+use crate::plan::catalyst::{IngressPlan, Mark, Source};
+use crate::policy::Policy;
+use crate::time::Time;
+
+/// What the way in counts.
+#[derive(Clone, Debug)]
+pub(crate) struct IngressCounts {
+    pub dscp: [u64; 64],
+    pub cos: [u64; 8],
+    pub enqueued: [[u64; THRESHOLDS]; INPUT_QUEUES],
+    pub policer: ProfileCounters,
+}
+
+impl Default for IngressCounts {
+    fn default() -> IngressCounts {
+        IngressCounts { dscp: [0; 64], cos: [0; 8], enqueued: Default::default(), policer: ProfileCounters::default() }
+    }
+}
+
+/// A switch port's way in, behind the link.
+#[derive(Debug)]
+pub(crate) struct SwitchIngress {
+    plan: IngressPlan,
+    buckets: Vec<TokenBuckets>,
+    pub counts: IngressCounts,
+}
+
+impl SwitchIngress {
+    pub fn new(plan: IngressPlan, now: Time) -> SwitchIngress {
+        let buckets = SwitchIngress::buckets(&plan, now);
+        SwitchIngress { plan, buckets, counts: IngressCounts::default() }
+    }
+
+    fn buckets(plan: &IngressPlan, now: Time) -> Vec<TokenBuckets> {
+        let bucket = |policer: &crate::plan::catalyst::PolicerPlan| {
+            TokenBuckets::single_bucket(policer.rate_bps, policer.burst_bytes, now)
+        };
+        plan.policers.iter().map(bucket).collect()
+    }
+
+    pub fn configure(&mut self, now: Time, plan: &IngressPlan) {
+        if self.plan.policers != plan.policers {
+            self.buckets = SwitchIngress::buckets(plan, now);
+        }
+        if self.plan.qos && !plan.qos {
+            self.counts = IngressCounts::default();
+        }
+        self.plan = plan.clone();
+    }
+
+    /// A frame has arrived. Gives it its label, and counts it in the port's input policy; false to drop it (out of profile).
+    pub fn pass(
+        &mut self,
+        now: Time,
+        descriptor: &mut Descriptor,
+        policy: Option<&mut Policy>,
+        lists: &mut [AccessList],
+    ) -> bool {
+        let Some(policy) = policy else { return self.classified(now, descriptor, None) };
+        let class = policy.apply(now, descriptor, lists).class;
+        let passes = self.classified(now, descriptor, Some(class));
+        if passes {
+            policy.sent(class, descriptor.counted_len);
+        } else {
+            policy.dropped(now, class, descriptor.counted_len, DropReason::Police);
+        }
+        passes
+    }
+
+    fn classified(&mut self, now: Time, descriptor: &mut Descriptor, class: Option<usize>) -> bool {
+        let plan = &self.plan;
+        if !plan.qos {
+            return true;
+        }
+        let cos = if descriptor.tags > 0 { descriptor.cos } else { plan.default_cos };
+        self.counts.cos[usize::from(cos)] += 1;
+        if descriptor.is_ip() {
+            self.counts.dscp[usize::from(descriptor.dscp)] += 1;
+        }
+        let action = class.filter(|_| plan.source == Source::Policy).map(|class| plan.actions[class]);
+        let mut label = match (plan.source, action.map(|action| action.mark)) {
+            (Source::Trust(trust), _) | (_, Some(Mark::Trust(trust))) => plan.trusted(trust, descriptor, cos),
+            (Source::Override, _) => plan.by_cos(plan.default_cos),
+            (_, Some(Mark::Dscp(dscp))) => Label { dscp, cos: None },
+            (Source::Untrusted | Source::Policy, _) => Label::default(),
+        };
+        if let Some(policer) = action.and_then(|action| action.policer) {
+            // A policer counts the frame with its check sequence, as buffers do. Inferred.
+            let conforms = self.buckets[policer].colour(now, descriptor.line_len - GAP) == Colour::Conform;
+            if conforms {
+                self.counts.policer.in_profile += 1;
+            } else {
+                self.counts.policer.out_of_profile += 1;
+                match plan.policers[policer].exceed {
+                    ExceedAction::Drop => return false,
+                    ExceedAction::PolicedDscpTransmit => {
+                        let marked = plan.policed_dscp[usize::from(label.dscp)];
+                        if marked != label.dscp {
+                            label.cos = label.cos.map(|_| plan.dscp_cos[usize::from(marked)]);
+                            label.dscp = marked;
+                        }
+                    }
+                }
+            }
+        }
+        let at = match label.cos {
+            Some(cos) => plan.cos_queue[usize::from(cos)],
+            None => plan.dscp_queue[usize::from(label.dscp)],
+        };
+        self.counts.enqueued[usize::from(at.queue)][usize::from(at.threshold)] += 1;
+        descriptor.label = Some(label);
+        true
+    }
+}
+
+impl IngressPlan {
+    /// The label of a frame whose class of service counts.
+    fn by_cos(&self, cos: u8) -> Label {
+        Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos) }
+    }
+
+    /// The label of a frame of which something is trusted. `cos` is the tag's class of service, or the port's.
+    fn trusted(&self, trust: Trust, descriptor: &Descriptor, cos: u8) -> Label {
+        match trust {
+            Trust::Cos => self.by_cos(cos),
+            // What is no IP packet has only its class of service; the queue is still the code point's.
+            _ if !descriptor.is_ip() => Label { cos: None, ..self.by_cos(cos) },
+            Trust::Dscp => {
+                let dscp = usize::from(descriptor.dscp);
+                Label { dscp: self.mutation.map_or(descriptor.dscp, |map| map[dscp]), cos: None }
+            }
+            Trust::IpPrecedence => Label { dscp: self.ip_prec_dscp[usize::from(descriptor.precedence())], cos: None },
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Shaped and shared round robin: which egress queue is served next, and when.
+//!
+//! A shaped queue is served at most at one part in `w` of the port's physical speed: after a frame it is not served for `w` times the frame's
+//! time on the wire. When it had to wait for its turn that time counts, up to one longest frame. So in any window of `T` seconds that begins with
+//! one of its frames, frames of at most `(T + longest)/w` seconds of wire time start before the last one. Shaped queues come before shared ones.
+//!
+//! Shared queues divide what is left by their weights: start-time fair queueing (Goyal, Vin and Cheng, 1996) over bytes on the wire. Of two
+//! queues that are both busy, what they sent divided by their weights never differs by more than a frame of each divided by its weight.
+
+use crate::config::catalyst_constants::{LONGEST_ON_WIRE, QUEUES};
+use crate::link::serialiser::Serialiser;
+use crate::plan::catalyst::EgressPlan;
+use crate::time::{Duration, Time};
+
+/// Virtual time of a byte at weight 1.
+const SCALE: u64 = 1 << 16;
+
+/// Virtual time is set back when it has come this far.
+const REBASE: u64 = 1 << 62;
+
+/// The queues that have something to send: a bit each.
+pub(crate) type Busy = u8;
+
+/// The scheduler of a port.
+#[derive(Debug)]
+pub(crate) struct Srr {
+    shape: [u32; QUEUES],
+    share: [u32; QUEUES],
+    priority: bool,
+    /// Waiting that a shaped queue is not made to pay for: the time of one longest frame.
+    slack: Duration,
+    /// When each shaped queue may send again.
+    eligible: [Serialiser; QUEUES],
+    /// Virtual time at which the last frame of each shared queue ended.
+    finish: [u64; QUEUES],
+    /// Virtual start of the shared frame that was served last.
+    virtual_time: u64,
+}
+
+impl Srr {
+    pub fn new(plan: &EgressPlan, now: Time) -> Srr {
+        let mut srr = Srr {
+            shape: [0; QUEUES],
+            share: [1; QUEUES],
+            priority: false,
+            slack: Duration::ZERO,
+            eligible: std::array::from_fn(|_| Serialiser::new(plan.speed, now)),
+            finish: [0; QUEUES],
+            virtual_time: 0,
+        };
+        srr.configure(plan);
+        srr
+    }
+
+    pub fn configure(&mut self, plan: &EgressPlan) {
+        self.shape = plan.shape;
+        self.share = plan.share;
+        self.priority = plan.priority_queue;
+        self.slack = plan.operational_rate().time_for_bytes(u64::from(LONGEST_ON_WIRE));
+        self.eligible.iter_mut().for_each(|each| each.set_rate(plan.speed));
+    }
+
+    fn is_shaped(&self, queue: usize) -> bool {
+        self.shape[queue] > 0 && !(self.priority && queue == 0)
+    }
+
+    fn eligible(&self, queue: usize) -> Time {
+        self.eligible[queue].start(Time(0))
+    }
+
+    /// When the next frame can start on a port that is free at `free`.
+    pub fn next(&self, free: Time, busy: Busy) -> Option<Time> {
+        let mut earliest = None;
+        for queue in (0..QUEUES).filter(|queue| busy & (1 << queue) != 0) {
+            if !self.is_shaped(queue) {
+                return Some(free);
+            }
+            let eligible = self.eligible(queue).max(free);
+            earliest = Some(earliest.map_or(eligible, |other: Time| other.min(eligible)));
+        }
+        earliest
+    }
+
+    /// The queue whose frame starts at `now`.
+    pub fn pick(&self, now: Time, busy: Busy) -> Option<usize> {
+        if self.priority && busy & 1 != 0 {
+            return Some(0);
+        }
+        let mut shaped: Option<(Time, usize)> = None;
+        let mut shared: Option<(u64, usize)> = None;
+        for queue in (0..QUEUES).filter(|queue| busy & (1 << queue) != 0) {
+            if self.is_shaped(queue) {
+                let eligible = self.eligible(queue);
+                if eligible <= now && shaped.is_none_or(|(earliest, _)| eligible < earliest) {
+                    shaped = Some((eligible, queue));
+                }
+            } else {
+                let start = self.finish[queue].max(self.virtual_time);
+                if shared.is_none_or(|(least, _)| start < least) {
+                    shared = Some((start, queue));
+                }
+            }
+        }
+        shaped.map(|(_, queue)| queue).or(shared.map(|(_, queue)| queue))
+    }
+
+    /// A frame of `line_len` bytes on the wire of `queue` starts at `now`; `busy` are the queues with something left.
+    pub fn served(&mut self, now: Time, queue: usize, line_len: u32, busy: Busy) {
+        if self.is_shaped(queue) {
+            self.eligible[queue].take(now - self.slack, line_len.saturating_mul(self.shape[queue]));
+        } else if !(self.priority && queue == 0) {
+            self.virtual_time = self.finish[queue].max(self.virtual_time);
+            self.finish[queue] = self.virtual_time + u64::from(line_len) * SCALE / u64::from(self.share[queue]);
+            if busy == 0 {
+                // Nobody waits: nobody has anything to be made up for.
+                self.virtual_time = 0;
+                self.finish = [0; QUEUES];
+            } else if self.virtual_time > REBASE {
+                self.finish.iter_mut().for_each(|finish| *finish = finish.saturating_sub(self.virtual_time));
+                self.virtual_time = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! An index of the classes of a policy-map by one field of the packet, so that classifying does not cost a look at every class.
+//!
+//! Where many classes ask for a value of the same field (a port, a code point, a group …) only those are tried that ask for the packet's own value
+//! or for none, in their order. A class is left out only if trying it would change nothing: it would not match, and no entry of an access list would
+//! count a hit on the way. With few classes, or where no field tells them apart, all are tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::net::{IpAddr, Ipv4Addr};
+use std::slice::Iter;
+
+use crate::classify::access_list::AccessList;
+use crate::config::classification::{AccessListEntry, AddressMatch, MatchMode, PortMatch, PortOperator};
+use crate::frame::descriptor::{Descriptor, Network};
+use crate::plan::classes::{Matcher, Statement, Test};
+
+/// From this many classes on an index is worth its look-up.
+const LEAST_CLASSES: usize = 8;
+
+/// A class that asks for more values than this is tried for every packet.
+const MOST_VALUES: usize = 256;
+
+/// A field of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Dscp,
+    Cos,
+    QosGroup,
+    InputPort,
+    Source,
+    Destination,
+    SourcePort,
+    DestinationPort,
+}
+
+const FIELDS: [Field; 8] = [
+    Field::Dscp,
+    Field::Cos,
+    Field::QosGroup,
+    Field::InputPort,
+    Field::Source,
+    Field::Destination,
+    Field::SourcePort,
+    Field::DestinationPort,
+];
+
+impl Field {
+    /// The packet's value; none where it has no such field.
+    fn of(self, descriptor: &Descriptor) -> Option<u32> {
+        let address = |address: IpAddr| match address {
+            IpAddr::V4(address) if descriptor.network == Network::Ipv4 => Some(u32::from(address)),
+            _ => None,
+        };
+        match self {
+            Field::Dscp => descriptor.is_ip().then_some(u32::from(descriptor.dscp)),
+            Field::Cos => Some(u32::from(descriptor.cos & 7)),
+            Field::QosGroup => Some(u32::from(descriptor.qos_group)),
+            Field::InputPort => descriptor.input_port.map(|port| u32::from(port.0)),
+            Field::Source => address(descriptor.source),
+            Field::Destination => address(descriptor.destination),
+            Field::SourcePort => descriptor.source_port.map(u32::from),
+            Field::DestinationPort => descriptor.destination_port.map(u32::from),
+        }
+    }
+
+    /// Whether an access list may match a later fragment, which lacks the field, where it asks for a value.
+    fn lacking_in_fragments(self) -> bool {
+        matches!(self, Field::SourcePort | Field::DestinationPort)
+    }
+}
+
+/// The values of a field without which a thing neither matches nor counts; none: any value will do.
+type Values = Option<BTreeSet<u32>>;
+
+fn limited(values: BTreeSet<u32>) -> Values {
+    (values.len() <= MOST_VALUES).then_some(values)
+}
+
+fn union(all: impl Iterator<Item = Values>) -> Values {
+    let mut values = BTreeSet::new();
+    for some in all {
+        values.extend(some?);
+    }
+    limited(values)
+}
+
+fn bits(set: u64) -> BTreeSet<u32> {
+    (0..64).filter(|bit| (set >> bit) & 1 == 1).collect()
+}
+
+fn host(wanted: &AddressMatch) -> Values {
+    (wanted.wildcard == Ipv4Addr::UNSPECIFIED).then(|| BTreeSet::from([u32::from(wanted.address)]))
+}
+
+fn ports(wanted: Option<&PortMatch>) -> Values {
+    let PortMatch { op, ports } = wanted?;
+    match op {
+        PortOperator::Eq => limited(ports.iter().map(|port| u32::from(*port)).collect()),
+        PortOperator::Range if usize::from(ports[1] - ports[0]) < MOST_VALUES => {
+            Some((u32::from(ports[0])..=u32::from(ports[1])).collect())
+        }
+        PortOperator::Range | PortOperator::Neq | PortOperator::Gt | PortOperator::Lt => None,
+    }
+}
+
+fn entry_values(field: Field, entry: &AccessListEntry) -> Values {
+    match field {
+        Field::Dscp => match (entry.dscp, entry.precedence) {
+            (Some(dscp), _) => Some(BTreeSet::from([u32::from(dscp)])),
+            (None, precedence) => {
+                let first = u32::from(precedence?) * 8;
+                Some((first..first + 8).collect())
+            }
+        },
+        Field::Source => host(&entry.source),
+        Field::Destination => host(&entry.destination),
+        Field::SourcePort => ports(entry.source_port.as_ref()),
+        Field::DestinationPort => ports(entry.destination_port.as_ref()),
+        Field::Cos | Field::QosGroup | Field::InputPort => None,
+    }
+}
+
+fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -> Values {
+    if statement.negate {
+        return None;
+    }
+    match (&statement.test, field) {
+        (Test::AccessGroup(list), _) => union(lists[*list].entries.iter().map(|entry| entry_values(field, entry))),
+        (Test::Nested(matcher), _) => matcher_values(field, matcher, lists),
+        (Test::Dscp { values, .. }, Field::Dscp) => Some(bits(*values)),
+        (Test::Precedence { values, .. }, Field::Dscp) => {
+            Some((0..64).filter(|dscp| (values >> (dscp >> 3)) & 1 == 1).collect())
+        }
+        (Test::Cos { values }, Field::Cos) => Some(bits(u64::from(*values))),
+        (Test::QosGroup(group), Field::QosGroup) => Some(BTreeSet::from([u32::from(*group)])),
+        (Test::InputInterface(port), Field::InputPort) => Some(BTreeSet::from([u32::from(port.0)])),
+        _ => None,
+    }
+}
+
+/// Whether trying a statement may count hits.
+fn counts(statement: &Statement) -> bool {
+    match &statement.test {
+        Test::AccessGroup(_) => true,
+        Test::Nested(matcher) => matcher.criteria.iter().any(counts),
+        _ => false,
+    }
+}
+
+fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Values {
+    match matcher.combine {
+        MatchMode::Any => union(matcher.criteria.iter().map(|statement| statement_values(field, statement, lists))),
+        MatchMode::All if matcher.criteria.is_empty() => Some(BTreeSet::new()),
+        MatchMode::All => {
+            // What comes behind an access list is no reason not to ask it: it counts its hits.
+            let asked = matcher.criteria.iter().position(counts).map_or(matcher.criteria.len(), |first| first + 1);
+            matcher.criteria[..asked].iter().find_map(|statement| statement_values(field, statement, lists))
+        }
+    }
+}
+
+/// The classes of a policy-map by the values of a field.
+#[derive(Debug)]
+pub(crate) struct ClassIndex {
+    field: Field,
+    /// The positions of the classes that ask for a value, in order.
+    by_value: BTreeMap<u32, Vec<usize>>,
+    /// Of those that do not.
+    others: Vec<usize>,
+}
+
+impl ClassIndex {
+    /// Of classes in their order; none where it would not help.
+    pub fn new<'a>(matchers: impl Iterator<Item = &'a Matcher> + Clone, lists: &[AccessList]) -> Option<ClassIndex> {
+        let classes = matchers.clone().count();
+        if classes < LEAST_CLASSES {
+            return None;
+        }
+        let indexes = FIELDS.into_iter().map(|field| ClassIndex::by(field, matchers.clone(), lists));
+        indexes.min_by_key(ClassIndex::most).filter(|index| index.most() <= classes / 2)
+    }
+
+    fn by<'a>(field: Field, matchers: impl Iterator<Item = &'a Matcher>, lists: &[AccessList]) -> ClassIndex {
+        let mut index = ClassIndex { field, by_value: BTreeMap::new(), others: Vec::new() };
+        for (position, matcher) in matchers.enumerate() {
+            match matcher_values(field, matcher, lists) {
+                None => index.others.push(position),
+                Some(values) => {
+                    values.into_iter().for_each(|value| index.by_value.entry(value).or_default().push(position));
+                }
+            }
+        }
+        index
+    }
+
+    /// Most classes that are tried for a packet.
+    fn most(&self) -> usize {
+        self.others.len() + self.by_value.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The positions of the classes to try, in order; none to try all.
+    pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
+        if descriptor.later_fragment && self.field.lacking_in_fragments() {
+            return None;
+        }
+        let asked = self.field.of(descriptor).and_then(|value| self.by_value.get(&value));
+        Some(Candidates {
+            asked: asked.map_or(&[][..], Vec::as_slice).iter().peekable(),
+            others: self.others.iter().peekable(),
+        })
+    }
+}
+
+/// Two lists of positions as one, in order.
+pub(crate) struct Candidates<'a> {
+    asked: Peekable<Iter<'a, usize>>,
+    others: Peekable<Iter<'a, usize>>,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let asked_first = match (self.asked.peek(), self.others.peek()) {
+            (Some(asked), Some(other)) => asked < other,
+            (asked, _) => asked.is_some(),
+        };
+        if asked_first { self.asked.next() } else { self.others.next() }.copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::classification::AccessAction;
+    use crate::frame::port::PortId;
+    use crate::wire::framing::Framing;
+    use proptest::prelude::*;
+
+    /// Few values, so that packets and classes meet.
+    const HOSTS: u8 = 3;
+
+    fn address(host: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, host)
+    }
+
+    fn wanted() -> impl Strategy<Value = AddressMatch> {
+        (0..HOSTS, any::<bool>()).prop_map(|(host, any)| AddressMatch {
+            address: address(host),
+            wildcard: if any { Ipv4Addr::BROADCAST } else { Ipv4Addr::UNSPECIFIED },
+        })
+    }
+
+    fn port() -> impl Strategy<Value = Option<PortMatch>> {
+        let op = prop::sample::select(vec![
+            PortOperator::Eq,
+            PortOperator::Neq,
+            PortOperator::Gt,
+            PortOperator::Lt,
+            PortOperator::Range,
+        ]);
+        prop::option::weighted(0.8, (op, 0u16..6, 0u16..3)).prop_map(|port| {
+            let (op, first, more) = port?;
+            let ports = if op == PortOperator::Range { vec![first, first + more] } else { vec![first] };
+            Some(PortMatch { op, ports })
+        })
+    }
+
+    fn entry() -> impl Strategy<Value = AccessListEntry> {
+        let dscp = prop::option::weighted(0.2, 0u8..64);
+        let precedence = prop::option::weighted(0.2, 0u8..8);
+        (any::<bool>(), wanted(), wanted(), port(), port(), dscp, precedence).prop_map(
+            |(permit, source, destination, source_port, destination_port, dscp, precedence)| AccessListEntry {
+                action: if permit { AccessAction::Permit } else { AccessAction::Deny },
+                protocol: Some(crate::frame::descriptor::protocol::UDP),
+                source,
+                destination,
+                source_port,
+                destination_port,
+                dscp,
+                precedence,
+                established: false,
+                icmp_type: None,
+                icmp_code: None,
+                fragments: false,
+            },
+        )
+    }
+
+    fn statement(lists: usize) -> impl Strategy<Value = Statement> {
+        let values = prop::collection::vec(0u8..64, 1..4);
+        let dscp = values.prop_map(|values| values.iter().fold(0, |set, value| set | (1u64 << value)));
+        let test = prop_oneof![
+            3 => (0..lists).prop_map(Test::AccessGroup),
+            2 => (dscp, any::<bool>()).prop_map(|(values, ip_only)| Test::Dscp { values, ip_only }),
+            1 => (any::<u8>(), any::<bool>()).prop_map(|(values, ip_only)| Test::Precedence { values, ip_only }),
+            1 => any::<u8>().prop_map(|values| Test::Cos { values }),
+            2 => (0u16..20).prop_map(Test::QosGroup),
+            1 => (0u16..3).prop_map(|port| Test::InputInterface(PortId(port))),
+            1 => (0u32..1000).prop_map(|min| Test::PacketLength { min, max: min + 300 }),
+        ];
+        (prop::bool::weighted(0.1), test).prop_map(|(negate, test)| Statement { negate, test })
+    }
+
+    fn flat(lists: usize) -> impl Strategy<Value = Matcher> {
+        (any::<bool>(), prop::collection::vec(statement(lists), 0..4)).prop_map(|(any, criteria)| Matcher {
+            combine: if any { MatchMode::Any } else { MatchMode::All },
+            criteria,
+        })
+    }
+
+    fn matcher(lists: usize) -> impl Strategy<Value = Matcher> {
+        (flat(lists), flat(lists), prop::bool::weighted(0.2)).prop_map(|(mut outer, inner, nest)| {
+            if nest {
+                outer.criteria.push(Statement { negate: false, test: Test::Nested(inner) });
+            }
+            outer
+        })
+    }
+
+    fn packet() -> impl Strategy<Value = Descriptor> {
+        let network = prop::sample::select(vec![Network::Ipv4, Network::Ipv4, Network::Ipv6, Network::Other]);
+        let ports = prop::option::weighted(0.9, (0u16..8, 0u16..8));
+        (network, 0..HOSTS, 0..HOSTS, ports, 0u8..64, 0u8..8, 0u16..20, prop::option::of(0u16..3), any::<bool>())
+            .prop_map(|(network, source, destination, ports, dscp, cos, qos_group, input, later)| Descriptor {
+                network,
+                network_len: 500,
+                source: IpAddr::V4(address(source)),
+                destination: IpAddr::V4(address(destination)),
+                source_port: ports.map(|(source, _)| source),
+                destination_port: ports.map(|(_, destination)| destination),
+                protocol: crate::frame::descriptor::protocol::UDP,
+                dscp,
+                cos,
+                qos_group,
+                input_port: input.map(PortId),
+                later_fragment: later && ports.is_none(),
+                ..crate::frame::descriptor::parse(&[], Framing::Ethernet)
+            })
+    }
+
+    proptest! {
+        /// By any field the same class is found as by trying all, and the same entries of access lists count.
+        #[test]
+        fn agrees_with_trying_all(
+            entries in prop::collection::vec(prop::collection::vec(entry(), 0..4), 6),
+            matchers in prop::collection::vec(matcher(6), 1..40),
+            packets in prop::collection::vec(packet(), 1..40),
+        ) {
+            let lists: Vec<_> = entries.iter().map(|entries| AccessList::new("list", entries)).collect();
+            let mut plain = lists.clone();
+            let expected: Vec<_> = packets
+                .iter()
+                .map(|packet| matchers.iter().position(|matcher| matcher.matches(packet, &mut plain).is_some()))
+                .collect();
+            let hits = |lists: &[AccessList]| lists.iter().map(|list| list.hits.clone()).collect::<Vec<_>>();
+            for field in FIELDS {
+                let index = ClassIndex::by(field, matchers.iter(), &lists);
+                let mut counted = lists.clone();
+                let mut tries = |packet: &Descriptor, position: usize| matchers[position].matches(packet, &mut counted).is_some();
+                for (packet, expected) in packets.iter().zip(&expected) {
+                    let found = match index.candidates(packet) {
+                        Some(mut candidates) => candidates.find(|position| tries(packet, *position)),
+                        None => (0..matchers.len()).find(|position| tries(packet, *position)),
+                    };
+                    prop_assert_eq!(&found, expected, "by {:?}", field);
+                }
+                prop_assert_eq!(hits(&counted), hits(&plain), "by {:?}", field);
+            }
+        }
+    }
+
+    #[test]
+    fn the_field_that_tells_classes_apart_is_chosen() {
+        let class = |test: Test| Matcher { combine: MatchMode::All, criteria: vec![Statement { negate: false, test }] };
+        let groups: Vec<_> = (0..1_000).map(|group| class(Test::QosGroup(group))).collect();
+        let index = ClassIndex::new(groups.iter(), &[]).unwrap();
+        assert_eq!((index.field, index.most()), (Field::QosGroup, 1));
+        let lengths: Vec<_> = (0..1_000).map(|min| class(Test::PacketLength { min, max: min + 1 })).collect();
+        assert!(ClassIndex::new(lengths.iter(), &[]).is_none(), "no field tells them apart");
+    }
+}

@@ -1,0 +1,459 @@
+//! From the switch's configuration to what its ports run; everything is checked here.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::compile::policy::Compiler;
+use crate::config::catalyst::{
+    ExceedAction, InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust,
+};
+use crate::config::catalyst_constants::{
+    operational_bandwidth, ASIC_PORTS, FIFO_CELLS, FIFO_CHARGED, MAXIMUM_CAP_PERCENT, POLICERS_PER_PORT, POLICE_BURSTS,
+    POLICE_RATES, PORT_CELLS, QUEUES, THRESHOLDS,
+};
+use crate::config::interface::InterfaceConfig;
+use crate::config::policy::{PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, SetField};
+use crate::config::router::RouterConfig;
+use crate::config::wiring::PortConfig;
+use crate::error::ConfigError;
+use crate::plan::catalyst::{
+    ClassAction, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source, SwitchPortPlan,
+};
+use crate::plan::classes::{PolicyPlan, CLASS_DEFAULT};
+use crate::time::Rate;
+use crate::wire::framing::Framing;
+
+fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError::new(path, message))
+}
+
+fn within<T: PartialOrd + Display + Copy>(path: &str, value: T, range: &RangeInclusive<T>) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    wrong(path, format!("{value} is out of range: give {} to {}", range.start(), range.end()))
+}
+
+/// Checks what is global to the switch.
+pub(crate) fn check(switch: &SwitchConfig) -> Result<(), ConfigError> {
+    check_maps(&switch.maps)?;
+    for (number, set) in switch.queue_sets.iter().enumerate() {
+        check_queue_set(&format!("switch.queue_sets[{number}]"), set)?;
+    }
+    check_input(&switch.input)?;
+    for (name, policer) in &switch.aggregate_policers {
+        within(&format!("switch.aggregate_policers.{name}.rate_bps"), policer.rate_bps, &POLICE_RATES)?;
+        within(&format!("switch.aggregate_policers.{name}.burst_bytes"), policer.burst_bytes, &POLICE_BURSTS)?;
+    }
+    Ok(())
+}
+
+fn check_maps(maps: &MapsConfig) -> Result<(), ConfigError> {
+    let values = |name: &str, values: &[u8], count: usize, greatest: u8| {
+        if values.len() != count {
+            return wrong(format!("switch.maps.{name}"), format!("{} values: give {count}", values.len()));
+        }
+        values
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, value)| within(&format!("switch.maps.{name}[{at}]"), *value, &(0..=greatest)))
+    };
+    values("cos_dscp", &maps.cos_dscp, 8, 63)?;
+    values("ip_prec_dscp", &maps.ip_prec_dscp, 8, 63)?;
+    values("dscp_cos", &maps.dscp_cos, 64, 7)?;
+    values("policed_dscp", &maps.policed_dscp, 64, 63)?;
+    for (name, map) in &maps.dscp_mutation {
+        values(&format!("dscp_mutation.{name}"), map, 64, 63)?;
+    }
+    let queues = |name: &str, pairs: &[[u8; 2]], count: usize, queues: u8| {
+        if pairs.len() != count {
+            return wrong(format!("switch.maps.{name}"), format!("{} pairs: give {count}", pairs.len()));
+        }
+        pairs.iter().enumerate().try_for_each(|(at, [queue, threshold])| {
+            within(&format!("switch.maps.{name}[{at}][0]"), *queue, &(1..=queues))?;
+            within(&format!("switch.maps.{name}[{at}][1]"), *threshold, &(1..=THRESHOLDS as u8))
+        })
+    };
+    queues("cos_output_q", &maps.cos_output_q, 8, 4)?;
+    queues("dscp_output_q", &maps.dscp_output_q, 64, 4)?;
+    queues("cos_input_q", &maps.cos_input_q, 8, 2)?;
+    queues("dscp_input_q", &maps.dscp_input_q, 64, 2)
+}
+
+fn sums_to_100(path: String, parts: &[u32]) -> Result<(), ConfigError> {
+    let sum: u64 = parts.iter().map(|part| u64::from(*part)).sum();
+    if sum == 100 {
+        return Ok(());
+    }
+    wrong(path, format!("{parts:?} per cent make {sum}: together they must make 100"))
+}
+
+fn check_queue_set(path: &str, set: &QueueSetConfig) -> Result<(), ConfigError> {
+    for (queue, part) in set.buffers.iter().enumerate() {
+        // The second queue also holds what comes from the switch's own processor.
+        let range = if queue == 1 { 1..=100 } else { 0..=99 };
+        within(&format!("{path}.buffers[{queue}]"), *part, &range)?;
+    }
+    sums_to_100(format!("{path}.buffers"), &set.buffers)?;
+    for (queue, each) in set.thresholds.iter().enumerate() {
+        let path = format!("{path}.thresholds[{queue}]");
+        within(&format!("{path}.t1"), each.t1, &(1..=3_200))?;
+        within(&format!("{path}.t2"), each.t2, &(1..=3_200))?;
+        within(&format!("{path}.reserved"), each.reserved, &(1..=100))?;
+        within(&format!("{path}.maximum"), each.maximum, &(1..=3_200))?;
+    }
+    Ok(())
+}
+
+fn check_input(input: &InputQueuesConfig) -> Result<(), ConfigError> {
+    sums_to_100("switch.input.buffers".to_owned(), &input.buffers)?;
+    for queue in 0..2 {
+        within(&format!("switch.input.bandwidth[{queue}]"), input.bandwidth[queue], &(1..=100))?;
+        for (at, threshold) in input.thresholds[queue].iter().enumerate() {
+            within(&format!("switch.input.thresholds[{queue}][{at}]"), *threshold, &(1..=100))?;
+        }
+    }
+    within("switch.input.priority.queue", input.priority.queue, &(1..=2))?;
+    within("switch.input.priority.bandwidth", input.priority.bandwidth, &(0..=40))
+}
+
+/// Checks a class of a policy-map of a switch. Paths are relative to the class.
+pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<(), ConfigError> {
+    let not_here = "a switch has no such action in a policy-map: give null";
+    for (field, given) in [
+        ("shape", class.shape.is_some()),
+        ("queue_limit", class.queue_limit.is_some()),
+        ("fair_queue", class.fair_queue.is_some()),
+        ("bandwidth", class.bandwidth.is_some()),
+        ("priority", class.priority.is_some()),
+        ("random_detect", class.random_detect.is_some()),
+        ("service_policy", class.service_policy.is_some()),
+    ] {
+        if given {
+            return wrong(field, not_here);
+        }
+    }
+    for (at, set) in class.set.iter().enumerate() {
+        if matches!(set.field, SetField::Cos | SetField::QosGroup) {
+            return wrong(format!("set[{at}].field"), "a switch sets the code point or the IP precedence");
+        }
+    }
+    if class.set.len() > 1 {
+        return wrong("set[1]", "a class of a switch marks once: remove one of the markings");
+    }
+    if class.trust.is_some() && !class.set.is_empty() {
+        return wrong("trust", "a class trusts or sets: remove one of the two");
+    }
+    if let Some(name) = &class.police_aggregate {
+        if class.police.is_some() {
+            return wrong("police_aggregate", "a class has one policer: remove police or police_aggregate");
+        }
+        if !switch.aggregate_policers.contains_key(name) {
+            let message = format!("there is no aggregate policer {name:?}: define it in switch.aggregate_policers");
+            return wrong("police_aggregate", message);
+        }
+    }
+    class.police.as_ref().map_or(Ok(()), |police| policer(police).map(drop))
+}
+
+/// Checks a class of a policy-map of a router.
+pub(crate) fn check_router_class(class: &PolicyClass) -> Result<(), ConfigError> {
+    let only = "only a switch has it: give null";
+    if class.trust.is_some() {
+        return wrong("trust", only);
+    }
+    if class.police_aggregate.is_some() {
+        return wrong("police_aggregate", only);
+    }
+    let Some(police) = &class.police else { return Ok(()) };
+    for (field, actions) in [("conform", &police.conform), ("exceed", &police.exceed), ("violate", &police.violate)] {
+        let marked = |action: &PoliceAction| matches!(action, PoliceAction::PolicedDscpTransmit {});
+        if let Some(at) = actions.iter().flatten().position(marked) {
+            return wrong(
+                format!("police.{field}[{at}]"),
+                "only a switch has a policed-dscp map: use set-dscp-transmit",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A class's own policer.
+fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
+    let RateSpec::Bps(rate_bps) = police.cir else {
+        return wrong("police.cir", "a switch's policer has a rate in bits per second");
+    };
+    let Some(PoliceBurst::Bytes(burst_bytes)) = police.bc else {
+        return wrong("police.bc", "a switch's policer has a burst in bytes");
+    };
+    within("police.cir.bps", rate_bps, &POLICE_RATES)?;
+    within("police.bc.bytes", burst_bytes, &POLICE_BURSTS)?;
+    for (field, given) in [
+        ("pir", police.pir.is_some()),
+        ("be", police.be.is_some()),
+        ("violate", police.violate.is_some()),
+        ("dynamic", police.dynamic.is_some()),
+    ] {
+        if given {
+            return wrong(format!("police.{field}"), "a switch's policer has one bucket: give null");
+        }
+    }
+    if !matches!(police.conform.as_deref(), None | Some([PoliceAction::Transmit {}])) {
+        return wrong("police.conform", "a switch transmits what conforms: give transmit, or null");
+    }
+    let exceed = match police.exceed.as_deref() {
+        None | Some([PoliceAction::Drop {}]) => ExceedAction::Drop,
+        Some([PoliceAction::PolicedDscpTransmit {}]) => ExceedAction::PolicedDscpTransmit,
+        Some(_) => return wrong("police.exceed", "a switch drops or marks down: give drop or policed-dscp-transmit"),
+    };
+    Ok(PolicerPlan { rate_bps, burst_bytes, exceed })
+}
+
+/// Checks that each aggregate policer is used by one policy-map.
+pub(crate) fn check_aggregates(config: &RouterConfig) -> Result<(), ConfigError> {
+    let mut users: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, policy) in &config.policy_maps {
+        for (at, class) in policy.classes.iter().enumerate() {
+            let Some(aggregate) = &class.police_aggregate else { continue };
+            let user = *users.entry(aggregate).or_insert(name);
+            if user != name {
+                let message =
+                    format!("{aggregate:?} is used by policy-map {user:?} already: one policy-map may use it");
+                return wrong(format!("policy_maps.{name}.classes[{at}].police_aggregate"), message);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a queue-set means in cells.
+pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
+    std::array::from_fn(|queue| {
+        let allocated = PORT_CELLS * set.buffers[queue] / 100;
+        let each = set.thresholds[queue];
+        let maximum = allocated * each.maximum.min(MAXIMUM_CAP_PERCENT) / 100;
+        let threshold = |percent: u32| (allocated * percent / 100).min(maximum);
+        QueueLimits {
+            reserved: allocated * each.reserved / 100,
+            thresholds: [threshold(each.t1), threshold(each.t2), maximum],
+        }
+    })
+}
+
+/// What each ASIC reserves for the queues of its ports. Ports without a cable, which the engine does not know, are mapped to queue-set 1.
+pub(crate) fn reserved<'a>(switch: &SwitchConfig, wired: impl Iterator<Item = &'a EgressPlan>) -> Vec<u32> {
+    let of = |limits: &[QueueLimits]| limits.iter().map(|each| each.reserved).sum::<u32>();
+    let unwired = if switch.qos { of(&limits(&switch.queue_sets[0])) } else { 0 };
+    let mut asics: Vec<(u32, u32)> = Vec::new();
+    for plan in wired {
+        if asics.len() <= plan.asic {
+            asics.resize(plan.asic + 1, (0, 0));
+        }
+        asics[plan.asic].0 += 1;
+        asics[plan.asic].1 += of(&plan.limits);
+    }
+    asics.into_iter().map(|(ports, reserved)| reserved + ASIC_PORTS.saturating_sub(ports) * unwired).collect()
+}
+
+/// The ASIC of a port: by the last number of its name, from 1.
+pub(crate) fn asic(name: &str) -> usize {
+    let number: u32 = name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or(1);
+    (number.saturating_sub(1) / ASIC_PORTS) as usize
+}
+
+fn array<const N: usize, A: Copy, B: Default + Copy>(values: &[A], convert: impl Fn(A) -> B) -> [B; N] {
+    let mut array = [B::default(); N];
+    for (to, from) in array.iter_mut().zip(values) {
+        *to = convert(*from);
+    }
+    array
+}
+
+fn queue_at([queue, threshold]: [u8; 2]) -> QueueAt {
+    QueueAt { queue: queue - 1, threshold: threshold - 1 }
+}
+
+fn same(value: u8) -> u8 {
+    value
+}
+
+/// The plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out). `interface` is null for a
+/// port that is not configured.
+pub(crate) fn port(
+    name: &str,
+    port: &PortConfig,
+    interface: Option<&InterfaceConfig>,
+    compiler: &Compiler<'_>,
+    input: Option<PolicyPlan>,
+) -> Result<(SwitchPortPlan, Option<PolicyPlan>), ConfigError> {
+    let switch = compiler.config.switch.as_ref().expect("only a switch's ports come here");
+    let path = |field: &str| format!("interfaces.{name}.{field}");
+    if port.link.framing != Framing::Ethernet {
+        let message = format!("a switch has Ethernet ports, and this link has {:?} framing", port.link.framing);
+        return wrong(format!("interfaces.{name}"), message);
+    }
+    let default = SwitchPortConfig::default();
+    let config = interface.and_then(|interface| interface.switch.as_ref()).unwrap_or(&default);
+    if let Some(interface) = interface {
+        for (field, given) in [
+            ("tx_ring_limit", interface.tx_ring_limit.is_some()),
+            ("hold_queue_out", interface.hold_queue_out.is_some()),
+            ("fair_queue", interface.fair_queue.is_some()),
+            ("service_policy_output", interface.service_policy_output.is_some()),
+        ] {
+            if given {
+                return wrong(path(field), "a switch port has none: give null");
+            }
+        }
+    }
+    check_port(&path, config, port, switch, input.is_some())?;
+    let maps = &switch.maps;
+    let source = match config.trust {
+        _ if input.is_some() && !config.vlan_based => Source::Policy,
+        _ if config.cos_override => Source::Override,
+        Some(trust) => Source::Trust(trust),
+        None => Source::Untrusted,
+    };
+    let mut policers = Vec::new();
+    let mut input = input.filter(|_| source == Source::Policy);
+    let actions = match &mut input {
+        Some(policy) => actions(policy, switch, compiler.config, &mut policers)?,
+        None => Vec::new(),
+    };
+    if policers.len() > POLICERS_PER_PORT {
+        let message = format!("{} policers: a port has at most {POLICERS_PER_PORT}", policers.len());
+        return wrong(path("service_policy_input"), message);
+    }
+    let mutation = config.dscp_mutation.as_ref().filter(|_| source == Source::Trust(Trust::Dscp));
+    let dscp_cos = array(&maps.dscp_cos, same);
+    let ingress = IngressPlan {
+        qos: switch.qos,
+        source,
+        default_cos: config.default_cos,
+        cos_dscp: maps.cos_dscp,
+        ip_prec_dscp: maps.ip_prec_dscp,
+        dscp_cos,
+        policed_dscp: array(&maps.policed_dscp, same),
+        mutation: mutation.map(|name| array(&maps.dscp_mutation[name], same)),
+        cos_queue: array(&maps.cos_input_q, queue_at),
+        dscp_queue: array(&maps.dscp_input_q, queue_at),
+        actions,
+        policers,
+    };
+    let shown_operational = operational_bandwidth(config.limit);
+    let mut egress = EgressPlan {
+        qos: switch.qos,
+        rewrite: switch.rewrite_ip_dscp,
+        dscp_cos,
+        cos_queue: array(&maps.cos_output_q, queue_at),
+        dscp_queue: array(&maps.dscp_output_q, queue_at),
+        limits: limits(&switch.queue_sets[config.queue_set as usize - 1]),
+        shape: config.shape,
+        share: config.share,
+        priority_queue: config.priority_queue,
+        speed: Rate(config.speed_bps.unwrap_or(port.link.rate_bps)),
+        operational: shown_operational,
+        shown_operational,
+        asic: asic(name),
+    };
+    if !switch.qos {
+        // One queue of common cells; everything else is stored but has no effect.
+        egress.limits = [QueueLimits::default(); QUEUES];
+        egress.limits[FIFO_CHARGED.0] = QueueLimits { reserved: 0, thresholds: [FIFO_CELLS; THRESHOLDS] };
+        egress.shape = default.shape.map(|_| 0);
+        egress.share = default.share;
+        egress.priority_queue = false;
+        egress.operational = operational_bandwidth(100);
+    }
+    Ok((SwitchPortPlan { ingress, egress }, input))
+}
+
+fn check_port(
+    path: &dyn Fn(&str) -> String,
+    config: &SwitchPortConfig,
+    port: &PortConfig,
+    switch: &SwitchConfig,
+    policy: bool,
+) -> Result<(), ConfigError> {
+    within(&path("switch.default_cos"), config.default_cos, &(0..=7))?;
+    for queue in 0..QUEUES {
+        within(&path(&format!("switch.shape[{queue}]")), config.shape[queue], &(0..=65_535))?;
+        within(&path(&format!("switch.share[{queue}]")), config.share[queue], &(1..=255))?;
+    }
+    if config.limit != 100 {
+        within(&path("switch.limit"), config.limit, &(10..=90))?;
+    }
+    if !(1..=2).contains(&config.queue_set) {
+        return wrong(path("switch.queue_set"), format!("there is no queue-set {}: give 1 or 2", config.queue_set));
+    }
+    if let Some(name) = &config.dscp_mutation {
+        if !switch.maps.dscp_mutation.contains_key(name) {
+            let message = format!("there is no mutation map {name:?}: define it in switch.maps.dscp_mutation");
+            return wrong(path("switch.dscp_mutation"), message);
+        }
+    }
+    if policy && (config.trust.is_some() || config.cos_override) {
+        let message = "a port trusts (or overrides) or has an input policy-map: remove one of the two";
+        return wrong(path("service_policy_input"), message);
+    }
+    if let Some(switchport) = &config.switchport {
+        within(&path("switch.switchport.vlan"), switchport.vlan, &(1..=4_094))?;
+    }
+    match config.speed_bps {
+        Some(speed) if speed == 0 || speed > port.link.rate_bps => {
+            let message = format!("{speed} b/s: the link carries 1 to {} b/s", port.link.rate_bps);
+            wrong(path("switch.speed_bps"), message)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes markings and policers out of a policy's classes.
+fn actions(
+    policy: &mut PolicyPlan,
+    switch: &SwitchConfig,
+    config: &RouterConfig,
+    policers: &mut Vec<PolicerPlan>,
+) -> Result<Vec<ClassAction>, ConfigError> {
+    let configured = &config.policy_maps[&policy.top.name].classes;
+    let mut aggregates: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut actions = Vec::new();
+    for class in &mut policy.classes {
+        class.police = None;
+        class.set.clear();
+        // class-default is there even where it is not configured.
+        let Some(found) = configured.iter().find(|each| each.name == class.name) else {
+            debug_assert_eq!(class.name, CLASS_DEFAULT);
+            actions.push(ClassAction { mark: Mark::Zero, policer: None });
+            continue;
+        };
+        let mark = match (found.trust, found.set.first()) {
+            (Some(trust), _) => Mark::Trust(trust),
+            (None, Some(set)) => match set.field {
+                SetField::Dscp | SetField::IpDscp => Mark::Dscp(set.value as u8),
+                // Inferred: the map that gives a trusted precedence its code point serves one that is set too.
+                _ => Mark::Dscp(switch.maps.ip_prec_dscp[usize::from(set.value & 7)]),
+            },
+            (None, None) => Mark::Zero,
+        };
+        let policer = match (&found.police, &found.police_aggregate) {
+            (Some(police), _) => {
+                policers.push(policer(police)?);
+                Some(policers.len() - 1)
+            }
+            (None, Some(name)) => Some(*aggregates.entry(name).or_insert_with(|| {
+                let aggregate = switch.aggregate_policers[name];
+                policers.push(PolicerPlan {
+                    rate_bps: aggregate.rate_bps,
+                    burst_bytes: aggregate.burst_bytes,
+                    exceed: aggregate.exceed,
+                });
+                policers.len() - 1
+            })),
+            (None, None) => None,
+        };
+        actions.push(ClassAction { mark, policer });
+    }
+    Ok(actions)
+}

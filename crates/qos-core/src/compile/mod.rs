@@ -1,0 +1,10 @@
+//! The compiler: from the configuration to the plans of the ports. Everything is checked here.
+
+pub(crate) mod bandwidth;
+pub(crate) mod catalyst;
+pub(crate) mod class_tree;
+pub(crate) mod parameters;
+pub(crate) mod policy;
+pub(crate) mod port;
+pub(crate) mod rules;
+pub(crate) mod wiring;

@@ -1,0 +1,203 @@
+//! From the configuration of an interface to the plan of its port.
+
+use crate::compile::class_tree::Attachment;
+use crate::compile::policy::Compiler;
+use crate::compile::{catalyst, parameters};
+use crate::config::interface::InterfaceConfig;
+use crate::config::queueing::InterfaceFairQueue;
+use crate::config::wiring::PortConfig;
+use crate::config::{catalyst_constants, defaults};
+use crate::counters::port::{ReservedConversations, Strategy};
+use crate::error::ConfigError;
+use crate::plan::classes::PolicyPlan;
+use crate::plan::port::{ConversationPlan, PortPlan};
+use crate::plan::queue::QueuePlan;
+use crate::plan::tree;
+use crate::plan::tree::Sharing;
+use crate::time::Rate;
+use crate::wire::framing::Framing;
+
+fn serial(framing: Framing) -> bool {
+    framing != Framing::Ethernet
+}
+
+/// The plan of a port that is not configured.
+pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
+    let config = InterfaceConfig {
+        enabled: true,
+        bandwidth_kbps: port.link.rate_bps / 1_000,
+        clock_rate_bps: None,
+        encapsulation: None,
+        load_interval_s: defaults::LOAD_INTERVAL_S,
+        tx_ring_limit: None,
+        hold_queue_out: None,
+        fair_queue: None,
+        max_reserved_percent: None,
+        service_policy_input: None,
+        service_policy_output: None,
+        switch: None,
+    };
+    assemble(port, &config, None, None)
+}
+
+fn assemble(
+    port: &PortConfig,
+    config: &InterfaceConfig,
+    input: Option<PolicyPlan>,
+    output: Option<PolicyPlan>,
+) -> PortPlan {
+    let serial = serial(port.link.framing);
+    let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
+    let default = serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS;
+    let weighted = config.fair_queue.map_or(default, |fair| fair.enabled);
+    let asked = config.fair_queue.filter(|fair| fair.enabled);
+    let threshold = asked.and_then(|fair| fair.discard_threshold).unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD);
+    let class_nodes = output.as_ref().map_or(&[][..], |policy| &policy.nodes);
+    let hold_queue = |default: u32| config.hold_queue_out.unwrap_or(default);
+    let (strategy, nodes, hold_queue, conversations) = if !class_nodes.is_empty() {
+        // Flow queues are counted in the classic generation only.
+        let flows = output.as_ref().and_then(|policy| policy.flow_queues).map(|flows| (flows, threshold));
+        (Strategy::ClassBased, class_nodes.to_vec(), hold_queue(defaults::FAIR_HOLD_QUEUE), flows)
+    } else if weighted {
+        let flows = asked.and_then(|fair| fair.dynamic_queues);
+        let flows = flows.unwrap_or_else(|| defaults::dynamic_queues(config.bandwidth_kbps));
+        let queue = QueuePlan::WeightedFair { flows, per_flow: threshold, total: None };
+        let nodes = tree::single(queue, Sharing::Sequence);
+        (Strategy::WeightedFair, nodes, hold_queue(defaults::FAIR_HOLD_QUEUE), Some((flows, threshold)))
+    } else {
+        let limit = hold_queue(defaults::FIFO_HOLD_QUEUE);
+        (Strategy::Fifo, tree::single(QueuePlan::Fifo { limit }, Sharing::Weighted), limit, None)
+    };
+    let conversations = conversations.map(|(most, threshold)| {
+        let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
+        let top = || {
+            classes.iter().filter(|class| class.parent.is_none() && class.name != crate::plan::classes::CLASS_DEFAULT)
+        };
+        let guaranteed = top().filter_map(|class| {
+            class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
+        });
+        let reserved = top().filter(|class| class.bandwidth.is_some()).count() as u32;
+        let percent = config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT);
+        ConversationPlan {
+            most,
+            threshold,
+            reserved: ReservedConversations { allocated: reserved, max: reserved },
+            available_kbps: (config.bandwidth_kbps * u64::from(percent) / 100).saturating_sub(guaranteed.sum()),
+        }
+    });
+    let default_ring = match (serial, strategy) {
+        (true, Strategy::Fifo) => defaults::SERIAL_TX_RING_FIFO,
+        (true, _) => defaults::SERIAL_TX_RING_FAIR,
+        (false, _) if rate > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
+        (false, _) => defaults::ETHERNET_TX_RING,
+    };
+    PortPlan {
+        enabled: config.enabled,
+        rate: Rate(rate),
+        load_interval_s: config.load_interval_s,
+        ring_limit: config.tx_ring_limit.unwrap_or(default_ring),
+        strategy,
+        hold_queue,
+        nodes,
+        hold: conversations.map(|_| hold_queue),
+        conversations,
+        input,
+        output,
+        police_in_drop_rate: true,
+        switch: None,
+    }
+}
+
+/// The plan of a port of a configured router or switch; `config` is null for a port that is not named.
+pub(crate) fn configured(
+    name: &str,
+    port: &PortConfig,
+    config: Option<&InterfaceConfig>,
+    compiler: &Compiler<'_>,
+) -> Result<PortPlan, ConfigError> {
+    let mut plan = match config {
+        Some(config) => configured_router(name, port, config, compiler)?,
+        None => unconfigured(port),
+    };
+    if compiler.config.switch.is_some() {
+        let (switch, input) = catalyst::port(name, port, config, compiler, plan.input.take())?;
+        plan.rate = switch.egress.speed;
+        plan.strategy = Strategy::Fifo;
+        plan.hold_queue = catalyst_constants::SHOWN_OUTPUT_QUEUE;
+        plan.input = input;
+        plan.switch = Some(Box::new(switch));
+    } else if config.is_some_and(|config| config.switch.is_some()) {
+        let message = "only a switch has it: give null, or the top-level switch too";
+        return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
+    }
+    Ok(plan)
+}
+
+fn configured_router(
+    name: &str,
+    port: &PortConfig,
+    config: &InterfaceConfig,
+    compiler: &Compiler<'_>,
+) -> Result<PortPlan, ConfigError> {
+    let path = |field: &str| format!("interfaces.{name}.{field}");
+    let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
+    let serial = serial(port.link.framing);
+    if config.bandwidth_kbps == 0 {
+        return wrong("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
+    }
+    if config.clock_rate_bps == Some(0) {
+        return wrong("clock_rate_bps", "0 b/s: give a rate, or null for the link's".to_owned());
+    }
+    if config.clock_rate_bps.is_some() && !serial {
+        return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
+    }
+    if let Some(encapsulation) = config.encapsulation {
+        if serial != self::serial(encapsulation) {
+            let message = format!("{encapsulation:?} does not fit the port's {:?} link", port.link.framing);
+            return wrong("encapsulation", message);
+        }
+    }
+    if !(30..=600).contains(&config.load_interval_s) || config.load_interval_s % 30 != 0 {
+        return wrong("load_interval_s", format!("{} s: give a multiple of 30 from 30 to 600", config.load_interval_s));
+    }
+    for (field, value) in [("tx_ring_limit", config.tx_ring_limit), ("hold_queue_out", config.hold_queue_out)] {
+        if value == Some(0) {
+            return wrong(field, "0 packets: give at least 1, or null for the default".to_owned());
+        }
+    }
+    if let Some(fair) = &config.fair_queue {
+        check_fair_queue(fair).map_err(|error| ConfigError::new(path(&error.path), error.message))?;
+    }
+    if let Some(percent) = config.max_reserved_percent {
+        parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
+    }
+    let policy = |field: &str, policy: &Option<String>, output: bool| match policy {
+        None => Ok(None),
+        Some(policy) => {
+            let to = Attachment {
+                bandwidth_kbps: config.bandwidth_kbps,
+                max_reserved_percent: config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT),
+                output,
+            };
+            compiler.policy(policy, &path(field), to).map(Some)
+        }
+    };
+    let input = policy("service_policy_input", &config.service_policy_input, false)?;
+    let output = policy("service_policy_output", &config.service_policy_output, true)?;
+    let mut plan = assemble(port, config, input, output);
+    plan.police_in_drop_rate = compiler.config.generation != crate::config::router::Generation::Classic;
+    Ok(plan)
+}
+
+fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {
+    if let Some(threshold) = fair.discard_threshold {
+        parameters::in_range("fair_queue.discard_threshold", u64::from(threshold), &(1..=4_096), "packets")?;
+    }
+    if let Some(queues) = fair.dynamic_queues {
+        parameters::flow_queues("fair_queue.dynamic_queues", queues)?;
+    }
+    if let Some(queues) = fair.reserved_queues {
+        parameters::in_range("fair_queue.reserved_queues", u64::from(queues), &(0..=1_000), "queues")?;
+    }
+    Ok(())
+}

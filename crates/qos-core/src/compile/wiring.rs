@@ -1,0 +1,41 @@
+//! Checks of the wiring.
+
+use crate::config::wiring::{most_early, LinkConfig, LossConfig};
+use crate::error::ConfigError;
+
+/// Refuses what no link can do.
+pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
+    let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+    if let Some(jitter) = link.jitter {
+        if jitter.ns == 0 {
+            return wrong("jitter.ns", "0 ns: give the size of the jitter, or null for none".to_owned());
+        }
+        if !(0.0..1.0).contains(&jitter.correlation) {
+            return wrong("jitter.correlation", format!("{}: give at least 0 and less than 1", jitter.correlation));
+        }
+        let early = most_early(&jitter);
+        if early > link.delay_ns {
+            let message = format!(
+                "a frame could be {early} ns earlier than the delay of {} ns: give a delay of at least that, or exponential jitter",
+                link.delay_ns
+            );
+            return wrong("jitter.ns", message);
+        }
+    }
+    let probabilities = match link.loss {
+        None => vec![],
+        Some(LossConfig::Random { probability }) => vec![("probability", probability)],
+        Some(LossConfig::GilbertElliott { p, r, loss_good, loss_bad }) => {
+            if r == 0.0 && p > 0.0 {
+                return wrong("loss.r", "0: once bad the channel would be so for ever; give more".to_owned());
+            }
+            vec![("p", p), ("r", r), ("loss_good", loss_good), ("loss_bad", loss_bad)]
+        }
+    };
+    for (field, value) in probabilities {
+        if !(0.0..=1.0).contains(&value) {
+            return wrong(&format!("loss.{field}"), format!("{value}: give a probability from 0 to 1"));
+        }
+    }
+    Ok(())
+}

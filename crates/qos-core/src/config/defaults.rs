@@ -1,0 +1,173 @@
+//! The platform's default figures. "Unconfirmed" marks those for which no published figure is known.
+
+/// `load-interval`, seconds.
+pub const LOAD_INTERVAL_S: u32 = 300;
+
+/// `hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811).
+pub const FIFO_HOLD_QUEUE: u32 = 40;
+
+/// `hold-queue out` of an interface with weighted fair or class-based queueing, packets (`0/1000` on a 2811).
+pub const FAIR_HOLD_QUEUE: u32 = 1000;
+
+/// Congestive discard threshold of weighted fair queueing: packets of one conversation.
+pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
+
+/// `queue-limit` of a class, packets.
+pub const QUEUE_LIMIT: u32 = 64;
+
+/// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude small numbers.
+pub const CLASS_FLOW_QUEUES: u32 = 256;
+
+/// The part of the queue limit that one flow may take under fair queueing within a class: a quarter.
+pub const FLOW_LIMIT_DIVISOR: u32 = 4;
+
+/// Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded (`max-reserved-bandwidth`).
+pub const CLASSIC_RESERVABLE_PERCENT: u32 = 75;
+
+/// The same of the later generation: one per cent is kept for class-default.
+pub const HQF_RESERVABLE_PERCENT: u32 = 99;
+
+/// Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s).
+pub const PRIORITY_BURST_MS: u64 = 200;
+
+/// Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue limit 64 packets`);
+/// unconfirmed for the hidden queue of the classic one.
+pub const PRIORITY_QUEUE_LIMIT: u32 = 64;
+
+/// Conversations that the system keeps for itself, between those of flows and those of classes: on an interface with N flow queues the priority
+/// conversation is N + 8 and the first class N + 9.
+pub const SYSTEM_CONVERSATIONS: u32 = 8;
+
+/// The weight of a class in classic class-based queueing is this, by the number of flow queues, times the interface's bandwidth divided by the class's.
+/// Unconfirmed: remembered from a study of it.
+pub const fn class_weight_constant(flow_queues: u32) -> u64 {
+    match flow_queues {
+        0..=32 => 64,
+        33..=64 => 57,
+        65..=128 => 30,
+        129..=256 => 16,
+        257..=512 => 8,
+        513..=1024 => 4,
+        1025..=2048 => 2,
+        _ => 1,
+    }
+}
+
+/// Exponential weighting constant of random early detection.
+pub const RANDOM_DETECT_WEIGHT: u8 = 9;
+
+/// Greatest threshold of random early detection, packets.
+pub const RANDOM_DETECT_MAX: u32 = 40;
+
+/// Just below the greatest threshold one packet in this many is dropped.
+pub const RANDOM_DETECT_DENOMINATOR: u32 = 10;
+
+/// Least thresholds by precedence, later generation (a router's print).
+pub const HQF_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 30, 32, 34];
+
+/// Least thresholds by precedence, classic generation. Unconfirmed.
+pub const CLASSIC_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 31, 33, 35];
+
+/// Least threshold of a code point. Unconfirmed, and some releases are said to have 32 where this has 33.
+pub const fn random_detect_min_by_dscp(dscp: u8) -> u32 {
+    match (dscp >> 3, dscp & 7) {
+        // EF.
+        (5, 6) => 37,
+        // Assured forwarding, by drop precedence.
+        (1..=4, 2) => 33,
+        (1..=4, 4) => 28,
+        (1..=4, 6) => 24,
+        // Class selectors.
+        (class @ 1..=7, 0) => CLASSIC_RANDOM_DETECT_MIN[class as usize],
+        _ => 20,
+    }
+}
+
+/// Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit.
+pub const WEIGHTED_FAIR_UP_TO_KBPS: u64 = 2_048;
+
+/// Transmit ring of a serial interface with fair queueing or a queueing policy, packets beside the one on the wire
+/// (`tx_limited = 1(2)` on a 2811).
+pub const SERIAL_TX_RING_FAIR: u32 = 2;
+
+/// Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811).
+pub const SERIAL_TX_RING_FIFO: u32 = 128;
+
+/// Transmit ring of an Ethernet interface up to [`ETHERNET_FAST_ABOVE_BPS`]. Unconfirmed: between the rule of thumb's ends, one or two
+/// entries below 2 Mb/s and 128 above 100 Mb/s.
+pub const ETHERNET_TX_RING: u32 = 64;
+
+/// Transmit ring of a faster Ethernet interface, by the same rule of thumb.
+pub const ETHERNET_TX_RING_FAST: u32 = 128;
+
+/// Rate above which an Ethernet interface has [`ETHERNET_TX_RING_FAST`] entries.
+pub const ETHERNET_FAST_ABOVE_BPS: u64 = 100_000_000;
+
+/// Least burst of a policer by default, bytes.
+pub const POLICE_LEAST_BURST: u64 = 1_500;
+
+/// The default burst of a policer is this fraction of a second of its rate in *bits*, taken as bytes: CIR/32 is 250 ms.
+pub const POLICE_BURST_DIVISOR: u64 = 32;
+
+// The dynamic bucket. None of these figures is published by the authors: they are those with which a prototype of the algorithm, inferred from the
+// claims of US 8,743,693, was tried in a simulator over the scenarios of the LANMAN 2007 slides.
+
+/// Its size at the start, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s.
+pub const DYNAMIC_INITIAL_BYTES: u64 = 15_000;
+
+/// Its least size, bytes: two packets of 1 500.
+pub const DYNAMIC_MINIMUM_BYTES: u64 = 3_000;
+
+/// Its greatest size, milliseconds of the rate: a long timeout of TCP must not make it grow for ever.
+pub const DYNAMIC_MAXIMUM_MS: u64 = 1_500;
+
+/// How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as future work.
+pub const DYNAMIC_MONITORING_MS: u64 = 100;
+
+/// Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode.
+pub const DYNAMIC_IDLE_MS: u64 = 3_000;
+
+/// After so long without a packet, ms, the tokens of a bucket of fixed size count as not wanted, rather than as lost: as with the dynamic bucket.
+pub const POLICE_IDLE_MS: u64 = DYNAMIC_IDLE_MS;
+
+/// Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first.
+pub const DYNAMIC_FIRST_GROWTH_PERCENT: u32 = 200;
+
+/// How many those are.
+pub const DYNAMIC_FIRST_GROWTHS: u32 = 3;
+
+/// Its later growths, per cent of what overflowed.
+pub const DYNAMIC_GROWTH_PERCENT: u32 = 100;
+
+/// By how much it shrinks, per cent.
+pub const DYNAMIC_SHRINK_PERCENT: u32 = 2;
+
+/// It shrinks if so many per cent of it were never filled.
+pub const DYNAMIC_SPARE_PERCENT: u32 = 10;
+
+/// Interval of the classic shaper, ms.
+pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
+
+/// Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is unconfirmed for some rates.
+pub const CLASSIC_LOW_RATE_BURST_BITS: u64 = 8_000;
+
+/// Interval of the later generation's shaper, ms.
+pub const HQF_SHAPE_INTERVAL_MS: u64 = 4;
+
+/// Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not modelled, so this only keeps
+/// memory bounded; a frame beyond it is dropped as `overrun`.
+pub const LINK_BACKLOG_FRAMES: usize = 16_384;
+
+/// Flow queues of weighted fair queueing by the interface's bandwidth.
+pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
+    match bandwidth_kbps {
+        0..=64 => 16,
+        65..=128 => 32,
+        129..=256 => 64,
+        257..=512 => 128,
+        _ => 256,
+    }
+}
+
+/// Numerator of the weight of a conversation: 32384/(precedence + 1).
+pub const WEIGHT_NUMERATOR: u64 = 32_384;

@@ -1,0 +1,35 @@
+//! The configuration: what `docs/control-protocol.md` describes, as types.
+//!
+//! Reading checks the shape (unknown keys are refused); [`crate::Engine::configure`] checks the meaning.
+
+pub(crate) mod catalyst;
+pub(crate) mod catalyst_constants;
+pub(crate) mod classification;
+pub mod defaults;
+pub(crate) mod interface;
+pub(crate) mod json;
+pub(crate) mod policy;
+pub(crate) mod queueing;
+pub(crate) mod router;
+pub(crate) mod wiring;
+
+pub use catalyst::{
+    AggregatePolicerConfig, ExceedAction, InputPriorityConfig, InputQueuesConfig, MapsConfig, QueueSetConfig,
+    QueueThresholds, SwitchConfig, SwitchPortConfig, SwitchportConfig, SwitchportMode, Trust,
+};
+pub use classification::{
+    AccessAction, AccessListEntry, AddressMatch, ClassMap, Criterion, MatchMode, PortMatch, PortOperator, ProtocolName,
+};
+pub use interface::InterfaceConfig;
+pub use policy::{
+    DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig, PoliceForm, PolicyClass, PolicyMap,
+    QueueLimit, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
+};
+pub use queueing::{
+    BandwidthConfig, InterfaceFairQueue, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig,
+    RandomDetectThreshold,
+};
+pub use router::{Generation, RouterConfig, FORMAT};
+pub use wiring::{
+    JitterConfig, JitterDistribution, LinkConfig, LossConfig, PortConfig, PortsConfig, NORMAL_JITTER_CUT,
+};

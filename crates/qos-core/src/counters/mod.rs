@@ -1,0 +1,31 @@
+//! What the engine counted: the `counters` and `resolve` replies of `docs/control-protocol.md`, as types.
+//!
+//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::Descriptor::counted_len`]).
+
+pub(crate) mod catalyst;
+pub(crate) mod count;
+pub(crate) mod police;
+pub(crate) mod policy;
+pub(crate) mod port;
+pub(crate) mod queue;
+pub(crate) mod resolved;
+pub(crate) mod totals;
+
+pub use catalyst::{ProfileCounters, SwitchCounters, SwitchPortCounters};
+pub use count::Count;
+pub use police::{BucketChange, ColourCounters, DynamicCounters, PoliceCounters, TokensLost};
+pub use policy::{
+    BandwidthCounters, ClassCounters, ClassDrops, CriterionCounters, PolicyCounters, PriorityCounters, SetCounters,
+};
+pub use port::{
+    AccessEntryCounters, Counters, DirectionCounters, InterfaceCounters, InterfaceQueueCounters, LinkCounters,
+    PropagationCounters, QueueingDelayCounters, ReservedConversations, RingCounters, Strategy,
+};
+pub use queue::{
+    ClassQueueCounters, DisciplineName, PriorityQueueCounters, RandomDetectCounters, RandomDetectRow, ShapeCounters,
+};
+pub use resolved::{
+    Resolved, ResolvedClass, ResolvedFairQueue, ResolvedPolice, ResolvedPolicy, ResolvedPriority, ResolvedRandomDetect,
+    ResolvedRandomDetectRow, ResolvedShape,
+};
+pub use totals::PortTotals;

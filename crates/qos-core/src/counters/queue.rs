@@ -1,0 +1,121 @@
+//! What queues, shapers and random early detection count.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::policy::ShapeMode;
+use crate::config::queueing::RandomDetectBasis;
+use crate::counters::count::Count;
+
+/// A queue that priority classes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PriorityQueueCounters {
+    /// 1 is served before 2.
+    pub level: u8,
+    /// Most packets.
+    pub limit_packets: u32,
+    /// Packets now.
+    pub depth_packets: u64,
+    /// What the queue dropped (the conditional policers' drops are the classes').
+    pub drops: Count,
+    /// What left.
+    pub output: Count,
+}
+
+/// Random early detection of a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomDetectCounters {
+    /// Which field of a packet picks the thresholds.
+    pub basis: RandomDetectBasis,
+    /// Exponential weighting constant.
+    pub exponential_weight: u8,
+    /// Mean depth in packets.
+    pub mean_depth: f64,
+    /// All precedences, or the code points that were seen.
+    pub classes: Vec<RandomDetectRow>,
+}
+
+/// Random early detection of one precedence or code point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomDetectRow {
+    /// The precedence or code point.
+    pub value: u8,
+    /// What left the queue.
+    pub transmitted: Count,
+    /// What was dropped at random.
+    pub random_drop: Count,
+    /// What was dropped above the greatest threshold, or by the limit of the queue or of the flow.
+    pub tail_drop: Count,
+    /// Least threshold, packets.
+    pub min: u32,
+    /// Greatest threshold, packets.
+    pub max: u32,
+    /// Just below the greatest threshold one packet in this many is dropped.
+    pub denominator: u32,
+}
+
+/// A shaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShapeCounters {
+    /// Average or peak.
+    pub mode: ShapeMode,
+    /// Committed rate.
+    pub cir_bps: u64,
+    /// The configured percentage.
+    pub percent: Option<u32>,
+    /// The rate that it keeps: committed, or with `peak` CIR × (1 + Be/Bc).
+    pub target_bps: u64,
+    /// Committed burst.
+    pub bc_bits: u64,
+    /// Excess burst.
+    pub be_bits: u64,
+    /// Interval, in whole milliseconds.
+    pub interval_ms: u64,
+    /// Most credit, bytes.
+    pub byte_limit: u64,
+    /// What an interval adds, bytes.
+    pub increment_bytes: u64,
+    /// Packets are waiting.
+    pub active: bool,
+    /// What left.
+    pub sent: Count,
+    /// Those that had waited.
+    pub delayed: Count,
+}
+
+/// The queueing discipline of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisciplineName {
+    /// First in, first out.
+    Fifo,
+    /// Classic weighted fair queueing.
+    WeightedFair,
+    /// Equal bytes for each flow.
+    FairQueue,
+}
+
+/// The queue of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassQueueCounters {
+    /// How it queues.
+    pub discipline: DisciplineName,
+    /// Most packets.
+    pub limit_packets: u32,
+    /// Packets now.
+    pub depth_packets: u64,
+    /// Counted bytes now.
+    pub depth_bytes: u64,
+    /// Most packets of one flow.
+    pub per_flow_limit: Option<u32>,
+    /// Flow queues with packets.
+    pub flows: Option<u32>,
+    /// Flow queues.
+    pub max_flows: Option<u32>,
+    /// What left the queue.
+    pub output: Count,
+    /// Number of its conversation (classic).
+    pub conversation: Option<u32>,
+    /// Packets that could not go straight to the transmit ring.
+    pub congested: Count,
+}

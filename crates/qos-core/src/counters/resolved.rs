@@ -1,0 +1,111 @@
+//! The configured policy-maps with every default filled in.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::policy::{DynamicBucketConfig, PoliceAction, PoliceForm, ShapeMode};
+use crate::config::queueing::{PriorityUnit, RandomDetectBasis};
+use crate::counters::policy::BandwidthCounters;
+use crate::counters::queue::DisciplineName;
+
+/// The configured policy-maps with every default filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resolved {
+    /// By name.
+    pub policy_maps: BTreeMap<String, ResolvedPolicy>,
+}
+
+/// A policy-map with its defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResolvedPolicy {
+    /// Classes in configured order, `class-default` last.
+    pub classes: Vec<ResolvedClass>,
+}
+
+/// A class with its defaults.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedClass {
+    pub name: String,
+    pub police: Option<ResolvedPolice>,
+    pub shape: Option<ResolvedShape>,
+    pub queue_limit_packets: Option<u32>,
+    pub fair_queue: Option<ResolvedFairQueue>,
+    pub bandwidth: Option<BandwidthCounters>,
+    pub priority: Option<ResolvedPriority>,
+    pub random_detect: Option<ResolvedRandomDetect>,
+    pub service_policy: Option<String>,
+}
+
+/// Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedPriority {
+    pub unit: PriorityUnit,
+    pub kbps: Option<u64>,
+    pub percent: Option<u32>,
+    pub burst_bytes: Option<u64>,
+    pub level: u8,
+}
+
+/// Random early detection with its defaults: every precedence, or the code points that have thresholds of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedRandomDetect {
+    pub basis: RandomDetectBasis,
+    pub exponential_weight: u8,
+    pub classes: Vec<ResolvedRandomDetectRow>,
+}
+
+/// Thresholds of one precedence or code point, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedRandomDetectRow {
+    pub value: u8,
+    pub min: u32,
+    pub max: u32,
+    pub denominator: u32,
+}
+
+/// A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedPolice {
+    pub form: PoliceForm,
+    pub cir_bps: Option<u64>,
+    pub cir_percent: Option<u32>,
+    pub bc_bytes: Option<u64>,
+    pub pir_bps: Option<u64>,
+    pub pir_percent: Option<u32>,
+    pub be_bytes: Option<u64>,
+    pub conform: Vec<PoliceAction>,
+    pub exceed: Vec<PoliceAction>,
+    pub violate: Option<Vec<PoliceAction>>,
+    pub dynamic: Option<DynamicBucketConfig>,
+}
+
+/// A shaper with its defaults. Figures are null where they depend on the rate of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedShape {
+    pub mode: ShapeMode,
+    pub cir_bps: Option<u64>,
+    pub percent: Option<u32>,
+    pub target_bps: Option<u64>,
+    pub bc_bits: Option<u64>,
+    pub be_bits: Option<u64>,
+    pub interval_ms: Option<u64>,
+    pub byte_limit: Option<u64>,
+    pub increment_bytes: Option<u64>,
+}
+
+/// Fair queueing with its defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct ResolvedFairQueue {
+    pub discipline: DisciplineName,
+    pub queues: u32,
+    pub per_flow_limit: u32,
+}

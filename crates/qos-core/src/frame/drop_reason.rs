@@ -1,0 +1,39 @@
+//! Why a frame was dropped.
+
+/// Why a frame was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// A policer's action.
+    Police,
+    /// The queue was full.
+    Tail,
+    /// The flow's share of the queue was full.
+    Flow,
+    /// The conditional policer of a priority class: the packet found congestion and its class was above its rate.
+    Priority,
+    /// Random early detection, between the thresholds.
+    Random,
+    /// Random early detection, at a mean depth above the greatest threshold.
+    RandomTail,
+    /// The interface is shut down.
+    Disabled,
+    /// A sender faster than its link ran too far ahead of it ([`crate::config::defaults::LINK_BACKLOG_FRAMES`]).
+    Overrun,
+    /// Lost on the link. No router knows: only [`PortTotals`] and the link's own counters have it.
+    Lost,
+}
+
+impl DropReason {
+    /// Every reason, in the order of [`PortTotals`].
+    pub const ALL: [DropReason; 9] = [
+        DropReason::Police,
+        DropReason::Tail,
+        DropReason::Flow,
+        DropReason::Priority,
+        DropReason::Random,
+        DropReason::RandomTail,
+        DropReason::Disabled,
+        DropReason::Overrun,
+        DropReason::Lost,
+    ];
+}

@@ -1,0 +1,13 @@
+//! Frames as the engine sees them: what it knows of one, by which port and side it goes, why it was dropped, and what comes out.
+
+pub(crate) mod descriptor;
+pub(crate) mod drop_reason;
+pub(crate) mod label;
+pub(crate) mod output;
+pub(crate) mod port;
+
+pub use descriptor::{flow_key, parse, protocol, rewrite_cos, rewrite_dscp, Descriptor, Network, ETHERNET_HEADER};
+pub use drop_reason::DropReason;
+pub use label::Label;
+pub use output::{Departure, Dropped, Output};
+pub use port::{PortId, Side};

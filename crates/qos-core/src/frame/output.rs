@@ -1,0 +1,45 @@
+//! What comes out of the engine: frames that leave, and frames that were dropped.
+
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::frame::port::{PortId, Side};
+use crate::time::Time;
+
+/// A frame that leaves the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last bit has arrived here.
+    pub time: Time,
+    /// By which port.
+    pub port: PortId,
+    /// On which side of it.
+    pub side: Side,
+    /// What the frame is now. Where `dscp` or `cos` differ from the frame's, the caller rewrites the bytes.
+    pub descriptor: Descriptor,
+    /// What the caller gave.
+    pub payload: P,
+}
+
+/// A frame that the engine dropped, given back so that its buffer can be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// When.
+    pub time: Time,
+    /// At which port.
+    pub port: PortId,
+    /// On its way in (`Side::Inside`) or out (`Side::Wire`).
+    pub towards: Side,
+    /// Why.
+    pub reason: DropReason,
+    /// What the caller gave.
+    pub payload: P,
+}
+
+/// What comes out of [`Engine::poll`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output<P> {
+    /// A frame leaves.
+    Departure(Departure<P>),
+    /// A frame was dropped.
+    Dropped(Dropped<P>),
+}

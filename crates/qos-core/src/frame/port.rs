@@ -1,0 +1,14 @@
+//! Ports by number, and their sides.
+
+/// A port, numbered in the order of the ports' names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub u16);
+
+/// Where a frame comes out of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Towards the router's own IP stack.
+    Inside,
+    /// Onto the link.
+    Wire,
+}

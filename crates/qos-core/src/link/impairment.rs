@@ -1,0 +1,162 @@
+//! What a link does to the frames that it carries: propagation delay, jitter and loss.
+//!
+//! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once for each frame in the order
+//! of the wire (loss by bursts: once or twice). The same seed and the same number of frames give the same fates, whatever the frames
+//! are and whenever they come; and a change of the loss leaves the jitter as it was. The functions are those of `libm`, so all machines agree.
+
+use rand_distr::{Distribution, StandardNormal, StandardUniform};
+use rand_xoshiro::rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::config::wiring::{most_early, JitterConfig, JitterDistribution, LinkConfig, LossConfig, NORMAL_JITTER_CUT};
+use crate::frame::port::Side;
+use crate::time::{Duration, Time};
+
+/// What one direction of a link does to frames.
+#[derive(Clone, Debug)]
+pub(crate) struct Impairment {
+    delay: Duration,
+    jitter: Option<Jitter>,
+    loss: Option<Loss>,
+}
+
+/// What becomes of a frame: when it arrives, or would have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub arrives: Time,
+    pub lost: bool,
+}
+
+impl Impairment {
+    /// Of the direction of `link` that leads to `side` of the port.
+    pub fn of(link: &LinkConfig, side: Side) -> Impairment {
+        // Each jump goes 2¹²⁸ numbers ahead, so that no two sequences of a port meet.
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(link.seed);
+        if side == Side::Inside {
+            generator.jump();
+            generator.jump();
+        }
+        let loss = link.loss.map(|config| Loss::new(config, generator.clone()));
+        generator.jump();
+        let jitter = link.jitter.map(|config| Jitter::new(config, generator));
+        Impairment { delay: Duration(link.delay_ns), jitter, loss }
+    }
+
+    /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not be on time for
+    /// each frame that it passes on.
+    pub fn first_half(link: &LinkConfig) -> Impairment {
+        Impairment { delay: Duration(Self::of(link, Side::Wire).least().0 / 2), jitter: None, loss: None }
+    }
+
+    /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the delay, where it would
+    /// come on top.
+    pub fn second_half(link: &LinkConfig) -> Impairment {
+        let Impairment { delay, jitter, loss } = Self::of(link, Side::Inside);
+        Impairment { delay: Duration(delay.0 - Self::first_half(link).delay.0), jitter, loss }
+    }
+
+    /// The least time that a frame can take.
+    pub fn least(&self) -> Duration {
+        let early = self.jitter.as_ref().map_or(0, Jitter::most_early);
+        Duration(self.delay.0.saturating_sub(early))
+    }
+
+    /// A frame whose last bit is sent at `sent`. Frames come in order.
+    pub fn pass(&mut self, sent: Time) -> Fate {
+        let lost = self.loss.as_mut().is_some_and(Loss::next);
+        let punctual = sent + self.delay;
+        let arrives = self.jitter.as_mut().map_or(punctual, |jitter| jitter.next(punctual, lost));
+        Fate { arrives, lost }
+    }
+}
+
+/// Delays that vary.
+#[derive(Clone, Debug)]
+struct Jitter {
+    config: JitterConfig,
+    generator: Xoshiro256PlusPlus,
+    /// The last value of the standard normal sequence behind the delays.
+    normal: Option<f64>,
+    /// When the last frame arrives, for those that may not overtake it.
+    last: Time,
+}
+
+impl Jitter {
+    fn new(config: JitterConfig, generator: Xoshiro256PlusPlus) -> Jitter {
+        Jitter { config, generator, normal: None, last: Time(0) }
+    }
+
+    /// By how much a frame can be earlier than the delay, in nanoseconds.
+    fn most_early(&self) -> u64 {
+        most_early(&self.config)
+    }
+
+    fn next(&mut self, punctual: Time, lost: bool) -> Time {
+        let offset = self.offset();
+        let arrives = if offset < 0 {
+            Time(punctual.0.saturating_sub(offset.unsigned_abs()))
+        } else {
+            punctual + Duration(offset.unsigned_abs())
+        };
+        if self.config.reorder {
+            return arrives;
+        }
+        let arrives = arrives.max(self.last);
+        if !lost {
+            self.last = arrives;
+        }
+        arrives
+    }
+
+    /// A normal sequence in which neighbours correlate, taken through its own distribution function to a uniform one and from there to the one
+    /// asked for: correlation leaves the distribution as it is.
+    fn offset(&mut self) -> i64 {
+        let fresh: f64 = StandardNormal.sample(&mut self.generator);
+        let rho = self.config.correlation;
+        let z = self.normal.map_or(fresh, |before| rho * before + (1.0 - rho * rho).sqrt() * fresh);
+        self.normal = Some(z);
+        let scale = self.config.ns as f64;
+        let offset = match self.config.distribution {
+            JitterDistribution::Uniform => scale * (1.0 - 2.0 * upper_tail(z)),
+            JitterDistribution::Normal => scale * z.clamp(-NORMAL_JITTER_CUT, NORMAL_JITTER_CUT),
+            JitterDistribution::Exponential => -scale * libm::log(upper_tail(z)),
+        };
+        offset.round() as i64
+    }
+}
+
+/// The probability that a standard normal variable is above `z`.
+fn upper_tail(z: f64) -> f64 {
+    libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2) / 2.0
+}
+
+/// Which frames are lost.
+#[derive(Clone, Debug)]
+struct Loss {
+    config: LossConfig,
+    generator: Xoshiro256PlusPlus,
+    /// Gilbert-Elliott: the channel is in the bad state. It starts in the good one.
+    bad: bool,
+}
+
+impl Loss {
+    fn new(config: LossConfig, generator: Xoshiro256PlusPlus) -> Loss {
+        Loss { config, generator, bad: false }
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        let value: f64 = StandardUniform.sample(&mut self.generator);
+        value < probability
+    }
+
+    /// Whether the next frame is lost. The state of the bursty channel changes before each frame.
+    fn next(&mut self) -> bool {
+        match self.config {
+            LossConfig::Random { probability } => self.chance(probability),
+            LossConfig::GilbertElliott { p, r, loss_good, loss_bad } => {
+                self.bad = if self.bad { !self.chance(r) } else { self.chance(p) };
+                self.chance(if self.bad { loss_bad } else { loss_good })
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What one direction of a port counts.
+
+use crate::counters::count::Count;
+use crate::counters::port::DirectionCounters;
+use crate::counters::totals::PortTotals;
+use crate::frame::drop_reason::DropReason;
+use crate::meter::load_average::LoadAverage;
+use crate::time::{Duration, Time};
+
+/// What one direction of a port counts.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    /// Since the engine was made; `queued` is left to the owner.
+    pub totals: PortTotals,
+    pub load_interval_s: u32,
+    /// Since the counters were cleared.
+    count: Count,
+    drops: u64,
+    pub lost: Count,
+    average: LoadAverage,
+}
+
+impl Traffic {
+    pub fn new(now: Time, load_interval_s: u32) -> Traffic {
+        Traffic {
+            totals: PortTotals::default(),
+            load_interval_s,
+            count: Count::default(),
+            drops: 0,
+            lost: Count::default(),
+            average: LoadAverage::new(now),
+        }
+    }
+
+    pub fn count(&mut self, now: Time, bytes: u32) {
+        self.count.add(bytes);
+        self.average.add(now, bytes, self.load_interval_s);
+    }
+
+    pub fn dropped(&mut self, reason: DropReason, bytes: u32) {
+        self.totals.dropped[reason as usize].add(bytes);
+        self.drops += 1;
+    }
+
+    /// The link lost a frame: no router knows.
+    pub fn lost(&mut self, bytes: u32) {
+        self.totals.dropped[DropReason::Lost as usize].add(bytes);
+        self.lost.add(bytes);
+    }
+
+    pub fn late(&mut self, by: Duration) {
+        self.totals.late_arrivals += 1;
+        self.totals.latest_arrival_ns = self.totals.latest_arrival_ns.max(by.0);
+    }
+
+    pub fn counters(&mut self, now: Time) -> DirectionCounters {
+        let (rate_bps, rate_pps) = self.average.rates(now, self.load_interval_s);
+        DirectionCounters {
+            packets: self.count.packets,
+            bytes: self.count.bytes,
+            rate_bps,
+            rate_pps,
+            drops: self.drops,
+        }
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.count = Count::default();
+        self.drops = 0;
+        self.lost = Count::default();
+        self.average = LoadAverage::new(now);
+    }
+}

@@ -1,0 +1,48 @@
+//! Tokens that a policer could not keep although there was demand: what a bucket that is too small costs.
+
+use crate::counters::police::TokensLost;
+use crate::meter::tokens::UNITS_PER_BYTE;
+use crate::time::{Duration, Time};
+
+/// Counts what overflows. Like the bucket itself it looks at arrivals only.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenLoss {
+    /// Without a packet for longer there is no demand: nobody would have used the tokens.
+    idle: Duration,
+    /// A packet has come since the counters were cleared.
+    demand: bool,
+    units: u128,
+    /// Since when tokens have been lost, if each packet since has found that some were.
+    since: Option<Time>,
+    longest: Duration,
+}
+
+impl TokenLoss {
+    pub fn new(idle: Duration) -> TokenLoss {
+        TokenLoss { idle, demand: false, units: 0, since: None, longest: Duration::ZERO }
+    }
+
+    /// A packet arrives at `now`, `elapsed` after the one before, and finds that `overflow` units at `rate_bps` could not be kept.
+    pub fn arrival(&mut self, now: Time, elapsed: Duration, overflow: u128, rate_bps: u64) {
+        let demand = std::mem::replace(&mut self.demand, true) && elapsed <= self.idle;
+        if !demand || overflow == 0 {
+            self.since = None;
+            return;
+        }
+        self.units += overflow;
+        // A unit takes a nanosecond divided by the rate, so this is when the bucket was full.
+        let full = || now - Duration(u64::try_from(overflow / u128::from(rate_bps)).unwrap_or(u64::MAX));
+        let since = *self.since.get_or_insert_with(full);
+        self.longest = self.longest.max(now.since(since));
+    }
+
+    /// Starts again: the next packet finds none before it.
+    pub fn clear(&mut self) {
+        *self = TokenLoss::new(self.idle);
+    }
+
+    pub fn counters(&self) -> TokensLost {
+        let bytes = u64::try_from(self.units / u128::from(UNITS_PER_BYTE)).unwrap_or(u64::MAX);
+        TokensLost { bytes, longest_ns: self.longest.0 }
+    }
+}

@@ -1,0 +1,100 @@
+//! The plan of an attached policy-map: its classes and what they match.
+
+use crate::config::classification::{MatchMode, ProtocolName};
+use crate::config::policy::SetAction;
+use crate::counters::policy::BandwidthCounters;
+use crate::counters::resolved::ResolvedPriority;
+use crate::frame::port::PortId;
+use crate::plan::police::PolicePlan;
+use crate::plan::tree::NodePlan;
+
+/// A class-map, ready to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Matcher {
+    pub combine: MatchMode,
+    pub criteria: Vec<Statement>,
+}
+
+/// One match statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub negate: bool,
+    pub test: Test,
+}
+
+/// What a match statement tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    Any,
+    /// By the number of the access list.
+    AccessGroup(usize),
+    /// Bit n set: code point n.
+    Dscp {
+        values: u64,
+        ip_only: bool,
+    },
+    /// Bit n set: precedence n.
+    Precedence {
+        values: u8,
+        ip_only: bool,
+    },
+    /// Bit n set: class n.
+    Cos {
+        values: u8,
+    },
+    Protocol(ProtocolName),
+    PacketLength {
+        min: u32,
+        max: u32,
+    },
+    InputInterface(PortId),
+    QosGroup(u16),
+    Nested(Matcher),
+}
+
+/// The class that is always there and last.
+pub(crate) const CLASS_DEFAULT: &str = "class-default";
+
+/// A class of an attached policy-map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassPlan {
+    pub name: String,
+    pub matcher: Matcher,
+    pub set: Vec<SetAction>,
+    pub police: Option<PolicePlan>,
+    /// The queue that its packets join.
+    pub leaf: usize,
+    /// The queue, or the node above its children's queues, that is its own.
+    pub own: Option<usize>,
+    pub bandwidth: Option<BandwidthCounters>,
+    pub priority: Option<ResolvedPriority>,
+    /// The class whose priority its packets have: itself or one around it.
+    pub priority_of: Option<usize>,
+    /// Number of its conversation (classic).
+    pub conversation: Option<u32>,
+    pub parent: Option<usize>,
+    pub child: Option<LevelPlan>,
+}
+
+/// A policy-map in the hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LevelPlan {
+    pub name: String,
+    /// Its classes, in order.
+    pub classes: Vec<usize>,
+    /// The queues that its priority classes share, with their level (later generation).
+    pub priority_queues: Vec<(u8, usize)>,
+}
+
+/// An attached policy-map, its children included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PolicyPlan {
+    /// All classes of all levels; a parent comes before its children.
+    pub classes: Vec<ClassPlan>,
+    pub top: LevelPlan,
+    /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks and polices does not: then
+    /// this is empty.
+    pub nodes: Vec<NodePlan>,
+    /// Flow queues beside its classes (classic).
+    pub flow_queues: Option<u32>,
+}

@@ -1,0 +1,9 @@
+//! Plans: what a port runs, with every default filled in. Plain data between the compiler, which makes them, and the run time.
+
+pub(crate) mod catalyst;
+pub(crate) mod classes;
+pub(crate) mod police;
+pub(crate) mod port;
+pub(crate) mod queue;
+pub(crate) mod shape;
+pub(crate) mod tree;

@@ -1,0 +1,58 @@
+//! The plan of a policer.
+
+use crate::config::policy::{PoliceAction, PoliceForm};
+use crate::time::Duration;
+
+/// How many buckets and rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// One bucket.
+    SingleBucket,
+    /// One rate, what overflows the committed bucket fills the excess bucket.
+    SingleRate,
+    /// Two rates.
+    TwoRate { pir_bps: u64 },
+}
+
+/// A policer with every figure known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PolicePlan {
+    pub form: PoliceForm,
+    pub cir_bps: u64,
+    pub cir_percent: Option<u32>,
+    pub pir_percent: Option<u32>,
+    pub bc_bytes: u64,
+    /// Zero with a single bucket.
+    pub be_bytes: u64,
+    pub algorithm: Algorithm,
+    /// The bucket's size is found by itself; it is single then.
+    pub dynamic: Option<DynamicPlan>,
+    pub conform: Vec<PoliceAction>,
+    pub exceed: Vec<PoliceAction>,
+    pub violate: Vec<PoliceAction>,
+}
+
+/// Figures of a dynamic bucket, all known. Sizes in bytes, shares in per cent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicPlan {
+    /// Size at the start.
+    pub initial_bytes: u64,
+    /// Least size.
+    pub minimum_bytes: u64,
+    /// Greatest size.
+    pub maximum_bytes: u64,
+    /// How often the level is compared while TCP's reaction to a drop is watched.
+    pub monitoring: Duration,
+    /// Without a packet for so long there is no demand, and what was watched tells nothing.
+    pub idle: Duration,
+    /// The first growths: this share of what overflowed.
+    pub first_growth_percent: u32,
+    /// How many they are.
+    pub first_growths: u32,
+    /// Later growths.
+    pub growth_percent: u32,
+    /// By how much the bucket shrinks.
+    pub shrink_percent: u32,
+    /// It shrinks if this share of it was never filled.
+    pub spare_percent: u32,
+}

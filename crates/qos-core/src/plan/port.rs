@@ -1,0 +1,43 @@
+//! The plan of a port.
+
+use crate::counters::port::{ReservedConversations, Strategy};
+use crate::plan::catalyst::SwitchPortPlan;
+use crate::plan::classes::PolicyPlan;
+use crate::plan::tree::NodePlan;
+use crate::time::Rate;
+
+/// What a port runs. Two equal plans behave alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortPlan {
+    pub enabled: bool,
+    pub rate: Rate,
+    pub load_interval_s: u32,
+    pub ring_limit: u32,
+    pub strategy: Strategy,
+    /// The limit that is shown for the interface's queue.
+    pub hold_queue: u32,
+    /// The tree of the queues.
+    pub nodes: Vec<NodePlan>,
+    /// Most packets of all conversations; none where conversations have no limit together.
+    pub hold: Option<u32>,
+    /// What is shown of the conversations of weighted fair queueing.
+    pub conversations: Option<ConversationPlan>,
+    pub input: Option<PolicyPlan>,
+    pub output: Option<PolicyPlan>,
+    /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose published print shows none.
+    pub police_in_drop_rate: bool,
+    /// A switch's port.
+    pub switch: Option<Box<SwitchPortPlan>>,
+}
+
+/// Conversations of an interface with weighted fair queueing, with or without classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationPlan {
+    /// Queues of flows.
+    pub most: u32,
+    /// Congestive discard threshold.
+    pub threshold: u32,
+    pub reserved: ReservedConversations,
+    /// What classes may still reserve.
+    pub available_kbps: u64,
+}

@@ -1,0 +1,42 @@
+//! The plan of a shaper.
+
+use crate::config::policy::ShapeMode;
+use crate::time::Duration;
+
+/// A shaper with every figure known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShapePlan {
+    pub mode: ShapeMode,
+    pub cir_bps: u64,
+    pub percent: Option<u32>,
+    pub bc_bits: u64,
+    pub be_bits: u64,
+    /// Bc / CIR.
+    pub interval: Duration,
+}
+
+impl ShapePlan {
+    /// What an interval adds.
+    pub fn increment_bits(&self) -> u64 {
+        match self.mode {
+            ShapeMode::Average => self.bc_bits,
+            ShapeMode::Peak => self.bc_bits + self.be_bits,
+        }
+    }
+
+    /// The long-run rate.
+    pub fn target_bps(&self) -> u64 {
+        match self.mode {
+            ShapeMode::Average => self.cir_bps,
+            ShapeMode::Peak => {
+                let excess = u128::from(self.cir_bps) * u128::from(self.be_bits) / u128::from(self.bc_bits.max(1));
+                self.cir_bps.saturating_add(u64::try_from(excess).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Most credit.
+    pub fn limit_bits(&self) -> u64 {
+        self.bc_bits + self.be_bits
+    }
+}

@@ -1,0 +1,72 @@
+//! The tree of an interface's queues, as a plan.
+//!
+//! The root is the interface; an inner node is a class whose child policy-map queues; a leaf is a queue. Each node shares what its parent has to
+//! give with its siblings and may have a shaper of its own.
+
+use crate::plan::queue::{QueuePlan, RandomDetectPlan};
+use crate::plan::shape::ShapePlan;
+
+/// The number of the root in every plan.
+pub(crate) const ROOT: usize = 0;
+
+/// How an inner node chooses between its children that have no priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Bytes in proportion to the weights (later generation, and a single queue).
+    Weighted,
+    /// The lowest sequence number first (classic).
+    Sequence,
+}
+
+/// A node among its siblings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Ahead of all without priority; 0 is served first.
+    Priority(usize),
+    /// [`Sharing::Weighted`]: its part.
+    Weight(u64),
+    /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
+    Factor(Option<u64>),
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BodyPlan {
+    /// A queue.
+    Leaf { queue: QueuePlan, random_detect: Option<RandomDetectPlan> },
+    /// A choice between children; `limit` is the queue limit that is shown for all of them.
+    Inner { sharing: Sharing, limit: u32 },
+}
+
+/// A node to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodePlan {
+    /// The root's is itself. A parent comes before its children.
+    pub parent: usize,
+    pub rank: Rank,
+    pub shape: Option<ShapePlan>,
+    pub body: BodyPlan,
+}
+
+/// The root and nothing else.
+pub(crate) fn root(sharing: Sharing) -> Vec<NodePlan> {
+    let body = BodyPlan::Inner { sharing, limit: 0 };
+    vec![NodePlan { parent: ROOT, rank: Rank::Weight(1), shape: None, body }]
+}
+
+/// A root with one queue.
+pub(crate) fn single(queue: QueuePlan, sharing: Sharing) -> Vec<NodePlan> {
+    let mut nodes = root(sharing);
+    let rank = match sharing {
+        Sharing::Weighted => Rank::Weight(1),
+        Sharing::Sequence => Rank::Factor(None),
+    };
+    nodes.push(NodePlan { parent: ROOT, rank, shape: None, body: BodyPlan::Leaf { queue, random_detect: None } });
+    nodes
+}
+
+/// The queue of a plan made by [`single`].
+pub(crate) const SINGLE: usize = 1;
+
+/// Levels of priority.
+pub(crate) const PRIORITY_LEVELS: usize = 2;

@@ -1,0 +1,120 @@
+//! Fair queueing of the later generation (`fair-queue` in a class): equal bytes for each flow, whatever its precedence.
+//!
+//! Deficit round robin (Shreedhar and Varghese, 1995) over hashed flow queues. A flow may hold a quarter of the queue limit; the limit itself is not
+//! enforced, as measured on routers of that generation.
+
+use std::collections::VecDeque;
+
+use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
+
+/// Bytes that a flow may send each round: at least a full Ethernet frame, so that a round costs the same however many flows there are.
+const QUANTUM: u64 = 1_600;
+
+#[derive(Debug)]
+struct Flow<P> {
+    items: VecDeque<Item<P>>,
+    deficit: u64,
+}
+
+/// Deficit round robin over flow queues.
+#[derive(Debug)]
+pub(crate) struct FairQueue<P> {
+    flows: Vec<Flow<P>>,
+    /// Flows with packets; the first one's head may always leave (see `settle`).
+    active: VecDeque<u32>,
+    /// The first active flow has had its quantum of this round.
+    served: bool,
+    per_flow: usize,
+    seed: u64,
+    depth: Count,
+}
+
+impl<P> FairQueue<P> {
+    /// `flows` is a power of two.
+    pub fn new(flows: u32, per_flow: u32, seed: u64) -> FairQueue<P> {
+        FairQueue {
+            flows: (0..flows).map(|_| Flow { items: VecDeque::new(), deficit: 0 }).collect(),
+            active: VecDeque::new(),
+            served: false,
+            per_flow: per_flow as usize,
+            seed,
+            depth: Count::default(),
+        }
+    }
+
+    /// Goes round until the first flow's head may leave, so that looking at the head changes nothing.
+    fn settle(&mut self) {
+        while let Some(&first) = self.active.front() {
+            let flow = &mut self.flows[first as usize];
+            let head = flow.items.front().map_or(0, |item| u64::from(item.bytes()));
+            if !self.served {
+                flow.deficit += QUANTUM;
+                self.served = true;
+            }
+            if flow.deficit >= head {
+                return;
+            }
+            self.active.rotate_left(1);
+            self.served = false;
+        }
+    }
+}
+
+impl<P> Discipline<P> for FairQueue<P> {
+    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
+        let index = flow_index(item.descriptor.flow, self.seed, self.flows.len() as u32);
+        let flow = &mut self.flows[index];
+        if flow.items.len() >= self.per_flow {
+            return Enqueued::Refused(item, DropReason::Flow);
+        }
+        self.depth.add(item.bytes());
+        flow.items.push_back(item);
+        if flow.items.len() == 1 {
+            self.active.push_back(index as u32);
+            if self.active.len() == 1 {
+                self.settle();
+            }
+        }
+        Enqueued::Queued
+    }
+
+    fn head(&self) -> Option<&Descriptor> {
+        let first = *self.active.front()?;
+        self.flows[first as usize].items.front().map(|item| &item.descriptor)
+    }
+
+    fn dequeue(&mut self) -> Option<Item<P>> {
+        let first = *self.active.front()?;
+        let flow = &mut self.flows[first as usize];
+        let item = flow.items.pop_front()?;
+        let bytes = u64::from(item.bytes());
+        self.depth.packets -= 1;
+        self.depth.bytes -= bytes;
+        flow.deficit = flow.deficit.saturating_sub(bytes);
+        if flow.items.is_empty() {
+            flow.deficit = 0;
+            self.active.pop_front();
+            self.served = false;
+        }
+        self.settle();
+        Some(item)
+    }
+
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a,
+    {
+        Box::new(self.flows.iter().flat_map(|flow| flow.items.iter()))
+    }
+
+    fn depth(&self) -> Count {
+        self.depth
+    }
+
+    fn flows(&self) -> Option<(u32, u32)> {
+        Some((self.active.len() as u32, self.flows.len() as u32))
+    }
+}

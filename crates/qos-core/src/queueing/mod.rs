@@ -1,0 +1,12 @@
+//! Queueing: the disciplines, random early detection, shapers, and the scheduler of an interface's tree of queues.
+
+pub(crate) mod discipline;
+pub(crate) mod fair_queue;
+pub(crate) mod fifo;
+pub(crate) mod queue;
+pub(crate) mod random_detect;
+pub(crate) mod scheduler;
+pub(crate) mod shaper;
+pub(crate) mod statistics;
+pub(crate) mod weighted_fair;
+pub(crate) mod winner_tree;

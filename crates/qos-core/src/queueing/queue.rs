@@ -1,0 +1,114 @@
+//! [`Queue`]: one of the disciplines.
+
+use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::plan::queue::QueuePlan;
+use crate::queueing::discipline::{Discipline, Enqueued, Item};
+use crate::queueing::fair_queue::FairQueue;
+use crate::queueing::fifo::Fifo;
+use crate::queueing::weighted_fair::WeightedFair;
+
+/// One of the disciplines.
+#[derive(Debug)]
+pub(crate) enum Queue<P> {
+    Fifo(Fifo<P>),
+    WeightedFair(WeightedFair<P>),
+    Fair(FairQueue<P>),
+}
+
+macro_rules! each {
+    ($queue:expr, $inner:ident => $call:expr) => {
+        match $queue {
+            Queue::Fifo($inner) => $call,
+            Queue::WeightedFair($inner) => $call,
+            Queue::Fair($inner) => $call,
+        }
+    };
+}
+
+impl<P> Queue<P> {
+    /// The queue of a plan.
+    pub fn of(plan: &QueuePlan, seed: u64) -> Queue<P> {
+        match *plan {
+            QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
+            QueuePlan::WeightedFair { flows, per_flow, total } => {
+                Queue::WeightedFair(WeightedFair::new(flows, per_flow, total, None, seed))
+            }
+            QueuePlan::Conversation { limit, weight } => {
+                Queue::WeightedFair(WeightedFair::new(1, limit, None, weight, seed))
+            }
+            QueuePlan::FairQueue { flows, per_flow, .. } => Queue::Fair(FairQueue::new(flows, per_flow, seed)),
+        }
+    }
+}
+
+impl<P> Discipline<P> for Queue<P> {
+    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
+        each!(self, queue => queue.enqueue(item))
+    }
+    fn head(&self) -> Option<&Descriptor> {
+        each!(self, queue => queue.head())
+    }
+    fn dequeue(&mut self) -> Option<Item<P>> {
+        each!(self, queue => queue.dequeue())
+    }
+    fn depth(&self) -> Count {
+        each!(self, queue => queue.depth())
+    }
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a,
+    {
+        each!(self, queue => queue.items())
+    }
+    fn flows(&self) -> Option<(u32, u32)> {
+        each!(self, queue => Discipline::<P>::flows(queue))
+    }
+}
+
+/// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
+impl<P> Queue<P> {
+    fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
+        match self {
+            Queue::WeightedFair(queue) => Some(queue),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// See [`WeightedFair::set_served`].
+    pub fn set_served(&mut self, number: u64) {
+        if let Some(queue) = self.weighted() {
+            queue.set_served(number);
+        }
+    }
+
+    /// The sequence number of the next packet.
+    pub fn lowest(&self) -> Option<u64> {
+        match self {
+            Queue::WeightedFair(queue) => queue.lowest(),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// The highest sequence number.
+    pub fn highest(&self) -> Option<u64> {
+        match self {
+            Queue::WeightedFair(queue) => queue.highest(),
+            Queue::Fifo(_) | Queue::Fair(_) => None,
+        }
+    }
+
+    /// See [`WeightedFair::number`].
+    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
+        match self {
+            Queue::WeightedFair(queue) => queue.number(descriptor),
+            Queue::Fifo(_) | Queue::Fair(_) => Ok(0),
+        }
+    }
+
+    /// See [`WeightedFair::discard`].
+    pub fn discard(&mut self) -> Option<Item<P>> {
+        self.weighted()?.discard()
+    }
+}

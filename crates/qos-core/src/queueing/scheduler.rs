@@ -1,0 +1,580 @@
+//! The interface's queueing: the queues in front of the transmit ring, and which of them is served next.
+//!
+//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first. The others share
+//!
+//! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both have packets, what they get
+//!   in proportion to their weights differs by at most a packet of each.
+//! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair queueing, those of
+//!   class-default, and the classes, each a conversation, are in one space of numbers.
+//!
+//! A node with a shaper takes part while the shaper lets its next packet go. Nothing is searched: changes go up from a leaf to the root, through a
+//! tournament at each level, so that a packet costs the logarithm of the number of classes.
+
+use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
+use crate::queueing::discipline::{Discipline, Enqueued, Item};
+use crate::queueing::queue::Queue;
+use crate::queueing::random_detect::RandomDetect;
+use crate::queueing::shaper::Shaper;
+use crate::queueing::weighted_fair;
+use crate::queueing::winner_tree::Tournament;
+use crate::time::Time;
+
+/// Virtual time of a byte at weight 1: so large that dividing it by a weight loses less than a millionth.
+const BYTE: u128 = 1 << 60;
+
+/// A node of the tree.
+#[derive(Debug)]
+pub(crate) struct Node<P> {
+    pub plan: NodePlan,
+    /// Its number among its parent's children.
+    child: usize,
+    /// How far below the root.
+    level: u8,
+    body: Body<P>,
+    pub shaper: Option<Shaper>,
+    timer: usize,
+    /// Its key among its siblings while it may send.
+    key: Option<u128>,
+    /// Virtual time (sequence number) at which the last packet served from here ended.
+    finish: u128,
+    /// Sequence numbers are those of its packets.
+    numbered: bool,
+    pub depth: Count,
+    /// What left.
+    pub output: Count,
+    /// What of that had waited for the shaper.
+    pub delayed: Count,
+    /// What the queue dropped.
+    pub drops: Count,
+}
+
+#[derive(Debug)]
+enum Body<P> {
+    Leaf { queue: Queue<P>, random_detect: Option<RandomDetect> },
+    Inner(Inner),
+}
+
+#[derive(Debug)]
+struct Inner {
+    children: Vec<usize>,
+    /// Children without priority that may send, by virtual start time or sequence number.
+    contest: Tournament<u128>,
+    priority: [Option<usize>; PRIORITY_LEVELS],
+    priority_ready: [bool; PRIORITY_LEVELS],
+    /// Start time, or sequence number, of the packet served last.
+    virtual_time: u128,
+}
+
+impl Inner {
+    /// The child to serve next.
+    fn next(&self) -> Option<usize> {
+        let urgent = (0..PRIORITY_LEVELS).find(|level| self.priority_ready[*level]);
+        match urgent {
+            Some(level) => self.priority[level],
+            None => Some(self.children[self.contest.least()?]),
+        }
+    }
+}
+
+impl<P> Node<P> {
+    pub fn queue(&self) -> Option<&Queue<P>> {
+        match &self.body {
+            Body::Leaf { queue, .. } => Some(queue),
+            Body::Inner(_) => None,
+        }
+    }
+
+    pub fn random_detect(&self) -> Option<&RandomDetect> {
+        match &self.body {
+            Body::Leaf { random_detect, .. } => random_detect.as_ref(),
+            Body::Inner(_) => None,
+        }
+    }
+
+    /// Flow queues with packets; a queue without flows counts as one.
+    fn active(&self) -> u32 {
+        match self.queue().and_then(Discipline::<P>::flows) {
+            Some((active, _)) => active,
+            None => u32::from(self.depth.packets > 0),
+        }
+    }
+}
+
+/// All queues of an interface.
+#[derive(Debug)]
+pub(crate) struct Scheduler<P> {
+    nodes: Vec<Node<P>>,
+    /// When shapers let the next packet go, by timer.
+    timers: Tournament<u64>,
+    /// The nodes of the timers.
+    shaped: Vec<usize>,
+    /// The classic hold-queue: most packets of all conversations, and how many there are.
+    hold: Option<u64>,
+    held: u64,
+    /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
+    tails: Tournament<u64>,
+    active: u32,
+    max_active: u32,
+}
+
+impl<P> Scheduler<P> {
+    /// `plans` is a tree with its root first; `hold` limits the conversations of a classic interface.
+    pub fn new(plans: &[NodePlan], hold: Option<u32>, seed: u64, now: Time) -> Scheduler<P> {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); plans.len()];
+        for (index, plan) in plans.iter().enumerate().skip(1) {
+            children[plan.parent].push(index);
+        }
+        let mut shaped = Vec::new();
+        let mut nodes: Vec<Node<P>> = Vec::with_capacity(plans.len());
+        for (index, plan) in plans.iter().enumerate() {
+            let body = match &plan.body {
+                BodyPlan::Leaf { queue, random_detect } => Body::Leaf {
+                    queue: Queue::of(queue, seed),
+                    random_detect: random_detect
+                        .as_ref()
+                        .map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64))),
+                },
+                BodyPlan::Inner { .. } => {
+                    let mut priority = [None; PRIORITY_LEVELS];
+                    for child in &children[index] {
+                        if let Rank::Priority(level) = plans[*child].rank {
+                            priority[level] = Some(*child);
+                        }
+                    }
+                    Body::Inner(Inner {
+                        contest: Tournament::new(children[index].len()),
+                        children: std::mem::take(&mut children[index]),
+                        priority,
+                        priority_ready: [false; PRIORITY_LEVELS],
+                        virtual_time: 0,
+                    })
+                }
+            };
+            let timer = shaped.len();
+            if plan.shape.is_some() {
+                shaped.push(index);
+            }
+            let classic = matches!(plans[plan.parent].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. });
+            let numbered = classic
+                && plan.shape.is_none()
+                && matches!(&body, Body::Leaf { queue: Queue::WeightedFair(_), .. })
+                && index != ROOT;
+            let siblings = match nodes.get(plan.parent).map(|parent| &parent.body) {
+                Some(Body::Inner(inner)) => inner.children.iter().position(|child| *child == index),
+                _ => None,
+            };
+            nodes.push(Node {
+                child: siblings.unwrap_or(0),
+                level: nodes.get(plan.parent).filter(|_| index != ROOT).map_or(0, |parent| parent.level + 1),
+                plan: plan.clone(),
+                body,
+                shaper: plan.shape.map(|shape| Shaper::new(shape, now)),
+                timer,
+                key: None,
+                finish: 0,
+                numbered,
+                depth: Count::default(),
+                output: Count::default(),
+                delayed: Count::default(),
+                drops: Count::default(),
+            });
+        }
+        Scheduler {
+            timers: Tournament::new(shaped.len()),
+            tails: Tournament::new(if hold.is_some() { nodes.len() } else { 0 }),
+            nodes,
+            shaped,
+            hold: hold.map(u64::from),
+            held: 0,
+            active: 0,
+            max_active: 0,
+        }
+    }
+
+    pub fn nodes(&self) -> &[Node<P>] {
+        &self.nodes
+    }
+
+    pub fn queues(&self) -> impl Iterator<Item = &Queue<P>> {
+        self.nodes.iter().filter_map(Node::queue)
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> u64 {
+        self.nodes[ROOT].depth.packets
+    }
+
+    /// A hold-queue that holds more than a new limit empties by itself.
+    pub fn set_hold(&mut self, hold: Option<u32>) {
+        if self.hold.is_some() && hold.is_some() {
+            self.hold = hold.map(u64::from);
+        }
+    }
+
+    /// Conversations with packets: now, and at most at the same time.
+    pub fn conversations(&self) -> (u32, u32) {
+        (self.active, self.max_active)
+    }
+
+    /// The packet that a node would send.
+    fn head(&self, mut node: usize) -> Option<&Descriptor> {
+        loop {
+            match &self.nodes[node].body {
+                Body::Leaf { queue, .. } => return queue.head(),
+                Body::Inner(inner) => node = inner.next()?,
+            }
+        }
+    }
+
+    fn queue(&mut self, leaf: usize) -> &mut Queue<P> {
+        match &mut self.nodes[leaf].body {
+            Body::Leaf { queue, .. } => queue,
+            Body::Inner(_) => unreachable!("packets join leaves"),
+        }
+    }
+
+    fn inner(&mut self, node: usize) -> &mut Inner {
+        match &mut self.nodes[node].body {
+            Body::Inner(inner) => inner,
+            Body::Leaf { .. } => unreachable!("a parent is an inner node"),
+        }
+    }
+
+    /// The node and those above it, the root last.
+    fn line(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(from), |node| (*node != ROOT).then(|| self.nodes[*node].plan.parent))
+    }
+
+    /// Brings the shapers of a node and above it up to `now`. Call before anything changes there.
+    fn touch(&mut self, from: usize, now: Time) {
+        if self.shaped.is_empty() {
+            return;
+        }
+        let mut node = from;
+        loop {
+            if self.nodes[node].shaper.is_some() {
+                let head = self.head(node).map(|head| head.counted_len);
+                if let Some(shaper) = &mut self.nodes[node].shaper {
+                    shaper.advance(now, head);
+                }
+            }
+            if node == ROOT {
+                return;
+            }
+            node = self.nodes[node].plan.parent;
+        }
+    }
+
+    /// Decides whether a node may send, and tells its parent or sets its timer.
+    fn contend(&mut self, node: usize) {
+        if node == ROOT && self.nodes[ROOT].shaper.is_none() {
+            return;
+        }
+        let head = self.head(node).map(|head| (head.counted_len, weighted_fair::weight(head)));
+        let this = &self.nodes[node];
+        let mut ready = head;
+        if let (Some((bytes, _)), Some(shaper)) = (head, &this.shaper) {
+            let release = shaper.release(bytes);
+            let timer = this.timer;
+            if release.is_some() {
+                ready = None;
+            }
+            self.timers.set(timer, release.map_or(Tournament::<u64>::NONE, |time| time.0.min(u64::MAX - 1)));
+        } else if this.shaper.is_some() {
+            let timer = this.timer;
+            self.timers.set(timer, Tournament::<u64>::NONE);
+        }
+        if node == ROOT {
+            return;
+        }
+        let this = &self.nodes[node];
+        let (parent, child) = (this.plan.parent, this.child);
+        if let Rank::Priority(level) = this.plan.rank {
+            self.inner(parent).priority_ready[level] = ready.is_some();
+            return;
+        }
+        let key = match ready {
+            None => None,
+            Some(_) if this.numbered => match &this.body {
+                Body::Leaf { queue, .. } => queue.lowest().map(u128::from),
+                Body::Inner(_) => None,
+            },
+            Some((bytes, by_precedence)) => Some(match (this.key, this.plan.rank) {
+                (Some(key), _) => key,
+                (None, Rank::Factor(factor)) => {
+                    let (finish, factor) = (this.finish, factor.unwrap_or(by_precedence));
+                    finish.max(self.inner(parent).virtual_time) + u128::from(bytes) * u128::from(factor)
+                }
+                (None, _) => this.finish.max(match &self.nodes[parent].body {
+                    Body::Inner(inner) => inner.virtual_time,
+                    Body::Leaf { .. } => 0,
+                }),
+            }),
+        };
+        self.nodes[node].key = key;
+        self.inner(parent).contest.set(child, key.unwrap_or(Tournament::<u128>::NONE));
+    }
+
+    /// Brings a node and those above it up to date with a change below it.
+    fn settle(&mut self, from: usize) {
+        let mut node = from;
+        loop {
+            self.contend(node);
+            if node == ROOT {
+                return;
+            }
+            node = self.nodes[node].plan.parent;
+        }
+    }
+
+    /// Keeps what is known of a leaf's conversations; `before` of them had packets.
+    fn recount(&mut self, leaf: usize, before: u32) {
+        let node = &self.nodes[leaf];
+        self.active = self.active + node.active() - before;
+        self.max_active = self.max_active.max(self.active);
+        if node.numbered && self.hold.is_some() {
+            let highest = node.queue().and_then(Queue::highest);
+            let key = highest.map_or(Tournament::<u64>::NONE, |number| Tournament::<u64>::NONE - 1 - number);
+            self.tails.set(leaf, key);
+        }
+    }
+
+    /// Whether a packet of `bytes` could leave a queue at `now` if the ring had room: no shaper holds it.
+    pub fn passes(&mut self, now: Time, leaf: usize, bytes: u32) -> bool {
+        self.touch(leaf, now);
+        self.line(leaf).all(|node| self.nodes[node].shaper.as_ref().is_none_or(|shaper| shaper.allows(bytes)))
+    }
+
+    /// A packet joins a queue.
+    pub fn enqueue(&mut self, now: Time, leaf: usize, mut item: Item<P>) -> Enqueued<P> {
+        self.touch(leaf, now);
+        let bytes = item.bytes();
+        let before = self.nodes[leaf].active();
+        let depth = self.nodes[leaf].depth.packets;
+        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+            if let Some(reason) = red.arrive(depth, &item.descriptor) {
+                self.nodes[leaf].drops.add(bytes);
+                return Enqueued::Refused(item, reason);
+            }
+        }
+        if self.nodes[leaf].numbered {
+            let parent = self.nodes[leaf].plan.parent;
+            let served = self.inner(parent).virtual_time as u64;
+            self.queue(leaf).set_served(served);
+        }
+        // A shaper with packets waiting is active, and every packet waits.
+        if !self.shaped.is_empty() {
+            for node in self.line(leaf) {
+                let node = &self.nodes[node];
+                if node.shaper.as_ref().is_some_and(|shaper| node.depth.packets > 0 || !shaper.allows(bytes)) {
+                    item.delayed |= 1 << node.level;
+                }
+            }
+        }
+        let displaced = match self.make_room(leaf, &item.descriptor) {
+            Ok(displaced) => displaced,
+            Err(reason) => return self.refused(leaf, item, reason),
+        };
+        let enqueued = match self.queue(leaf).enqueue(item) {
+            Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
+            Enqueued::Displaced(other, reason) => {
+                self.lose(leaf, &other);
+                Enqueued::Displaced(other, reason)
+            }
+            Enqueued::Queued => match displaced {
+                Some(other) => Enqueued::Displaced(other, DropReason::Tail),
+                None => Enqueued::Queued,
+            },
+        };
+        let mut node = leaf;
+        loop {
+            self.nodes[node].depth.add(bytes);
+            if node == ROOT {
+                break;
+            }
+            node = self.nodes[node].plan.parent;
+        }
+        self.held += u64::from(self.nodes[leaf].numbered);
+        self.recount(leaf, before);
+        // Behind others it changes nothing for those above, unless it may overtake them.
+        if depth == 0 || matches!(self.nodes[leaf].queue(), Some(Queue::WeightedFair(_))) {
+            self.settle(leaf);
+        }
+        enqueued
+    }
+
+    fn refused(&mut self, leaf: usize, item: Item<P>, reason: DropReason) -> Enqueued<P> {
+        self.nodes[leaf].drops.add(item.bytes());
+        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+            red.overflowed(&item.descriptor);
+        }
+        Enqueued::Refused(item, reason)
+    }
+
+    /// Where the hold-queue is full: removes the packet with the highest sequence number of all, unless it is the new one.
+    fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<Option<Item<P>>, DropReason> {
+        if !self.nodes[leaf].numbered || self.hold.is_none_or(|hold| self.held < hold) {
+            return Ok(None);
+        }
+        let number = self.queue(leaf).number(descriptor)?;
+        let Some(last) = self.tails.least() else { return Err(DropReason::Tail) };
+        if self.nodes[last].queue().and_then(Queue::highest) <= Some(number) {
+            return Err(DropReason::Tail);
+        }
+        let before = self.nodes[last].active();
+        let Some(other) = self.queue(last).discard() else { return Err(DropReason::Tail) };
+        self.lose(last, &other);
+        if last != leaf {
+            self.recount(last, before);
+            self.settle(last);
+        }
+        Ok(Some(other))
+    }
+
+    /// A packet that waited in a queue was removed to make room.
+    fn lose(&mut self, leaf: usize, item: &Item<P>) {
+        self.nodes[leaf].drops.add(item.bytes());
+        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+            red.overflowed(&item.descriptor);
+        }
+        self.uncount(leaf, item.bytes());
+    }
+
+    fn uncount(&mut self, leaf: usize, bytes: u32) {
+        self.held -= u64::from(self.nodes[leaf].numbered);
+        let mut node = leaf;
+        loop {
+            let depth = &mut self.nodes[node].depth;
+            depth.packets -= 1;
+            depth.bytes -= u64::from(bytes);
+            if node == ROOT {
+                return;
+            }
+            node = self.nodes[node].plan.parent;
+        }
+    }
+
+    /// Lets nodes take part again whose shapers have waited long enough.
+    fn expire(&mut self, now: Time) {
+        while let Some(timer) = self.timers.least().filter(|timer| self.timers.key(*timer) <= now.0) {
+            let node = self.shaped[timer];
+            self.touch(node, now);
+            self.settle(node);
+        }
+    }
+
+    /// The next packet that may leave at `now`, if any.
+    pub fn dequeue(&mut self, now: Time) -> Option<Item<P>> {
+        if self.len() == 0 {
+            return None;
+        }
+        if !self.shaped.is_empty() {
+            self.expire(now);
+        }
+        let mut leaf = ROOT;
+        while let Body::Inner(inner) = &self.nodes[leaf].body {
+            leaf = inner.next()?;
+        }
+        self.touch(leaf, now);
+        let before = self.nodes[leaf].active();
+        let item = self.queue(leaf).dequeue()?;
+        let bytes = item.bytes();
+        self.uncount(leaf, bytes);
+        self.recount(leaf, before);
+        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+            red.transmitted(&item.descriptor);
+        }
+        let mut node = leaf;
+        loop {
+            let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();
+            let this = &mut self.nodes[node];
+            this.output.add(bytes);
+            if item.delayed & (1 << this.level) != 0 {
+                this.delayed.add(bytes);
+            }
+            if let Some(shaper) = &mut this.shaper {
+                shaper.take(bytes, emptied);
+            }
+            if node == ROOT {
+                return Some(item);
+            }
+            let parent = this.plan.parent;
+            if let Some(key) = this.key.take() {
+                this.finish = match this.plan.rank {
+                    Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
+                    Rank::Factor(_) | Rank::Priority(_) => key,
+                };
+                self.inner(parent).virtual_time = key;
+            }
+            self.contend(node);
+            node = parent;
+        }
+    }
+
+    /// When a shaper will next let a packet go, and which. Meaningful after a `dequeue` that gave nothing.
+    pub fn next_release(&self) -> Option<(Time, &Descriptor)> {
+        let timer = self.timers.least()?;
+        Some((Time(self.timers.key(timer)), self.head(self.shaped[timer])?))
+    }
+
+    /// Removes all packets, whatever the shapers say; queue by queue, each in its order. Nothing else must be done with the scheduler then.
+    pub fn drain(&mut self) -> Vec<Item<P>> {
+        let mut items = Vec::with_capacity(self.len() as usize);
+        for node in 0..self.nodes.len() {
+            let before = self.nodes[node].active();
+            let Body::Leaf { queue, .. } = &mut self.nodes[node].body else { continue };
+            let first = items.len();
+            items.extend(std::iter::from_fn(|| queue.dequeue()));
+            for item in &items[first..] {
+                self.uncount(node, item.descriptor.counted_len);
+            }
+            self.recount(node, before);
+            self.settle(node);
+        }
+        items
+    }
+
+    pub fn clear_counters(&mut self) {
+        self.max_active = self.active;
+        for node in &mut self.nodes {
+            node.output = Count::default();
+            node.delayed = Count::default();
+            node.drops = Count::default();
+            if let Body::Leaf { random_detect: Some(red), .. } = &mut node.body {
+                red.clear();
+            }
+        }
+    }
+
+    /// Checks what is counted against what is there.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut depth = vec![Count::default(); self.nodes.len()];
+        let (mut active, mut held) = (0, 0);
+        for (leaf, node) in self.nodes.iter().enumerate() {
+            let Some(queue) = node.queue() else { continue };
+            active += node.active();
+            held += if node.numbered { node.depth.packets } else { 0 };
+            let found = queue.items().fold(Count::default(), |mut sum, item| {
+                sum.add(item.bytes());
+                sum
+            });
+            if found != queue.depth() {
+                return Err(format!("{found:?} are in a queue, {:?} are counted", queue.depth()));
+            }
+            self.line(leaf).for_each(|node| depth[node] = depth[node].plus(found));
+        }
+        if let Some((node, found)) = self.nodes.iter().zip(depth).find(|(node, found)| node.depth != *found) {
+            return Err(format!("{found:?} are in a class, {:?} are counted", node.depth));
+        }
+        if (active, held) != (self.active, self.held) {
+            return Err(format!(
+                "{active} conversations have {held} packets, counted are {} and {}",
+                self.active, self.held
+            ));
+        }
+        Ok(())
+    }
+}

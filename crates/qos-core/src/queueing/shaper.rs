@@ -1,0 +1,87 @@
+//! The shaper: when the packets of a queue may leave.
+//!
+//! Credit grows by an increment (Bc, with `peak` Bc + Be) each interval, up to Bc + Be; a packet that leaves takes its bits. Packets are never
+//! split. Two rules make the long-run rate exact whatever the bursts:
+//!
+//! - The limit of the credit holds only while no packet waits for credit. (Else, with packets that do not divide the burst, each
+//!   interval's remainder would be lost.)
+//! - A packet larger than Bc + Be leaves when the credit is full and leaves a debt. This is our choice: how the routers handle the case is
+//!   not published, and without it such a packet would wait for ever.
+
+use crate::plan::shape::ShapePlan;
+use crate::time::{Duration, Time};
+
+/// The state of a shaper.
+#[derive(Clone, Debug)]
+pub(crate) struct Shaper {
+    plan: ShapePlan,
+    credit: i64,
+    /// The last end of an interval that was accounted for.
+    last: Time,
+}
+
+fn bits(bytes: u32) -> i64 {
+    i64::from(bytes) * 8
+}
+
+impl Shaper {
+    /// A shaper with full credit.
+    pub fn new(plan: ShapePlan, start: Time) -> Shaper {
+        Shaper { plan, credit: plan.limit_bits() as i64, last: start }
+    }
+
+    pub fn plan(&self) -> &ShapePlan {
+        &self.plan
+    }
+
+    /// Credit that a packet of `bytes` needs to leave.
+    fn needed(&self, bytes: u32) -> i64 {
+        bits(bytes).min(self.plan.limit_bits() as i64)
+    }
+
+    /// Intervals until a packet of `bytes` may leave; zero when it may now.
+    fn intervals_until(&self, bytes: u32) -> u64 {
+        let missing = self.needed(bytes) - self.credit;
+        if missing <= 0 {
+            0
+        } else {
+            (missing as u64).div_ceil(self.plan.increment_bits())
+        }
+    }
+
+    /// Adds the intervals that ended by `now`. `head` is the packet that waited all that time, if any. Call before anything changes at `now`.
+    pub fn advance(&mut self, now: Time, head: Option<u32>) {
+        let intervals = now.since(self.last).0 / self.plan.interval.0;
+        if intervals == 0 {
+            return;
+        }
+        self.last += Duration(intervals * self.plan.interval.0);
+        let waiting = head.map_or(0, |bytes| self.intervals_until(bytes)).min(intervals);
+        let increment = i128::from(self.plan.increment_bits());
+        let unlimited = i128::from(self.credit) + i128::from(waiting) * increment;
+        let limited = i128::from(self.credit) + i128::from(intervals) * increment;
+        let credit = unlimited.max(limited.min(i128::from(self.plan.limit_bits())));
+        self.credit = i64::try_from(credit).unwrap_or(i64::MAX);
+    }
+
+    /// Whether a packet of `bytes` may leave, as of the last `advance`.
+    pub fn allows(&self, bytes: u32) -> bool {
+        self.credit >= self.needed(bytes)
+    }
+
+    /// When a packet of `bytes` at the head of the queue may leave, if it may not yet.
+    pub fn release(&self, bytes: u32) -> Option<Time> {
+        match self.intervals_until(bytes) {
+            0 => None,
+            intervals => Some(self.last + Duration(intervals.saturating_mul(self.plan.interval.0))),
+        }
+    }
+
+    /// A packet of `bytes` leaves; `emptied` when none is left behind it.
+    pub fn take(&mut self, bytes: u32, emptied: bool) {
+        self.credit -= bits(bytes);
+        if emptied {
+            self.credit = self.credit.min(self.plan.limit_bits() as i64);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the queues of a policy's classes counted.
+
+use crate::counters::count::Count;
+use crate::counters::queue::{ClassQueueCounters, DisciplineName, PriorityQueueCounters, ShapeCounters};
+use crate::plan::tree::BodyPlan;
+use crate::queueing::discipline::Discipline;
+use crate::queueing::scheduler::Node;
+
+/// The shaper of a class.
+pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
+    let plan = node.shaper.as_ref()?.plan();
+    Some(ShapeCounters {
+        mode: plan.mode,
+        cir_bps: plan.cir_bps,
+        percent: plan.percent,
+        target_bps: plan.target_bps(),
+        bc_bits: plan.bc_bits,
+        be_bits: plan.be_bits,
+        interval_ms: plan.interval.0 / 1_000_000,
+        byte_limit: plan.limit_bits() / 8,
+        increment_bytes: plan.increment_bits() / 8,
+        active: node.depth.packets > 0,
+        sent: node.output,
+        delayed: node.delayed,
+    })
+}
+
+/// The queue of a class, or those of its children together.
+pub(crate) fn class<P>(node: &Node<P>, conversation: Option<u32>, congested: Count) -> ClassQueueCounters {
+    let flows = node.queue().and_then(Discipline::<P>::flows);
+    let (discipline, limit_packets, per_flow_limit) = match &node.plan.body {
+        BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow()),
+        BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, *limit, None),
+    };
+    let flows = flows.filter(|_| per_flow_limit.is_some());
+    ClassQueueCounters {
+        discipline,
+        limit_packets,
+        depth_packets: node.depth.packets,
+        depth_bytes: node.depth.bytes,
+        per_flow_limit,
+        flows: flows.map(|(active, _)| active),
+        max_flows: flows.map(|(_, most)| most),
+        output: node.output,
+        conversation,
+        congested,
+    }
+}
+
+/// A queue that priority classes share.
+pub(crate) fn priority<P>(level: u8, node: &Node<P>) -> PriorityQueueCounters {
+    PriorityQueueCounters {
+        level,
+        limit_packets: match &node.plan.body {
+            BodyPlan::Leaf { queue, .. } => queue.limit(),
+            BodyPlan::Inner { limit, .. } => *limit,
+        },
+        depth_packets: node.depth.packets,
+        drops: node.drops,
+        output: node.output,
+    }
+}

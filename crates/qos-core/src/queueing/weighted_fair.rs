@@ -1,0 +1,183 @@
+//! Classic weighted fair queueing: the interface's `fair-queue`, and the queue under a classic shaper.
+//!
+//! A packet gets a sequence number: that of its conversation's last packet or of the packet served last, whichever is greater, plus its bytes times
+//! the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so small packets and high precedences gain. A conversation
+//! holds at most the congestive discard threshold; when the whole hold-queue is full the packet with the highest number goes (unconfirmed, but
+//! needed to match published delays).
+//!
+//! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which the scheduler keeps: a class
+//! is a single conversation with a weight of its own.
+
+use std::collections::VecDeque;
+
+use crate::config::defaults::WEIGHT_NUMERATOR;
+use crate::counters::count::Count;
+use crate::frame::descriptor::{mix, Descriptor};
+use crate::frame::drop_reason::DropReason;
+use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
+use crate::queueing::winner_tree::Tournament;
+
+#[derive(Debug)]
+struct Conversation<P> {
+    items: VecDeque<(u64, Item<P>)>,
+    /// Sequence number of the last packet.
+    last: u64,
+}
+
+/// Weighted fair queueing over hashed conversations.
+#[derive(Debug)]
+pub(crate) struct WeightedFair<P> {
+    conversations: Vec<Conversation<P>>,
+    /// By the head's sequence number: the least leaves next.
+    heads: Tournament,
+    /// By the tail's sequence number, negated: the least is the first to be discarded.
+    tails: Tournament,
+    /// Sequence number of the packet served last.
+    served: u64,
+    active: u32,
+    per_flow: usize,
+    /// Most packets of all conversations, if it is this queue that limits them.
+    total: Option<u64>,
+    /// The weight of every packet; without it the precedence decides.
+    weight: Option<u64>,
+    seed: u64,
+    depth: Count,
+}
+
+impl<P> WeightedFair<P> {
+    /// `flows` is a power of two.
+    pub fn new(flows: u32, per_flow: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
+        WeightedFair {
+            conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
+            heads: Tournament::new(flows as usize),
+            tails: Tournament::new(flows as usize),
+            served: 0,
+            active: 0,
+            per_flow: per_flow as usize,
+            total: total.map(u64::from),
+            weight,
+            seed,
+            depth: Count::default(),
+        }
+    }
+
+    /// The type of service is part of the key in this generation.
+    fn conversation(&self, descriptor: &Descriptor) -> usize {
+        let key = descriptor.flow ^ mix(u64::from(descriptor.dscp) + 1);
+        flow_index(key, self.seed, self.conversations.len() as u32)
+    }
+
+    fn update(&mut self, index: usize) {
+        let items = &self.conversations[index].items;
+        self.heads.set(index, items.front().map_or(Tournament::NONE, |(number, _)| *number));
+        self.tails.set(index, items.back().map_or(Tournament::NONE, |(number, _)| u64::MAX - 1 - number));
+    }
+
+    fn count_out(&mut self, index: usize, item: &Item<P>) {
+        self.depth.packets -= 1;
+        self.depth.bytes -= u64::from(item.bytes());
+        if self.conversations[index].items.is_empty() {
+            self.active -= 1;
+        }
+        self.update(index);
+    }
+
+    /// The number of the packet served last anywhere in a space of numbers that this queue shares.
+    pub fn set_served(&mut self, number: u64) {
+        self.served = number;
+    }
+
+    /// The number of the next packet.
+    pub fn lowest(&self) -> Option<u64> {
+        Some(self.heads.key(self.heads.least()?))
+    }
+
+    /// The number of the packet that `discard` would remove.
+    pub fn highest(&self) -> Option<u64> {
+        Some(Tournament::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
+    }
+
+    /// The number that a packet would get, or why its conversation does not take it.
+    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
+        let conversation = &self.conversations[self.conversation(descriptor)];
+        if conversation.items.len() >= self.per_flow {
+            // A class that is one conversation has a queue of its own, and it is that which is full.
+            return Err(if self.conversations.len() == 1 { DropReason::Tail } else { DropReason::Flow });
+        }
+        let cost = u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor));
+        Ok(conversation.last.max(self.served).saturating_add(cost))
+    }
+
+    /// Removes the packet with the highest sequence number.
+    pub fn discard(&mut self) -> Option<Item<P>> {
+        let index = self.tails.least()?;
+        let conversation = &mut self.conversations[index];
+        let (_, item) = conversation.items.pop_back()?;
+        // The conversation does not pay for what was not sent.
+        conversation.last = conversation.items.back().map_or(self.served, |(number, _)| *number);
+        self.count_out(index, &item);
+        Some(item)
+    }
+}
+
+/// The weight of a packet by its precedence.
+pub(crate) fn weight(descriptor: &Descriptor) -> u64 {
+    WEIGHT_NUMERATOR / (u64::from(descriptor.precedence()) + 1)
+}
+
+impl<P> Discipline<P> for WeightedFair<P> {
+    fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
+        let number = match self.number(&item.descriptor) {
+            Ok(number) => number,
+            Err(reason) => return Enqueued::Refused(item, reason),
+        };
+        let index = self.conversation(&item.descriptor);
+        let mut displaced = None;
+        if self.total.is_some_and(|total| self.depth.packets >= total) {
+            match self.highest() {
+                Some(highest) if highest > number => displaced = self.discard(),
+                _ => return Enqueued::Refused(item, DropReason::Tail),
+            }
+        }
+        self.depth.add(item.bytes());
+        let conversation = &mut self.conversations[index];
+        if conversation.items.is_empty() {
+            self.active += 1;
+        }
+        conversation.last = number;
+        conversation.items.push_back((number, item));
+        self.update(index);
+        match displaced {
+            Some(item) => Enqueued::Displaced(item, DropReason::Tail),
+            None => Enqueued::Queued,
+        }
+    }
+
+    fn head(&self) -> Option<&Descriptor> {
+        let index = self.heads.least()?;
+        self.conversations[index].items.front().map(|(_, item)| &item.descriptor)
+    }
+
+    fn dequeue(&mut self) -> Option<Item<P>> {
+        let index = self.heads.least()?;
+        let (number, item) = self.conversations[index].items.pop_front()?;
+        self.served = number;
+        self.count_out(index, &item);
+        Some(item)
+    }
+
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a,
+    {
+        Box::new(self.conversations.iter().flat_map(|conversation| conversation.items.iter().map(|(_, item)| item)))
+    }
+
+    fn depth(&self) -> Count {
+        self.depth
+    }
+
+    fn flows(&self) -> Option<(u32, u32)> {
+        Some((self.active, self.conversations.len() as u32))
+    }
+}
