@@ -358,3 +358,67 @@ def test_time_to_answer(routed: Lab) -> None:
             return (time.monotonic() - started) / 10
 
     assert asyncio.run(run()) < 0.1
+
+
+STRANGERS = """
+import encodings.idna, os, resource, socket, sys
+most = 2000
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+most = min(most, hard - 50) if hard != resource.RLIM_INFINITY else most
+resource.setrlimit(resource.RLIMIT_NOFILE, (most + 50, hard))
+if sys.argv[3:]:
+    os.setgroups([])
+    os.setresgid(*[int(sys.argv[3])] * 3)
+    os.setresuid(*[int(sys.argv[3])] * 3)
+held = []
+for _ in range(2000):
+    if len(held) == most:
+        held.pop(0).close()
+    held.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=30))
+said = held[-1].recv(100)
+print(said[:4].decode() or "nothing", flush=True)
+sys.stdin.read()
+"""
+
+
+def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
+    """A process, of another user if one is given, that opens 2000 connections to R1 and says what the last was told."""
+    ssh = lab.ssh("R1")
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", STRANGERS, ssh.host, str(ssh.port), *user],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:
+    with knocking(routed) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "SSH-\n"
+        assert "R1" in session(routed, "show running-config | include hostname")
+        process.communicate()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
+def test_no_other_user_is_answered(routed: Lab) -> None:
+    with knocking(routed, "65534") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "nothing\n"
+        assert "R1" in session(routed, "show running-config | include hostname")
+        process.communicate()
+
+
+def test_three_tries(routed: Lab) -> None:
+    tries = 0
+
+    class Guesser(asyncssh.SSHClient):
+        def password_auth_requested(self) -> str:
+            nonlocal tries
+            tries += 1
+            return f"guess {tries}"
+
+    async def run() -> None:
+        with pytest.raises(asyncssh.PermissionDenied):
+            await connection(routed, password=None, client_factory=Guesser)
+
+    asyncio.run(run())
+    assert tries == 3

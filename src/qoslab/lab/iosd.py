@@ -22,6 +22,9 @@ is on standard error and the exit status is 1. The process ends on SIGTERM and S
 
 A line of the startup configuration that the router refuses is a failure, except at a `reload`. Users of the running
 configuration (`username X privilege N secret P`) may log in too.
+
+The ports are for the user of this process alone: a connection of anyone else of the machine is closed before a word is
+said. A login has 30 s and three tries; of connections that have not logged in, the latest hundred stay.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from qoslab.ios.device import Device
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.shell import Shell
 from qoslab.lab.control import ControlClient
+from qoslab.lab.peer import is_own
 from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.virtual_router import VirtualRouter
 from qoslab.platforms.ios import MODELS
@@ -72,6 +76,12 @@ CIPHERS = (
 )
 MACS = ("hmac-sha2-256", "hmac-sha2-512", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com")
 IDENTIFICATION = "Cisco-1.25"
+LOGIN_S = 30
+"""Until a client must have logged in (LoginGraceTime of sshd_config(5))."""
+TRIES = 3
+"""Passwords that a client may try, as IOS (`ip ssh authentication-retries`)."""
+MOST_STARTING = 100
+"""Connections that have not logged in (as MaxStartups of sshd_config(5)); beyond, the oldest is ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +224,34 @@ class _Login(asyncssh.SSHServerSession[str]):
 class _Door(asyncssh.SSHServer):
     """One SSH connection: checks the password and opens logins."""
 
-    def __init__(self, router: VirtualRouter, users: Mapping[str, User], logins: set[_Login]) -> None:
+    def __init__(
+        self,
+        router: VirtualRouter,
+        users: Mapping[str, User],
+        logins: set[_Login],
+        starting: dict[_Door, asyncssh.SSHServerConnection],
+    ) -> None:
         self._router = router
         self._users = users
         self._logins = logins
+        self._starting = starting
         self._privilege: int | None = None
+        self._tries = 0
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        # An address of the loopback interface has no owner; the connection has.
+        if not is_own(conn.get_extra_info("socket")):
+            conn.abort()
+            return
+        self._starting[self] = conn
+        if len(self._starting) > MOST_STARTING:
+            self._starting.pop(next(iter(self._starting))).abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._starting.pop(self, None)
+
+    def auth_completed(self) -> None:
+        self._starting.pop(self, None)
 
     def begin_auth(self, username: str) -> bool:
         return True
@@ -231,6 +264,9 @@ class _Door(asyncssh.SSHServer):
         user = self._users.get(username)
         if self._privilege is None and user is not None and compare_digest(user.password.encode(), password.encode()):
             self._privilege = user.privilege
+        self._tries += 1
+        if self._privilege is None and self._tries >= TRIES:
+            raise asyncssh.PermissionDenied("too many tries")
         return self._privilege is not None
 
     def session_requested(self) -> _Login:
@@ -246,6 +282,7 @@ class Daemon:
         self._namespaces = NamespaceThread()
         self._routers: dict[str, VirtualRouter] = {}
         self._servers: list[asyncssh.SSHAcceptor] = []
+        self._starting: dict[_Door, asyncssh.SSHServerConnection] = {}
 
     async def start(self) -> None:
         """Boot every router, listen, and write the ready file."""
@@ -295,7 +332,7 @@ class Daemon:
 
         router.on_reload = end_logins
         server = await asyncssh.create_server(
-            lambda: _Door(router, users, logins),
+            lambda: _Door(router, users, logins, self._starting),
             self.spec.listen,
             spec.ssh_port,
             server_host_keys=[key],
@@ -307,6 +344,7 @@ class Daemon:
             kbdint_auth=False,
             host_based_auth=False,
             gss_host=None,
+            login_timeout=LOGIN_S,
             line_editor=False,
             errors="replace",
             reuse_address=True,
