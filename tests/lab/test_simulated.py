@@ -1,4 +1,4 @@
-"""Cells in virtual time, by the real simulator: one as a worker runs it, a sweep on a cluster of this machine."""
+"""Cells in virtual time, by the real simulator: one as a worker runs it, a sweep in worker processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qoslab.labs.simulated import Simulated
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import worker as cluster_worker
-from qoslab.run.cluster.crew import plain_task, unpack
+from qoslab.run.cluster.remote import plain_task, unpack
 from qoslab.run.labs import machinery
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep

@@ -1,13 +1,15 @@
-"""Clusters on which cells are run that are no cells: workers and schedulers that die, others that will not do."""
+"""Workers with cells that are none, in processes of this machine and on clusters: they die, or will not do."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,22 @@ import cloudpickle
 import dask
 import distributed
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from test_schedule import Fake
 
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
 from qoslab.plan import Options
 from qoslab.results import Cell
-from qoslab.run.cluster import crew as cluster
+from qoslab.run.cluster import dask_cluster as cluster
+from qoslab.run.cluster import pool, remote
 from qoslab.run.cluster import worker as cluster_worker
-from qoslab.run.cluster.crew import ClusterCrew, VersionError
+from qoslab.run.cluster.crew import ClusterCrew
+from qoslab.run.cluster.pool import LOCAL
+from qoslab.run.cluster.remote import VersionError
 
 TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 
@@ -53,6 +62,41 @@ def dies_once(task: dict[str, Any]) -> dict[str, Any]:
     return dies(task) if task["attempt"] == 1 else passes(task)
 
 
+def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
+    """A cell that goes on until it is told to give up."""
+    from qoslab.run.events import Interrupted
+
+    cluster_worker._CLOSING.wait()
+    raise Interrupted
+
+
+def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
+    """A cell with these files."""
+    import io
+    import zipfile
+
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return {"record": passes(task)["record"], "files": content.getvalue()}
+
+
+def sends_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
+    """More files than a cell has."""
+    return sends({f"{number}": b"" for number in range(101)}, task)
+
+
+def sends_a_large_file(task: dict[str, Any]) -> dict[str, Any]:
+    """A file that is large once it is unpacked."""
+    return sends({"large": bytes(2 * 10**6)}, task)
+
+
+def sends_no_archive(task: dict[str, Any]) -> dict[str, Any]:
+    """Bytes that are none."""
+    return {"record": passes(task)["record"], "files": b"no archive"}
+
+
 def takes_its_time(task: dict[str, Any]) -> dict[str, Any]:
     """A cell that is not over when its scheduler ends."""
     time.sleep(2)
@@ -79,31 +123,48 @@ def threads() -> Iterator[Any]:
 
 
 def crew(
-    fake: Fake, address: str, monkeypatch: pytest.MonkeyPatch, run: Callable[[dict[str, Any]], dict[str, Any]]
+    fake: Fake,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Callable[[dict[str, Any]], dict[str, Any]],
+    tls: Mapping[str, Path | None] | None = None,
 ) -> None:
     """Run the cells of a sweep on a cluster."""
     monkeypatch.setattr(cluster_worker, "run_cell", run)
     ClusterCrew(
         address, lease=fake.schedule.lease_now, finish=fake.schedule.finish, interrupted=fake.interrupted,
         folder_of=lambda task: fake.folder.cell_of(task.identity, task.attempt), note=fake.said.note, workers=1,
+        tls=tls,
     ).run(fake.schedule.more)  # fmt: skip
 
 
-def test_a_cluster_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first attempt at each cell kills its worker, which is started again."""
+def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """Have the processes of a pool run a function of this file in place of a cell."""
+    here = Path(__file__).parent
+    code = (
+        f"import sys; sys.path[:0] = [{str(here)!r}, {str(here.parent)!r}]; import test_cluster_crew; "
+        "from qoslab.run.cluster import pool_worker, worker; "
+        f"worker.run_cell = test_cluster_crew.{function}; pool_worker.main(int(sys.argv[1]))"
+    )
+    monkeypatch.setattr(pool, "WORKER", (sys.executable, "-c", code))
+
+
+def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempt at each cell kills its worker, in whose place another one is started."""
     fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    crew(fake, cluster.LOCAL, monkeypatch, dies_once)
+    pool_runs(monkeypatch, "dies_once")
+    crew(fake, LOCAL, monkeypatch, dies_once)
     assert list((tmp_path / "tmp").iterdir()) == []
     summaries = fake.ledger.summaries()
     assert len(summaries) == 2 and all(each.valid for each in summaries)
     for each in summaries:
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
-        assert "the workers that ran it died" in each.earlier[0].reasons[0]
+        assert each.earlier[0].reasons == ("the worker process that ran it died, ended by SIGKILL",)
         assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).record().valid
     assert any("has left" in note for note in fake.said.notes)
-    assert not any("distributed" in line for line in children()), "the cluster ended with the run"
+    assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
 
 
 def children() -> list[str]:
@@ -120,12 +181,45 @@ def children() -> list[str]:
 
 def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
-    crew(fake, cluster.LOCAL, monkeypatch, dies)
+    pool_runs(monkeypatch, "dies")
+    crew(fake, LOCAL, monkeypatch, dies)
     (summary,) = fake.ledger.summaries()
     assert not summary.valid and len(summary.earlier) == 1
-    assert "the workers that ran it died" in summary.reasons[0]
+    assert "the worker process that ran it died" in summary.reasons[0]
     # Another call goes on where this one was: the cell is still missing.
     assert [cell.name for cell in fake.ledger.missing] == [fake.plan.cells[0].name]
+
+
+def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask starts its processes again; the cell is lost with its first."""
+    fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                                  worker_dashboard_address=None, silence_logs=logging.CRITICAL) as made:  # fmt: skip
+        crew(fake, made.scheduler_address, monkeypatch, dies)
+    (summary,) = fake.ledger.summaries()
+    assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
+
+
+def test_a_pool_that_is_left_ends_what_is_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C does: the process is told, by the end of its connection, and ends by itself."""
+    fake = Fake(tmp_path, 1, TWO_CELLS)
+    pool_runs(monkeypatch, "waits_for_the_end")
+    threading.Timer(1.0, fake.interrupted.set).start()
+    crew(fake, LOCAL, monkeypatch, passes)
+    assert len(fake.ledger.missing) == 2
+    assert not any("pool_worker" in line for line in children())
+
+
+@pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
+def test_what_a_worker_sends_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
+    fake = Fake(tmp_path, 1, TWO_CELLS)
+    pool_runs(monkeypatch, worker)
+    monkeypatch.setattr(remote, "MOST_FILES", 100)
+    monkeypatch.setattr(remote, "MOST_BYTES", 10**6)
+    crew(fake, LOCAL, monkeypatch, passes)
+    for summary in fake.ledger.summaries():
+        assert not summary.valid and summary.reasons[0].startswith("its worker sent ")
+    assert not list(fake.folder.path.rglob("*large*")) and not list(fake.folder.path.rglob(".*.draft"))
 
 
 def test_a_scheduler_that_is_lost_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
@@ -162,6 +256,68 @@ def test_a_worker_that_fails_and_what_the_user_has_to_mend(
     again = Fake(tmp_path / "again", 1, TWO_CELLS)
     with pytest.raises(UserError, match="no iperf3"):
         crew(again, threads.scheduler_address, monkeypatch, lambda task: {"error": ["no iperf3", "install it"]})
+
+
+def authority(folder: Path) -> dict[str, Path]:
+    """An authority and a certificate that it signed, for everyone of a cluster."""
+    folder.mkdir()
+    now = datetime.now(UTC)
+    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "cluster")}
+    names = {name: x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in keys}
+    for name, key in keys.items():
+        made = (
+            x509.CertificateBuilder().subject_name(names[name]).issuer_name(names["ca"]).public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
+            .sign(keys["ca"], hashes.SHA256())
+        )  # fmt: skip
+        (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "cluster.key").write_bytes(
+        keys["cluster"].private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return {"ca_file": folder / "ca.pem", "cert": folder / "cluster.pem", "key": folder / "cluster.key"}
+
+
+def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a certificate of its authority may use it; nobody else."""
+    tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
+    security = distributed.Security(
+        require_encryption=True, tls_ca_file=str(tls["ca_file"]),
+        **{f"tls_{role}_{what}": str(tls[what]) for role in ("scheduler", "worker", "client")
+           for what in ("cert", "key")},
+    )  # fmt: skip
+    monkeypatch.setattr(cluster, "CONNECT_S", 2)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tls", host="127.0.0.1",
+                                  dashboard_address=None, security=security) as made:  # fmt: skip
+        address = made.scheduler_address
+        assert address.startswith("tls://")
+        fake = Fake(tmp_path / "a", 1, TWO_CELLS)
+        crew(fake, address, monkeypatch, passes, tls)
+        assert all(each.valid for each in fake.ledger.summaries())
+        assert not any("encrypted" in note for note in fake.said.notes)
+        with pytest.raises(MachineError, match="cannot be reached"):
+            crew(Fake(tmp_path / "b", 1, TWO_CELLS), address, monkeypatch, passes, others)
+        with pytest.raises(MachineError, match="cannot be reached"):
+            crew(Fake(tmp_path / "c", 1, TWO_CELLS), address.replace("tls:", "tcp:"), monkeypatch, passes)
+        with pytest.raises(UserError, match="found no certificates for tls://") as caught:
+            crew(Fake(tmp_path / "d", 1, TWO_CELLS), address, monkeypatch, passes)
+        assert "--tls-ca-file, --tls-cert, --tls-key" in caught.value.hint
+        with pytest.raises(UserError, match=r"--tls-cert: .*No such file"):
+            crew(Fake(tmp_path / "e", 1, TWO_CELLS), address, monkeypatch, passes, tls | {"cert": tmp_path / "none"})
+
+
+def test_a_cluster_without_certificates_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
+) -> None:
+    fake = Fake(tmp_path, 1, TWO_CELLS)
+    crew(fake, threads.scheduler_address, monkeypatch, passes)
+    assert any("is neither encrypted nor authenticated" in note for note in fake.said.notes)
+    with pytest.raises(UserError, match="expected an address that begins with tls://"):
+        crew(Fake(tmp_path / "again", 1, TWO_CELLS), threads.scheduler_address, monkeypatch, passes,
+             authority(tmp_path / "ours"))  # fmt: skip
 
 
 def test_no_worker_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

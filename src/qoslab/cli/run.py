@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 SWEEP_ATTEMPTS = 3
 """How often a cell of a sweep is tried that a busy machine or a failed lab made invalid."""
 
+PEM = click.Path(dir_okay=False, path_type=Path)
+
 NEWEST = ""
 """What `--resume` without a run stands for."""
 
@@ -72,9 +74,12 @@ NEWEST = ""
 @click.option(
     "--scheduler",
     metavar="ADDRESS|local",
-    help="Run the cells on the workers of this Dask cluster, as tcp://192.0.2.1:8786; local: on --jobs worker "
+    help="Run the cells on the workers of this Dask cluster, as tls://192.0.2.1:8786; local: on --jobs worker "
     "processes of this machine. See docs/scaling.md.",
 )
+@click.option("--tls-ca-file", type=PEM, metavar="FILE", help="The authority of a tls:// scheduler's certificates.")
+@click.option("--tls-cert", type=PEM, metavar="FILE", help="The certificate that a tls:// scheduler is shown.")
+@click.option("--tls-key", type=PEM, metavar="FILE", help="Its key.")
 @json_option
 def command(
     experiment: str | None,
@@ -85,6 +90,9 @@ def command(
     dry_run: bool,
     resume: str | None,
     scheduler: str | None,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     as_json: bool,
 ) -> ExitStatus:  # fmt: skip
     """Run an experiment in a lab and compare with the published figures.
@@ -98,6 +106,9 @@ def command(
         raise click.UsageError(
             "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
         )
+    tls = {"ca_file": tls_ca_file, "cert": tls_cert, "key": tls_key}
+    if any(tls.values()) and scheduler in (None, "local"):
+        raise click.UsageError("found --tls-… without the address of a --scheduler, expected tls://HOST:PORT")
     folder = None
     recorded: Mapping[str, Any] = {}
     if resume is not None:
@@ -139,6 +150,7 @@ def command(
         attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
         scheduler=scheduler,
         broken_off=_report_what_there_is,
+        tls=tls,
     )  # fmt: skip
 
     _end_as_by_ctrl_c()

@@ -53,7 +53,9 @@ class Request:
     broken_off: Callable[[RunFolder], None] = lambda folder: None
     """Called where the user ends the run early and there are results: shows them."""
     scheduler: str | None = None
-    """Address of the Dask scheduler whose workers run the cells, or `local`; None: this process does."""
+    """Address of the Dask scheduler whose workers run the cells; `local`: processes of this machine; None: this one."""
+    tls: Mapping[str, Path | None] = field(default_factory=dict)
+    """The files with which the scheduler is reached; see `qoslab.run.cluster.dask_cluster.Tls`."""
 
 
 @dataclass
@@ -180,16 +182,16 @@ class _Crew:
             self._ended[number].set()
 
     def _gather(self) -> None:
-        """Have a cluster run the cells."""
+        """Have other processes run the cells."""
         shared = self._shared
         assert shared.request.scheduler is not None
         try:
-            from qoslab.run.cluster.crew import ClusterCrew  # slow, and only here
+            from qoslab.run.cluster.crew import ClusterCrew
 
             ClusterCrew(
                 shared.request.scheduler, lease=shared.schedule.lease_now, finish=shared.schedule.finish,
                 folder_of=shared.folder_of, interrupted=shared.interrupted, note=shared.progress.note,
-                workers=shared.request.jobs or len(os.sched_getaffinity(0)),
+                workers=shared.request.jobs or len(os.sched_getaffinity(0)), tls=shared.request.tls,
             ).run(shared.schedule.more)  # fmt: skip
         except BaseException as error:
             self._errors.append(error)

@@ -1,4 +1,4 @@
-"""What runs in a worker of a Dask cluster: cells, in labs of its own or in simulation.
+"""What runs in a worker of a Dask cluster or of a pool: cells, in labs of its own or in simulation.
 
 Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
 instead of failing to read what it was sent.
@@ -31,7 +31,7 @@ def version() -> str:
 
 
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
-    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.crew.plain_task`.
+    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
 
     Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
     another one; or `error`, what the user has to mend.
@@ -114,6 +114,11 @@ def close_labs() -> None:
         _close(*each)
     for shared in _SHARED.values():
         shared.close()
+
+
+def interrupt() -> None:
+    """Have the cells that are running give up."""
+    _CLOSING.set()
 
 
 def _close(worker: Any, restored: Path) -> None:

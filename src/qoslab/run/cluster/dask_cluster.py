@@ -1,0 +1,222 @@
+"""Runs the cells of a run on a Dask cluster, in labs of its workers or in simulation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+from qoslab.errors import MachineError, UserError
+from qoslab.results import CellRecord
+from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster.remote import VersionError, check_version, failed, outcome_of, plain_task
+from qoslab.run.task import CellTask
+
+CONNECT_S = 5
+"""Until the scheduler must answer."""
+WORKERS_S = 60.0
+"""How long a run waits while the cluster has no worker."""
+LOOK_S = 1.0
+"""How often the workers are counted."""
+SPARE = 1
+"""Cells that wait at the cluster beyond those that run, so that no worker is idle while a result is fetched."""
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # slow, and only here
+    except ImportError as error:
+        raise MachineError("the Python package distributed is not installed", hint="Install it.") from error
+    return distributed
+
+
+@dataclass(frozen=True)
+class Tls:
+    """How a cluster and this client know each other: PEM files; what is None is as Dask's configuration says."""
+
+    ca_file: Path | None = None
+    """The authority that signed the certificates of scheduler and workers."""
+    cert: Path | None = None
+    """This client's certificate."""
+    key: Path | None = None
+    """Its key."""
+
+
+UNPROTECTED = (
+    "is neither encrypted nor authenticated: whoever can reach it can run programs as its workers' user, and as you; "
+    "docs/scaling.md has the way with certificates (tls://)"
+)
+
+
+def _security(distributed: Any, address: str, tls: Tls) -> Any:
+    """What Dask's client is given. `UserError` where certificates are missing for a `tls://` address, or no files."""
+    files = {"tls_ca_file": tls.ca_file, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
+    given = {name: path for name, path in files.items() if path is not None}
+    if not address.startswith("tls://"):
+        if given:
+            raise UserError(
+                f"found certificates for {address}, expected an address that begins with tls://",
+                hint="Start the scheduler and its workers with --tls-ca-file, --tls-cert and --tls-key.",
+            )
+        return None
+    for name, path in given.items():
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise UserError(f"{_OPTIONS[name]}: {error}", hint="Give the path of a file in PEM form.") from error
+    security = distributed.Security(require_encryption=True, **{name: str(path) for name, path in given.items()})
+    missing = [name for name in ("tls_ca_file", "tls_client_cert", "tls_client_key") if not getattr(security, name)]
+    if missing:
+        options = ", ".join(_OPTIONS[name] for name in missing)
+        raise UserError(
+            f"found no certificates for {address}",
+            hint=f"Give {options}, or set distributed.comm.tls in Dask's configuration.",
+        )
+    return security
+
+
+_OPTIONS = {"tls_ca_file": "--tls-ca-file", "tls_client_cert": "--tls-cert", "tls_client_key": "--tls-key"}
+
+
+class Cluster:
+    """A connection to a cluster; a context manager that ends the workers' labs, not the workers.
+
+    `note` takes lines for people.
+    """
+
+    def __init__(self, address: str, note: Callable[[str], None], tls: Tls = Tls()) -> None:
+        """`MachineError` where there is no scheduler; `VersionError` where a worker has another version."""
+        self._address = address
+        self._note = note
+        distributed = _distributed()
+        security = _security(distributed, address, tls)
+        if security is None:
+            note(f"the cluster at {address} {UNPROTECTED}")
+        try:
+            self._client: Any = distributed.Client(
+                address, timeout=CONNECT_S, set_as_default=False, name="qoslab", security=security
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            raise MachineError(
+                f"the Dask scheduler at {address} cannot be reached: {error}",
+                hint="Is it running, and is the address right? `dask scheduler` prints it, as tcp://192.0.2.1:8786.",
+            ) from error
+        self._running: dict[Any, CellTask] = {}
+        self._known: dict[str, int] = {}
+        self._looked = 0.0
+        self._alone_since = time.monotonic()
+
+    def __enter__(self) -> Cluster:
+        try:
+            self.look()
+        except BaseException:
+            self._client.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            # Where the cluster is gone, its labs end with its workers.
+            if self._client.status == "running":
+                self._client.cancel(list(self._running), force=True)
+                self._client.run(cluster_worker.close_labs, on_error="ignore")
+        except (OSError, TimeoutError):
+            self._note(f"the Dask scheduler at {self._address} is gone")
+        finally:
+            self._client.close(timeout=CONNECT_S)
+
+    def look(self) -> None:
+        """Count the workers and check those that are new.
+
+        `VersionError` names both versions; `UserError` where there has been no worker for too long.
+        """
+        if time.monotonic() - self._looked < LOOK_S:
+            return
+        if self._client.status != "running":
+            raise self._gone()
+        info = self._client.scheduler_info(n_workers=-1)
+        workers = {address: int(worker["nthreads"]) for address, worker in info["workers"].items()}
+        new = [address for address in workers if address not in self._known]
+        for address in self._known.keys() - workers.keys():
+            self._note(f"worker {address} has left")
+        if new:
+            self._check(new)
+            self._note(f"{_number(len(workers), 'worker')}, {_number(sum(workers.values()), 'cell')} at a time")
+        self._known = workers
+        self._looked = time.monotonic()
+        if workers:
+            self._alone_since = self._looked
+        elif self._looked - self._alone_since > WORKERS_S:
+            raise UserError(
+                f"the Dask cluster at {self._address} has had no worker for {WORKERS_S:.0f} s",
+                hint="Start workers: dask worker ADDRESS --nthreads 1; --resume continues the run.",
+            )
+
+    def _gone(self) -> UserError:
+        return UserError(
+            f"the Dask scheduler at {self._address} is gone", hint="Start it again; --resume continues the run."
+        )
+
+    def _check(self, workers: list[str]) -> None:
+        said = self._client.run(cluster_worker.version, workers=workers, on_error="return")
+        for address, found in said.items():
+            if isinstance(found, ImportError | AttributeError):
+                raise VersionError(
+                    f"worker {address} has no qoslab of version {__version__}: {found}",
+                    hint="Install the same version on every machine.",
+                )
+            if isinstance(found, OSError):
+                continue  # It left meanwhile.
+            if isinstance(found, BaseException):
+                raise MachineError(f"worker {address} does not answer: {found}")
+            check_version(address, found)
+
+    @property
+    def room(self) -> bool:
+        """Whether the cluster should get another cell."""
+        labs = sum(self._known.values())
+        return bool(labs) and len(self._running) < labs + SPARE
+
+    def submit(self, task: CellTask) -> None:
+        """Have a cell run. Where its worker dies, Dask has it run elsewhere, as often as its configuration says."""
+        name = f"{task.name}#{task.attempt} {time.time_ns()}"
+        future = self._client.submit(cluster_worker.run_cell, plain_task(task), pure=False, retries=0, key=name)
+        self._running[future] = task
+
+    def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
+        """The cells that are done: their records, and their folders as archives (empty where nothing came back).
+
+        Raises what the user has to mend.
+        """
+        deadline = time.monotonic() + wait_s
+        while not (done := [future for future in self._running if future.done()]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = []
+        for future in done:
+            task = self._running.pop(future)
+            found.append(self._result(future, task))
+            future.release()
+        return found
+
+    def _result(self, future: Any, task: CellTask) -> tuple[CellTask, CellRecord, bytes]:
+        from distributed import KilledWorker
+
+        try:
+            said = future.result()
+        except CancelledError as error:
+            # Nobody cancels a cell: its scheduler ended, and the cell with it.
+            raise self._gone() from error
+        except KilledWorker as error:
+            reason = f"the workers that ran it died, the last was {error.last_worker.address}"
+            return task, failed(task, reason), b""
+        except Exception as error:
+            return task, failed(task, f"its worker failed: {type(error).__name__}: {error}"), b""
+        return task, *outcome_of(task, said)
+
+
+def _number(count: int, unit: str) -> str:
+    return f"{count} {unit}" + ("" if count == 1 else "s")

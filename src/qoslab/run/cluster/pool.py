@@ -1,0 +1,124 @@
+"""Worker processes on this machine, which end with the run.
+
+They are reached over socket pairs that only this process and each of them have: nothing listens anywhere, so no other
+user of the machine can talk to one.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any, Self
+
+from qoslab.results import CellRecord
+from qoslab.run.cluster.remote import failed, outcome_of, plain_task
+from qoslab.run.task import CellTask
+
+LOCAL = "local"
+"""In place of a scheduler's address: a pool of this machine."""
+WORKER = (sys.executable, "-m", "qoslab.run.cluster.pool_worker")
+"""The command of a worker; the number of its descriptor follows."""
+END_S = 30.0
+"""Until the processes have ended their labs."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    connection: Connection[dict[str, Any], dict[str, Any]]
+    task: CellTask | None = None
+
+    @classmethod
+    def start(cls) -> Self:
+        ours, theirs = Pipe()
+        with theirs:
+            # A session of its own: Ctrl-C is for the run, which ends it.
+            process = subprocess.Popen(
+                [*WORKER, str(theirs.fileno())], pass_fds=(theirs.fileno(),), start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+        return cls(process, ours)
+
+    def end(self, deadline: float) -> None:
+        """Wait until it has ended, having been told; kill it at the deadline."""
+        try:
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Pool:
+    """So many processes, each with one cell at a time; a context manager that ends them and their labs.
+
+    A process that dies loses its cell only; another takes its place. `note` takes lines for people.
+    """
+
+    def __init__(self, most: int, note: Callable[[str], None]) -> None:
+        self._most = most
+        self._note = note
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        self._note(f"{self._most} cell{'' if self._most == 1 else 's'} at a time")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.connection.close()
+        deadline = time.monotonic() + END_S
+        for worker in self._workers:
+            worker.end(deadline)
+
+    def look(self) -> None:
+        """There is nothing to look after: a process is started when a cell needs it."""
+
+    @property
+    def room(self) -> bool:
+        """Whether it should get another cell."""
+        return sum(worker.task is not None for worker in self._workers) < self._most
+
+    def submit(self, task: CellTask) -> None:
+        """Have a cell run, where there is room."""
+        worker = next((each for each in self._workers if each.task is None), None)
+        if worker is None:
+            worker = _Worker.start()
+            self._workers.append(worker)
+        worker.task = task
+        with suppress(OSError):  # It has died; reading tells.
+            worker.connection.send(plain_task(task))
+
+    def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
+        """The cells that are done: their records, and their folders as archives (empty where nothing came back).
+
+        Raises what the user has to mend.
+        """
+        busy = {worker.connection: worker for worker in self._workers if worker.task is not None}
+        found = []
+        for connection in wait(list(busy), wait_s):
+            worker = busy[connection]  # type: ignore[index]
+            task, worker.task = worker.task, None
+            assert task is not None
+            try:
+                said = worker.connection.recv()
+            except (EOFError, OSError):
+                found.append((task, failed(task, self._dead(worker)), b""))
+            else:
+                found.append((task, *outcome_of(task, said)))
+        return found
+
+    def _dead(self, worker: _Worker) -> str:
+        """Forget a process that has died; the reason for its cell."""
+        self._workers.remove(worker)
+        worker.connection.close()
+        worker.end(time.monotonic() + END_S)
+        status = worker.process.returncode
+        how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
+        self._note(f"worker process {worker.process.pid} has left, ended {how}")
+        return f"the worker process that ran it died, ended {how}"

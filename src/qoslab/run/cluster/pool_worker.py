@@ -1,0 +1,48 @@
+"""A worker process of `qoslab.run.cluster.pool`: `python -m qoslab.run.cluster.pool_worker DESCRIPTOR`.
+
+It reads cells from the connection on that descriptor and writes what came of each, until the other end is closed: then
+the cell that is running is given up and its lab ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import Any
+
+from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.events import Interrupted
+
+
+def main(descriptor: int) -> None:
+    """Run what comes."""
+    connection: Connection[dict[str, Any], dict[str, Any]] = Connection(descriptor)
+    tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        # A thread of its own notices at once that the run has ended, however it did.
+        try:
+            while True:
+                tasks.put(connection.recv())
+        except (EOFError, OSError):
+            cluster_worker.interrupt()
+            tasks.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while (task := tasks.get()) is not None:
+        try:
+            said = cluster_worker.run_cell(task)
+        except Interrupted:
+            return
+        except Exception as error:
+            said = {"failure": f"its worker failed: {type(error).__name__}: {error}"}
+        try:
+            connection.send(said)
+        except OSError:
+            return  # Nobody wants it any more.
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

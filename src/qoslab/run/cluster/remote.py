@@ -1,0 +1,110 @@
+"""What travels between a run and the process that runs a cell for it: the cell there, its record and files back."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+from qoslab.errors import QoslabError, UserError
+from qoslab.model.matrix import as_texts
+from qoslab.results import Cell, CellRecord
+from qoslab.results.folder import writing
+from qoslab.run.task import CellTask
+
+MOST_FILES = 10_000
+"""Files of a cell that are taken from a worker."""
+MOST_BYTES = 4 * 2**30
+"""Of all files of a cell, unpacked."""
+
+Outcome = tuple[CellRecord, bytes]
+"""A cell's record, and its folder as an archive: empty where nothing came back."""
+
+
+class VersionError(UserError):
+    """A worker has another version of qoslab."""
+
+
+class ArchiveError(QoslabError):
+    """What came from a worker is no folder of a cell."""
+
+
+def plain_task(task: CellTask) -> dict[str, Any]:
+    """A task as it is sent to a worker."""
+    return {
+        "version": __version__,
+        "arm": task.identity.arm,
+        "parameters": as_texts(task.identity.values),
+        "repetition": task.identity.repetition,
+        "attempt": task.attempt,
+        "experiment": task.experiment.model_dump_json(),
+        "configurations": dict(task.configurations),
+        "key": task.key,
+        "lab": task.lab,
+    }
+
+
+def check_version(worker: str, found: str) -> None:
+    """`VersionError` where a worker has another version."""
+    if found != __version__:
+        raise VersionError(
+            f"worker {worker} has qoslab {found}, this is qoslab {__version__}",
+            hint="Install the same version on every machine.",
+        )
+
+
+def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
+    """What a worker said of a cell (`qoslab.run.cluster.worker.run_cell`). Raises what the user has to mend."""
+    if "version" in said:
+        check_version("that took the cell", said["version"])
+    if "error" in said:
+        message, hint = said["error"]
+        raise UserError(message, hint=hint)
+    if "failure" in said:
+        return failed(task, said["failure"]), b""
+    return CellRecord.model_validate_json(said["record"]), said["files"]
+
+
+def failed(task: CellTask, reason: str) -> CellRecord:
+    """The record of an attempt of which nothing came back."""
+    return CellRecord(
+        arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
+        attempt=task.attempt, key=task.key, lab=task.lab, valid=False, reasons=(reason,),
+    )  # fmt: skip
+
+
+def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
+    """Put what came from a worker into the run folder: all of it, or nothing.
+
+    `UserError` where it has no room; `ArchiveError` where it is no archive, or one that is larger than a cell can be.
+    """
+    draft = cell.path.with_name(f".{cell.path.name}.draft")
+    try:
+        with writing(cell.path):
+            draft.mkdir(parents=True)
+            if files:
+                _extract(files, draft)
+            else:
+                (draft / "cell.json").write_text(record.model_dump_json(indent=2) + "\n")
+            draft.rename(cell.path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _extract(files: bytes, folder: Path) -> None:
+    """Unpack an archive: at most so many files and bytes, whose sizes it has to tell beforehand."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(files)) as archive:
+            entries = archive.infolist()
+            if len(entries) > MOST_FILES:
+                raise ArchiveError(f"its worker sent {len(entries)} files, expected at most {MOST_FILES}")
+            if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
+                raise ArchiveError(f"its worker sent {size} bytes of files, expected at most {MOST_BYTES}")
+            # Of a member no more bytes are read than it says; names that lead out of the folder are cut there.
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise ArchiveError(f"its worker sent files that cannot be unpacked: {error}") from error
