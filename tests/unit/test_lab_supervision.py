@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 
 import pytest
 
 from qoslab.errors import MachineError, UserError
-from qoslab.lab.supervision import LabError, _start_failed
+from qoslab.lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
 
 
 def failed(stage: str, number: int) -> Exception:
@@ -33,6 +34,21 @@ def test_what_the_kernel_forbids(
     assert isinstance(error, MachineError)
     assert error.message.endswith(f"{stage}: {os.strerror(number)}")
     assert words in error.hint
+
+
+def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text only: there is no AppArmor here to load it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    hint = failed("user namespace", errno.EACCES)
+    assert isinstance(hint, MachineError)
+    assert hint.hint.index(str(APPARMOR_PROFILE)) < hint.hint.index("kernel.apparmor_restrict_unprivileged_userns=0")
+    lines = [line for line in APPARMOR_PROFILE.read_text().splitlines() if line and not line.startswith("#")]
+    opening = next(index for index, line in enumerate(lines) if line.endswith("{"))
+    assert lines[:opening] == ["abi <abi/4.0>,", "include <tunables/global>"]
+    words = re.fullmatch(r"profile qoslab /usr/bin/python3\.\{([\d,]+)\} flags=\(unconfined\) \{", lines[opening])
+    assert words is not None and {"11", "12", "13"} <= set(words[1].split(",")), "the interpreters that ./qoslab takes"
+    assert lines[opening + 1] == "  userns," and lines[-1] == "}"
+    assert all(line.endswith(",") for line in lines[opening + 1 : -1] if not line.lstrip().startswith("include"))
 
 
 def test_a_name_in_use_and_the_unexpected() -> None:

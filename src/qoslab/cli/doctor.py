@@ -41,6 +41,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("dumpcap", ("--version",), "tshark", "required"),
     ("tshark", ("--version",), "tshark", "required"),
     ("nsenter", ("--version",), "util-linux", "required"),
+    ("setpriv", ("--version",), "util-linux", "required"),
     ("env", ("--version",), "coreutils", "required"),
     ("ssh", ("-V",), "openssh-client", "required"),
     ("ip", ("-V",), "iproute2", "required"),

@@ -69,4 +69,5 @@ def enter_argv(
     if namespace is not None:
         command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
     # Entering a mount namespace moves a process to its root directory.
-    return [*command, "--", "env", f"--chdir={directory}", "--", *argv]
+    # No program gets more rights by being started, as one with set-user-ID or file capabilities would.
+    return [*command, "--", "setpriv", "--no-new-privs", "--", "env", f"--chdir={directory}", "--", *argv]

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -212,10 +213,13 @@ def _map_ids(pid: int) -> None:
         raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=HINT) from error
 
 
+APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
+"""For Ubuntu 23.10 and later, whose AppArmor lets only programs with a profile use user namespaces."""
 HINT = (
-    "Allow user namespaces, as root: sysctl -w user.max_user_namespaces=10000; on Debian also "
-    "sysctl -w kernel.unprivileged_userns_clone=1; on Ubuntu 24.04 and later sysctl -w "
-    "kernel.apparmor_restrict_unprivileged_userns=0. Or run qoslab as root."
+    f"Allow user namespaces, as root. On Ubuntu 23.10 and later: cp {shlex.quote(str(APPARMOR_PROFILE))} "
+    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it says what it allows), or for all programs "
+    "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: sysctl -w user.max_user_namespaces=10000; on "
+    "Debian also sysctl -w kernel.unprivileged_userns_clone=1. Or run qoslab as root."
 )
 CONTAINER_HINT = (
     "A container has to allow namespaces and must not mask /proc: with Docker add "

@@ -55,7 +55,17 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x8, 0x4000, 0x40000
-PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 15, 23, 24, 38
+CAPABILITIES = {
+    1,  # CAP_DAC_OVERRIDE: root of the machine reads files of all owners
+    10,  # CAP_NET_BIND_SERVICE
+    12,  # CAP_NET_ADMIN: addresses, routes, offloads
+    13,  # CAP_NET_RAW: the data planes' packet sockets, ping
+    19,  # CAP_SYS_PTRACE: the descriptors of process 1, by which namespaces are named
+    21,  # CAP_SYS_ADMIN: the namespaces of routers' IP stacks
+    23,  # CAP_SYS_NICE: punctual wake-ups
+}
+"""What programs of the lab can have of capabilities, and only over the lab (capabilities(7))."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -73,6 +83,16 @@ def check(stage: str, result: int) -> None:
     """Turn a C call's -1 into an exception."""
     if result == -1:
         raise StageError(stage, ctypes.get_errno())
+
+
+def give_up_rights() -> None:
+    """Have everything that this process starts be without other capabilities, and without a way to get any."""
+    capability = 0
+    while (held := libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0:
+        if held and capability not in CAPABILITIES:
+            check("capabilities", libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+        capability += 1
+    check("no new privileges", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
@@ -310,6 +330,7 @@ def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive:
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
     os.mkdir(RUNTIME, 0o700)
+    give_up_rights()
     supervisor = Supervisor(channel)
     send(channel, {"ok": True, "pid": outer_pid})
     supervisor.serve()

@@ -1,0 +1,82 @@
+"""What the processes of a lab may do, and what they have open: no more than they need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from labs import topology
+
+from qoslab.lab import Lab
+from qoslab.lab.supervisor import CAPABILITIES
+
+pytestmark = pytest.mark.lab
+
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-rights-{os.getpid()}") as made:
+        yield made
+
+
+def status(pid: int) -> dict[str, str]:
+    """What the kernel says of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def open_files(pid: int) -> dict[int, str]:
+    """Its descriptors."""
+    found = {}
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found[int(each.name)] = str(each.readlink())
+    return found
+
+
+def below(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *below(int(child))]
+    return found
+
+
+def test_nothing_of_a_lab_has_rights_or_files_that_it_does_not_need(lab: Lab) -> None:
+    program = lab.popen("client", ["sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        tool = program.command_pid()
+        assert tool is not None
+        deadline = time.monotonic() + 10
+        while status(tool)["Name"] != "sleep":  # setpriv and env come before it
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert status(tool)["NoNewPrivs"] == "1"
+        assert set(open_files(tool)) == {0, 1, 2}
+    finally:
+        program.kill()
+        program.communicate()
+    daemons = below(lab.pid)
+    names = {status(pid)["Name"] for pid in daemons}
+    assert "qos-router" in names and len(names) == 2, "the data plane, and the command lines of routers"
+    allowed = sum(1 << number for number in CAPABILITIES)
+    others = {name for pid in (lab.pid, os.getpid()) for name in open_files(pid).values() if name != "/dev/null"}
+    for pid in daemons:
+        said = status(pid)
+        assert said["NoNewPrivs"] == "1"
+        for kind in ("CapBnd", "CapPrm", "CapEff"):
+            assert int(said[kind], 16) & ~allowed == 0, (said["Name"], kind, said[kind])
+        assert said["CapInh"].strip("0") == ""
+        shared = {name for name in open_files(pid).values() if name.startswith(("socket:", "pipe:"))} & others
+        assert not shared, (said["Name"], shared)
