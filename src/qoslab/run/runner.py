@@ -102,7 +102,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name)
     with folder.working(request.options):
-        folder.write_experiment(request.file.read_text())
+        folder.write_experiment(request.file.read_text(encoding="utf-8"))
         made_with = machinery(lab_kind(request.plan.lab))
         tools = made_with.versions()
         facts = _Background(lambda: _facts({**made_with.packages(), **tools}))
