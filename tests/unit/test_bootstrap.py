@@ -1,0 +1,268 @@
+"""The script `qoslab`: first starts, also two at once, broken off, offline; clones that were copied or moved.
+
+Environments, pip and the lock are real. In place of uv there is a script that makes an environment with one package,
+and says what it was asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+PROGRAMS = ("qos-router", "flood", "sla", "qos-sim")
+UV = """\
+import os, subprocess, sys, time
+from pathlib import Path
+words = sys.argv[1:]
+with open(os.environ["UV_CALLS"], "a") as calls:
+    print(*words, file=calls)
+if "UV_SAYS" in os.environ:
+    sys.exit(os.environ["UV_SAYS"])
+if words[0] == "venv":
+    time.sleep(0.5)  # so that another start meets it
+    command = [words[words.index("--python") + 1], "-m", "venv", "--without-pip"]
+    sys.exit(subprocess.call([*command, *(["--clear"] if "--clear" in words else []), words[-1]]))
+if words[1] == "install":
+    (site,) = Path(words[words.index("--python") + 1]).parents[1].glob("lib/python3*/site-packages")
+    (site / "it.pth").write_text(words[-1] + "/src\\n")
+"""
+
+
+def uv_script(folder: Path) -> str:
+    """That script, started by a shell since paths may have blanks."""
+    (folder / "stub_uv.py").write_text(UV)
+    return f"#!/bin/sh\nexec '{sys.executable}' '{folder}/stub_uv.py' \"$@\"\n"
+
+
+def wheel(folder: Path) -> str:
+    """The package with that script, and its line in a lock file."""
+    info = "uv-1.dist-info"
+    files = {
+        "uv-1.data/scripts/uv": uv_script(folder),
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: uv\nVersion: 1\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+
+    def digest(text: str) -> str:
+        return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+    record = "".join(f"{name},sha256={digest(text)},{len(text.encode())}\n" for name, text in files.items())
+    path = folder / "uv-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in {**files, f"{info}/RECORD": record + f"{info}/RECORD,,\n"}.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o100755 << 16
+            archive.writestr(entry, text)
+    return f"{path} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+def write_version(clone: Path, version: str) -> None:
+    """What the package of a clone says of itself."""
+    (clone / "src/qoslab/__main__.py").write_text(f"import sys\nprint('qoslab', {version!r}, *sys.argv[1:])\n")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A fresh clone of a very small qoslab, on a machine that has all system packages and the built programs."""
+    made = tmp_path / "a clone"
+    for folder in ("requirements", "src/qoslab", "target/release", "crates", ".qoslab"):
+        (made / folder).mkdir(parents=True)
+    shutil.copy(TOP / "qoslab", made)
+    for name in ("pyproject.toml", "Cargo.toml", "Cargo.lock", "requirements/run.txt", "requirements/build.txt"):
+        (made / name).write_text("")
+    (made / "requirements/tools.txt").write_text(wheel(tmp_path))
+    (made / "src/qoslab/__init__.py").write_text("")
+    write_version(made, "1")
+    for name in PROGRAMS:
+        (made / "target/release" / name).write_text("")
+        (made / "target/release" / name).chmod(0o755)
+    (made / ".qoslab/ready").write_text("")
+    return made
+
+
+@pytest.fixture
+def clone(fresh: Path, tmp_path: Path) -> Path:
+    """The same with the tools, which pip takes its time to install."""
+    tools = fresh / ".qoslab/tools"
+    (tools / "bin").mkdir(parents=True)
+    (tools / "bin/python").symlink_to(Path(sys.executable).resolve())
+    (tools / "bin/uv").write_text(uv_script(tmp_path))
+    (tools / "bin/uv").chmod(0o755)
+    shutil.copy(fresh / "requirements/tools.txt", tools / "installed.txt")
+    (tools / "place").write_text(f"{fresh}\n{Path(sys.executable).resolve()}\n")
+    return fresh
+
+
+def environment(clone: Path, **more: str) -> dict[str, str]:
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SUDO_", "QOSLAB_", "UV_", "PYTHON"))
+    }
+    return {**inherited, "UV_CALLS": str(clone.parent / "calls"), **more}
+
+
+def start(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(clone / "qoslab"), *words], env=environment(clone, **more), cwd=clone.parent, capture_output=True,
+        text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def calls(clone: Path) -> list[str]:
+    path = clone.parent / "calls"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_first_start_and_a_second(fresh: Path) -> None:
+    clone = fresh
+    first = start(clone, "list", "--json")
+    assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
+    said = [line for line in first.stderr.splitlines() if line]
+    assert len(said) == 2 and all(line.startswith("qoslab: installing the Python ") for line in said)
+    assert all("--build-constraints" in call for call in calls(clone) if call.startswith("pip"))
+    assert "pip install --disable-pip-version-check" in (clone / ".qoslab/log/setup.log").read_text()
+    done = len(calls(clone))
+    second = start(clone, "list")
+    assert (second.returncode, second.stdout, second.stderr) == (0, "qoslab 1 list\n", "")
+    assert len(calls(clone)) == done == 3
+    (clone / "requirements/run.txt").write_text("# another\n")
+    assert start(clone, "list").returncode == 0
+    assert [call.split()[0] for call in calls(clone)[3:]] == ["pip", "pip"], "packages change in place"
+
+
+def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path) -> None:
+    assert start(clone).stdout == "qoslab 1\n"
+    copy = clone.with_name("copy")
+    subprocess.run(["cp", "-a", str(clone), str(copy)], check=True)
+    write_version(copy, "9.9.9")
+    assert start(copy).stdout == "qoslab 9.9.9\n"
+    assert start(clone).stdout == "qoslab 1\n"
+    moved = clone.rename(clone.with_name("moved"))
+    again = start(moved)
+    assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
+
+
+def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(clone: Path) -> None:
+    (clone / ".venv/bin").mkdir(parents=True)
+    (clone / ".venv/pyvenv.cfg").write_text("half")
+    assert start(clone).stdout == "qoslab 1\n"
+    for python in (clone / ".venv/bin/python", clone / ".qoslab/tools/bin/python"):
+        python.unlink()
+        python.symlink_to("/usr/bin/python3.gone")
+        again = start(clone)
+        assert (again.returncode, again.stdout) == (0, "qoslab 1\n"), again.stderr
+    # Broken off while packages were being installed: the environment has no word of where it is.
+    (clone / ".venv/place").unlink()
+    assert start(clone).stdout == "qoslab 1\n"
+    assert [call.split()[0] for call in calls(clone)].count("venv") == 3
+
+
+def test_two_first_starts_at_once(clone: Path) -> None:
+    both = [
+        subprocess.Popen(
+            [str(clone / "qoslab")],
+            env=environment(clone),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert [output for output, _ in said] == ["qoslab 1\n"] * 2
+    assert [call.split()[0] for call in calls(clone)] == ["venv", "pip", "pip"]
+    assert sum("another start is setting up this clone" in errors for _, errors in said) == 1
+
+
+def test_without_network(clone: Path) -> None:
+    failed = start(clone, UV_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
+    assert failed.returncode == 2
+    assert "dns error" in failed.stderr and "HTTPS_PROXY" in failed.stderr and "setup.log" in failed.stderr
+    failed = start(clone, UV_SAYS="error: no space left on device")
+    assert failed.returncode == 2
+    assert "no space left" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
+    assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+
+
+def test_a_hash_that_is_not_the_locked_one(fresh: Path) -> None:
+    clone = fresh
+    lock = clone / "requirements/tools.txt"
+    lock.write_text(lock.read_text()[:-9] + "00000000\n")
+    failed = start(clone)
+    assert failed.returncode == 2 and "DO NOT MATCH THE HASHES" in failed.stderr
+    assert not (clone / ".qoslab/tools/place").exists()
+
+
+@pytest.fixture
+def bare(clone: Path) -> dict[str, str]:
+    """A machine without iperf3, whose apt-get says what it was asked for."""
+    folder = clone.parent / "bin"
+    folder.mkdir()
+    for program in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
+        link = folder / program.name
+        if program.name not in ("iperf3", "apt-get", "sudo") and not link.is_symlink():
+            link.symlink_to(program)
+    for name, text in {"apt-get": 'echo "$@" >>"$UV_CALLS"', "sudo": 'shift; exec "$@"'}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    (clone / ".qoslab/ready").unlink()
+    return {"PATH": str(folder), "CI": ""}
+
+
+def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, str]) -> None:
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2
+    assert "missing: " in failed.stderr and "apt-get install --no-install-recommends" in failed.stderr
+    assert "iperf3" in failed.stderr
+    assert calls(clone) == []
+    (clone.parent / "bin/apt-get").unlink()
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and "only with apt-get" in failed.stderr
+
+
+@pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
+def test_it_asks_on_a_terminal(
+    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
+) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(clone / "qoslab"), *words], env=environment(clone, **bare), stdin=theirs, stderr=theirs,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    said = b""
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:
+            break  # the other end is closed
+    os.close(ours)
+    # What the test's apt-get installs is still missing afterwards.
+    assert process.wait() == 2
+    assert (b"install with apt-get: " in said) == (not words)
+    assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs
+    assert (b"still missing after the installation" in said) == installs
+
+
+def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
+    if os.geteuid() != 0:
+        # Only root is taken for somebody who came by sudo.
+        assert start(clone, SUDO_UID="1000").returncode == 0
+        return
+    for each in (clone, *clone.rglob("*")):
+        os.chown(each, 65534, 65534)
+    failed = start(clone, SUDO_UID="65534")
+    assert failed.returncode == 2 and "without sudo" in failed.stderr
+    assert not (clone / ".venv").exists()
