@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from qoslab.ios.cli.syntax import Argument, Automaton
 from qoslab.ios.config import CONFIG, ConfigSession
-from qoslab.ios.syntax import Argument, Automaton
 
 VALUES = {
     "A.B.C.D": ["10.0.0.1", "10.0.1.1", "10.0.0.0", "10.0.1.0", "0.0.0.0", "255.255.255.0", "0.0.0.255"],

@@ -9,10 +9,10 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from qoslab.ios.admission import check_attached, check_children, check_policy
-from qoslab.ios.config.class_map import PROTOCOLS
-from qoslab.ios.config.system import route_order
-from qoslab.ios.device import (
+from qoslab.ios.cli.grammar import RejectedError
+from qoslab.ios.commands.class_map import PROTOCOLS
+from qoslab.ios.commands.system import route_order
+from qoslab.ios.model.device import (
     AccessEntry,
     AccessList,
     AddressMatch,
@@ -27,8 +27,7 @@ from qoslab.ios.device import (
     StaticRoute,
     User,
 )
-from qoslab.ios.grammar import RejectedError
-from qoslab.ios.policy import (
+from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
     Bandwidth,
@@ -46,7 +45,8 @@ from qoslab.ios.policy import (
     RedThresholds,
     Shape,
 )
-from qoslab.ios.secrets import secret_of
+from qoslab.ios.model.secrets import secret_of
+from qoslab.ios.rules import check_attached, check_children, check_policy
 
 T = TypeVar("T")
 

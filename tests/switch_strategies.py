@@ -8,19 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ios_strategies import access_lists, dscps, maybe, several
-from qoslab.ios.device import Device, Hardware, Interface
-from qoslab.ios.policy import (
-    CLASS_DEFAULT,
-    Amount,
-    ClassMap,
-    Criterion,
-    Mark,
-    Police,
-    PoliceAction,
-    PolicyClass,
-    PolicyMap,
-)
-from qoslab.ios.switch import (
+from qoslab.ios.catalyst.model import (
     DEFAULT_COS_OUTPUT,
     DEFAULT_DSCP_COS,
     DEFAULT_DSCP_INPUT,
@@ -33,6 +21,18 @@ from qoslab.ios.switch import (
     SwitchPort,
     SwitchQos,
     Thresholds,
+)
+from qoslab.ios.model.device import Device, Hardware, Interface
+from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
+    Amount,
+    ClassMap,
+    Criterion,
+    Mark,
+    Police,
+    PoliceAction,
+    PolicyClass,
+    PolicyMap,
 )
 
 PORTS = tuple(f"GigabitEthernet1/0/{number}" for number in (1, 2, 15))

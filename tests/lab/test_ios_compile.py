@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from ios_commands import typed_line
 from ios_strategies import PORTS, devices, hardware
+from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
-from qoslab.ios.grammar import CliError
+from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.running_config import render
 
 pytestmark = pytest.mark.lab

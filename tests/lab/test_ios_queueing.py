@@ -15,7 +15,7 @@ from test_iosd import session
 
 from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Generation
+from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import parse_config
 from qoslab.lab import Lab
 from qoslab.model.experiment import Flow, Topology

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface
 from typing import Any
 
+from qoslab.ios.cli.shell import Shell
 from qoslab.ios.counters import Counters, InterfaceCounters, SwitchPortCounters
-from qoslab.ios.device import Device
 from qoslab.ios.environment import (
     Activity,
     CpuUse,
@@ -22,7 +22,7 @@ from qoslab.ios.environment import (
     ProcessCpu,
     RouteEntry,
 )
-from qoslab.ios.shell import Shell
+from qoslab.ios.model.device import Device
 from qoslab.platforms.ios import MODELS
 
 

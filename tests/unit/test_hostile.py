@@ -20,8 +20,8 @@ from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, experiments
 from qoslab import cli
 from qoslab.cli import main
 from qoslab.errors import DeviceError, ExperimentError
-from qoslab.ios import filters
-from qoslab.ios.grammar import CliError
+from qoslab.ios.cli import filters
+from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.plan import make_plan
 from qoslab.printing import printable

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Device, Hardware
+from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "qos-router-config.schema.json").read_text())

@@ -14,16 +14,16 @@ from ruamel.yaml import YAML
 from ios_commands import typed_line
 from ios_strategies import hardware
 from qoslab.errors import IosError
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, ConfigSession
-from qoslab.ios.config.session import Position
-from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
-from qoslab.ios.grammar import CliError
+from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.secrets import md5_crypt, secret_of, verify
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.refusals import REFUSALS as OUR_WORDS
 from qoslab.ios.refusals import refusal_in
 from qoslab.ios.running_config import render
-from qoslab.ios.secrets import md5_crypt, secret_of, verify
 from qoslab.run.devices.ansible.session import device_message
 from qoslab.run.devices.inventory import IosAccess
 from qoslab.run.devices.testbed import testbed as make_testbed

@@ -12,8 +12,8 @@ from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices, hardware
 from qoslab.errors import IosError
-from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import undo_lines
+from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 

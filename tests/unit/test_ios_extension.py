@@ -11,10 +11,10 @@ from qoslab.errors import IosError
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Generation, Hardware
 from qoslab.ios.diff import undo_lines
+from qoslab.ios.model.device import Generation, Hardware
+from qoslab.ios.model.policy import DynamicBucket, Police
 from qoslab.ios.parse import parse_config
-from qoslab.ios.policy import DynamicBucket, Police
 from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map

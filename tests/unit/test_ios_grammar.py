@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.ios.grammar import (
+from qoslab.ios.cli.grammar import (
     AmbiguousError,
     Args,
     CliError,

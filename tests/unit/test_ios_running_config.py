@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
 from qoslab.errors import IosError
-from qoslab.ios.device import Device, Generation, Hardware
+from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import class_lines, render, render_interface
 

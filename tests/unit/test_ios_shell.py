@@ -13,14 +13,14 @@ from fake_router import FakeRouter, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qoslab.ios import filters
+from qoslab.ios.cli import filters
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.shell import Shell
+from qoslab.ios.cli.terminal import Terminal
 from qoslab.ios.config import commands_of
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.exec import EXEC
-from qoslab.ios.grammar import CliError
-from qoslab.ios.ip_sla import IpSla
-from qoslab.ios.shell import Shell
-from qoslab.ios.terminal import Terminal
+from qoslab.ios.model.ip_sla import IpSla
 
 LONG = "terminal length 0\r"
 

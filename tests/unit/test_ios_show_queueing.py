@@ -17,7 +17,7 @@ from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Generation
+from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map

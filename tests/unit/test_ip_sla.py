@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.parse import parse
+from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device import Device, Hardware
 from qoslab.ios.diff import undo_lines
-from qoslab.ios.grammar import CliError
-from qoslab.ios.ip_sla import IpSla, Operation
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.ip_sla import IpSla, Operation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_statistics, show_summary

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Device, StaticRoute
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port, StorageError
-from qoslab.ios.routes import installable_routes
+from qoslab.ios.model.device import Device, StaticRoute
+from qoslab.ios.model.routes import installable_routes
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import checksum
 from qoslab.lab.virtual_router import VirtualRouter

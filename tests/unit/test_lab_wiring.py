@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.errors import ExperimentError
-from qoslab.ios.device import Device
+from qoslab.ios.model.device import Device
 from qoslab.lab.virtual_router import load_configuration
 from qoslab.lab.wiring import TokenBucket, wire
 from qoslab.model.experiment import Topology

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from qoslab.ios.device import Device, Hardware
+from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply
 from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Node

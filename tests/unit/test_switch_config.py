@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ios_commands import typed_line
 from ios_strategies import hardware
 from qoslab.errors import IosError
+from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device import Device
 from qoslab.ios.diff import undo_lines
-from qoslab.ios.grammar import CliError, InvalidInputError
+from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render, render_interface
 from switch_strategies import switch_hardware, switches

@@ -14,10 +14,10 @@ from genie.libs.parser.iosxe.show_interface import ShowInterfacesCounters
 from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCountersErrors
 
 from qoslab.genie.parse import parse
+from qoslab.ios.catalyst.show import counters as switch_counters
 from qoslab.ios.compile import compile_device
 from qoslab.ios.counters import SwitchPortCounters
 from qoslab.ios.parse import apply
-from qoslab.ios.show import switch_counters
 
 TESTS = Path(__file__).parents[1]
 RECORDED = TESTS / "recorded" / "ios"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from qoslab.ios.admission import interface_bandwidth_kbps
-from qoslab.ios.compile_switch import compile_class, compile_port, compile_qos
-from qoslab.ios.device import AccessEntry, AccessList, AddressMatch, Device, Interface, PortMatch
-from qoslab.ios.ip_sla import compile_ip_sla
-from qoslab.ios.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Shape
+from qoslab.ios.catalyst.compile import compile_class, compile_port, compile_qos
+from qoslab.ios.model.device import AccessEntry, AccessList, AddressMatch, Device, Interface, PortMatch
+from qoslab.ios.model.ip_sla import compile_ip_sla
+from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Shape
+from qoslab.ios.rules import interface_bandwidth_kbps
 
 FORMAT = 1
 DEFAULT_LOAD_INTERVAL_S = 300

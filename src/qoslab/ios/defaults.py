@@ -8,8 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qoslab.ios.compile import DEFAULT_CONFORM, DEFAULT_EXCEED
-from qoslab.ios.device import Device, Generation
-from qoslab.ios.policy import Amount, ClassMap, Criterion, Police, PoliceAction, PolicyClass, PolicyMap, Priority, Shape
+from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.policy import (
+    Amount,
+    ClassMap,
+    Criterion,
+    Police,
+    PoliceAction,
+    PolicyClass,
+    PolicyMap,
+    Priority,
+    Shape,
+)
 
 LEAST_POLICE_BURST = 1500
 GREATEST_POLICE_BURST = 512_000_000

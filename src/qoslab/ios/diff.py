@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
-from qoslab.ios.config.system import PRINTED_DELIMITER
-from qoslab.ios.device import Device, Hardware
+from qoslab.ios.commands.system import PRINTED_DELIMITER
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.policy import CLASS_DEFAULT
 from qoslab.ios.running_config import class_order, policy_order, render
 
 _SETTINGS = (

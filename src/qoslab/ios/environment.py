@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 
 from qoslab.errors import QoslabError
 from qoslab.ios.counters import Counters, SwitchPortCounters
-from qoslab.ios.device import Device
-from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.hardware import Chassis, Software
 
 
 class RouterError(QoslabError):

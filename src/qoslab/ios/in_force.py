@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from qoslab.ios.defaults import spelled_out
-from qoslab.ios.device import Device, Generation
 from qoslab.ios.diff import Block, tree
-from qoslab.ios.ip_sla import IpSla
+from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.reading import (
     Chain,
     Reading,

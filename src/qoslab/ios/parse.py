@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from qoslab.errors import IosError
+from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device import Device, Hardware
-from qoslab.ios.grammar import CliError
+from qoslab.ios.model.device import Device, Hardware
 
 # What `show running-config` prints above the configuration itself.
 HEADING = re.compile(

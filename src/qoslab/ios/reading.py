@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.session import Position
 from qoslab.ios.config import MODES, ConfigSession
-from qoslab.ios.config.session import Position
-from qoslab.ios.device import Device, Generation, Hardware, Interface
 from qoslab.ios.diff import subject
-from qoslab.ios.grammar import CliError
-from qoslab.ios.names import interface_name
+from qoslab.ios.model.device import Device, Generation, Hardware, Interface
+from qoslab.ios.model.names import interface_name
 from qoslab.ios.parse import HEADING
 
 _INTERFACE = re.compile(r"interface +(\S+) *")

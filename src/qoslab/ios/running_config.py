@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import groupby
 
-from qoslab.ios.device import (
+from qoslab.ios.catalyst.running_config import policing_lines, qos_lines, queueing_lines, switching_lines, vlan_blocks
+from qoslab.ios.model.device import (
     ANY_ADDRESS,
     AccessEntry,
     AccessList,
@@ -22,9 +23,9 @@ from qoslab.ios.device import (
     Remark,
     StaticRoute,
 )
-from qoslab.ios.ip_sla import DEFAULT_LIFE_S, MONTHS, Operation, Schedule
-from qoslab.ios.names import PRECEDENCE_NAMES, dscp_text, spaced
-from qoslab.ios.policy import (
+from qoslab.ios.model.ip_sla import DEFAULT_LIFE_S, MONTHS, Operation, Schedule
+from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text, spaced
+from qoslab.ios.model.policy import (
     COLOURS,
     Amount,
     ClassMap,
@@ -36,8 +37,7 @@ from qoslab.ios.policy import (
     PolicyClass,
     PolicyMap,
 )
-from qoslab.ios.ports import ICMP, icmp_text, port_text, protocol_text
-from qoslab.ios.switch_lines import policing_lines, qos_lines, queueing_lines, switching_lines, vlan_blocks
+from qoslab.ios.model.ports import ICMP, icmp_text, port_text, protocol_text
 
 
 def render(device: Device) -> str:

@@ -44,10 +44,10 @@ from typing import Any, Literal, Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, QoslabError, UserError
+from qoslab.ios.cli.shell import Shell
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Device
 from qoslab.ios.environment import DataPlaneDownError
-from qoslab.ios.shell import Shell
+from qoslab.ios.model.device import Device
 from qoslab.lab.control import ControlClient
 from qoslab.lab.peer import is_own
 from qoslab.lab.stack import IpStack, NamespaceThread

@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from qoslab.ios.device import Device
 from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
-from qoslab.ios.routes import installable_routes
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.routes import installable_routes
 from qoslab.lab.names import linux_interface
 
 CLONE_NEWNET = 0x40000000

@@ -12,9 +12,11 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
+from qoslab.ios.catalyst.show.counters import since
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.login import USER_LEVEL
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.counters import Counters, SwitchPortCounters
-from qoslab.ios.device import Device
 from qoslab.ios.environment import (
     Activity,
     CpuUse,
@@ -28,11 +30,9 @@ from qoslab.ios.environment import (
     RouterError,
     StorageError,
 )
-from qoslab.ios.exec.session import USER_LEVEL
-from qoslab.ios.grammar import CliError
-from qoslab.ios.secrets import verify
-from qoslab.ios.show.hardware import Chassis, Software
-from qoslab.ios.show.switch_counters import since
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.secrets import verify
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from qoslab.ios.device import Hardware
+    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 

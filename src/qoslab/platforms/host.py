@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
-    from qoslab.ios.device import Hardware
+    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
-    from qoslab.ios.device import Family, Hardware
+    from qoslab.ios.model.device import Family, Hardware
     from qoslab.model.experiment import Generation, Node
 
 
@@ -98,7 +98,7 @@ class RouterModel:
 
     def hardware(self, generation: Generation | None = None) -> Hardware:
         """The device model's view of this router; `generation` is the model's own where absent."""
-        from qoslab.ios.device import Hardware  # slow to import, and checking an experiment needs none of it
+        from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         chosen = generation or self.default_generation or "classic"
         return Hardware(

@@ -11,7 +11,7 @@ from qoslab.platforms.base import Problem, Reach
 from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
-    from qoslab.ios.device import Hardware
+    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
 
 _INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial)[0-9]+(/[0-9]+){0,2}")
@@ -39,7 +39,7 @@ class Linux:
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
         """Of a model the defaults, not the processor; without one any router with these interfaces."""
-        from qoslab.ios.device import Hardware  # slow to import, and checking an experiment needs none of it
+        from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         if node.model is not None:
             return replace(self._ios.hardware(node, interfaces), process_ns=None)

@@ -7,9 +7,9 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from qoslab.errors import ExperimentError
-from qoslab.ios.admission import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device import Device, Hardware, Interface
+from qoslab.ios.model.device import Device, Hardware, Interface
+from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Route, Topology
 from qoslab.platforms import MODELS, platform_of
 

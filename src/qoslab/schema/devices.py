@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from qoslab.errors import Finding
-from qoslab.ios.device import Hardware
-from qoslab.ios.grammar import InvalidInputError
+from qoslab.ios.cli.grammar import InvalidInputError
+from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms.startup import hardware, startup_config

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from qoslab.ios import filters
+from qoslab.ios.cli import filters
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.schema.near import clipped, did_you_mean, one_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.errors import Finding
-from qoslab.ios.ip_sla import REQUEST_SIZES
+from qoslab.ios.model.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
 from qoslab.platforms import MODELS, hosts_of
 from qoslab.schema.document import Document, Steps

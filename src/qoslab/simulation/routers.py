@@ -8,10 +8,10 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from qoslab.ios.device import Device, Hardware
 from qoslab.ios.environment import RouteEntry
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.routes import installable_routes
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.routes import installable_routes
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
 

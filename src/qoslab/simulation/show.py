@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn, cast
 
 from qoslab.errors import QoslabError
+from qoslab.ios.cli.login import PRIVILEGED_LEVEL
+from qoslab.ios.cli.shell import Shell
 from qoslab.ios.counters import Counters, SwitchPortCounters
-from qoslab.ios.device import Device
 from qoslab.ios.environment import Activity, CpuUse, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
-from qoslab.ios.exec.session import PRIVILEGED_LEVEL
-from qoslab.ios.shell import Shell
-from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.show.interfaces import unwired
 from qoslab.model.experiment import Node
 from qoslab.platforms import MODELS

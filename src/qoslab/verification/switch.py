@@ -10,9 +10,9 @@ from dataclasses import fields
 from typing import Any
 
 from qoslab.genie import mls_qos
-from qoslab.ios.device import Device, Interface
+from qoslab.ios.catalyst.model import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, Place, SwitchPort, SwitchQos
+from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.parse import apply
-from qoslab.ios.switch import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, Place, SwitchPort, SwitchQos
 from qoslab.platforms import MODELS
 
 PARSERS: dict[str, Callable[[str], mls_qos.Values]] = {

@@ -1,9 +1,10 @@
 """Exec commands: `ExecSession` is one login, `EXEC` the table of its commands.
 
-The modules here register their commands with `EXEC` when they are imported.
+The modules here and `catalyst.exec` register their commands with `EXEC` when they are imported.
 """
 
-from qoslab.ios.exec import configuration, ip_sla, ping, policy, show, switch, system
-from qoslab.ios.exec.session import EXEC, ExecSession
+from qoslab.ios.catalyst import exec as catalyst
+from qoslab.ios.cli.login import EXEC, ExecSession
+from qoslab.ios.exec import configuration, ip_sla, ping, policy, show, system
 
-__all__ = ["EXEC", "ExecSession", "configuration", "ip_sla", "ping", "policy", "show", "switch", "system"]
+__all__ = ["EXEC", "ExecSession", "catalyst", "configuration", "ip_sla", "ping", "policy", "show", "system"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qoslab.ios import running_config
-from qoslab.ios.exec.session import EXEC, PRIVILEGED, ExecSession
-from qoslab.ios.grammar import Args
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
 
 NVRAM_BYTES = 55 * 1024
 """Room for the startup configuration, as `show version` of a 3725 says."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.grammar import Args
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.ip_sla import (
     print_of,
     show_aggregated,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from ipaddress import IPv4Address
 
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.environment import PingOptions, PingOutcome
-from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.grammar import Args
 
 _LINE = 70
 """Marks on a line of output."""

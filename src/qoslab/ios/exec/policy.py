@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.grammar import Args
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.policy_interface import Direction, show_policy_map_interface
 from qoslab.ios.show.policy_map import show_class_map, show_policy_map
 

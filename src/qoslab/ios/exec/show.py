@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.counters import InterfaceCounters
-from qoslab.ios.exec.session import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.grammar import Args
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, PRIVILEGED_LEVEL, USER_LEVEL, ExecSession
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.exec.session import ANY_MODE, EXEC, PRIVILEGED, PRIVILEGED_LEVEL, USER_LEVEL, ExecSession
-from qoslab.ios.grammar import Args
 
 ENABLE_TRIES = 3
 

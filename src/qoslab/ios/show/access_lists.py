@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.ios.counters import Counters
-from qoslab.ios.device import ANY_ADDRESS, AccessEntry, AccessList, Device
+from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, Device
 from qoslab.ios.running_config import access_line, access_list_order
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qoslab.ios.counters import ClassCounters, ClassQueue, PriorityQueue, RandomDetect, RandomDetectRow, Shape, Volume
-from qoslab.ios.names import dscp_text
+from qoslab.ios.model.names import dscp_text
 
 Config = Mapping[str, Any]
 

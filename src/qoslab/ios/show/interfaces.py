@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from qoslab.ios.counters import InterfaceCounters, Propagation, Traffic
-from qoslab.ios.device import Device, Interface
 from qoslab.ios.environment import Activity, Port
-from qoslab.ios.show.hardware import Chassis
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.show.policy_interface import interval_text, rate_text
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.times import elapsed_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 
-from qoslab.ios.device import Device
 from qoslab.ios.environment import Neighbour, Port, RouteEntry
+from qoslab.ios.model.device import Device
 from qoslab.ios.show.interfaces import dotted_mac
 
 # The legend of 12.4.

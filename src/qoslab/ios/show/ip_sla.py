@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from qoslab.ios.ip_sla import (
+from qoslab.ios.model.ip_sla import (
     DEFAULT_BUCKET_MS,
     DEFAULT_BUCKETS,
     DEFAULT_FREQUENCY_S,

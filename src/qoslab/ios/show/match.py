@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qoslab.ios.names import dscp_text
+from qoslab.ios.model.names import dscp_text
 
 Criterion = Mapping[str, Any]
 """One of `criteria` in docs/control-protocol.md."""

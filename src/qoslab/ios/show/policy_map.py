@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qoslab.ios.names import dscp_text
+from qoslab.ios.model.names import dscp_text
 from qoslab.ios.running_config import DYNAMIC_BUCKET, DYNAMIC_BUCKET_WORDS
 from qoslab.ios.show.match import class_map_match, percent_text, police_action, police_actions, set_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qoslab.ios.counters import InterfaceCounters
-from qoslab.ios.device import Device, Interface
-from qoslab.ios.show.hardware import Chassis
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.hardware import Chassis
 
 DEFAULT_INPUT_HOLD_QUEUE = 75
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}

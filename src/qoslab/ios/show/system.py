@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from qoslab.ios.device import Device
 from qoslab.ios.environment import CpuUse
-from qoslab.ios.names import interface_kind
-from qoslab.ios.show.hardware import Chassis, Software
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.names import interface_kind
 from qoslab.ios.show.times import clock_text, uptime_text
 
 _SPELT = {"GigabitEthernet": "Gigabit Ethernet"}

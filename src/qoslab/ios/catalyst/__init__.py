@@ -1,0 +1,1 @@
+"""The Catalyst 3750: what a switch has beyond a router, or in place of it."""

@@ -1,0 +1,175 @@
+"""`auto qos voip` of a Catalyst 3750: a macro that writes configuration, in the form of 12.2(2x)SE to 12.2(5x)SE.
+
+It sets what still has its default, so that it takes back no setting of the user's. The values are those of printed
+configurations; the map from CoS to DSCP and the names of the classes are remembered [R].
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from qoslab.ios.catalyst.model import (
+    DEFAULT_PORT,
+    DEFAULT_QOS,
+    IDENTITY,
+    AutoQos,
+    Place,
+    QueueSet,
+    SwitchPort,
+    SwitchQos,
+    Thresholds,
+    TrustState,
+)
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
+
+
+def _places(*groups: tuple[Place, range]) -> tuple[Place, ...]:
+    """A map from groups of code points to queue and threshold."""
+    found = {code: place for place, codes in groups for code in codes}
+    return tuple(found[code] for code in sorted(found))
+
+
+_QOS = SwitchQos(
+    enabled=True,
+    cos_dscp=(0, 8, 16, 24, 32, 46, 48, 56),
+    cos_output=((4, 3), (4, 2), (3, 3), (2, 3), (3, 3), (1, 3), (2, 3), (2, 3)),
+    dscp_output=_places(
+        ((4, 3), range(8)),
+        ((4, 1), range(8, 9)),
+        ((4, 2), range(9, 16)),
+        ((3, 3), range(16, 24)),
+        ((2, 3), range(24, 32)),
+        ((3, 3), range(32, 40)),
+        ((1, 3), range(40, 48)),
+        ((2, 3), range(48, 64)),
+    ),
+    queue_sets=(
+        QueueSet(
+            (10, 10, 26, 54),
+            (
+                Thresholds(138, 138, 92, 138),
+                Thresholds(138, 138, 92, 400),
+                Thresholds(36, 77, 100, 318),
+                Thresholds(20, 50, 67, 400),
+            ),
+        ),
+        QueueSet(
+            (16, 6, 17, 61),
+            (
+                Thresholds(149, 149, 100, 149),
+                Thresholds(118, 118, 100, 235),
+                Thresholds(41, 68, 100, 272),
+                Thresholds(42, 72, 100, 242),
+            ),
+        ),
+    ),
+)
+_PORT = SwitchPort(share=(10, 10, 60, 20), queue_set=2, priority_queue=True)
+_POLICED = (24, 26, 46)
+"""Code points that a phone's policer marks down to 0 [R]."""
+
+_POLICIES: dict[AutoQos, str] = {
+    "cisco-phone": "AutoQoS-Police-CiscoPhone",
+    "cisco-softphone": "AutoQoS-Police-SoftPhone",
+}
+_VOICE, _CONTROL = "AutoQoS-VoIP-RTP-Trust", "AutoQoS-VoIP-Control-Trust"
+_RATES = {_VOICE: 320_000, _CONTROL: 32_000}
+"""bit/s."""
+_MATCHED = {_VOICE: (46,), _CONTROL: (24, 26)}
+_MARKED = {_VOICE: 46, _CONTROL: 24}
+_BURST_BYTES = 8000
+
+
+@CONFIG.add(
+    "interface",
+    "auto qos voip (cisco-phone|cisco-softphone|trust)",
+    no="auto qos voip [(cisco-phone|cisco-softphone|trust)]",
+    requires={"switch"},
+    help={
+        "auto": "Configure Automation",
+        "qos": "Configure AutoQoS",
+        "voip": "Configure AutoQoS for VoIP",
+        "cisco-phone": "Trust the QoS marking of Cisco IP Phone",
+        "cisco-softphone": "Trust the QoS marking of Cisco IP SoftPhone",
+        "trust": "Trust the DSCP/CoS marking",
+    },
+)
+def _auto_qos(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    port = interface.port
+    assert port is not None  # the command exists on switches only
+    if args.unset:
+        _take_back(session, port)
+        return
+    kinds: tuple[AutoQos, ...] = ("cisco-phone", "cisco-softphone", "trust")
+    kind = next(each for each in kinds if each in args)
+    if port.auto_qos == kind:
+        return
+    port = replace(port, auto_qos=kind)
+    interface.port = port
+    if session.restoring:
+        # A running configuration has what the macro wrote.
+        return
+    session.device.switch = _filled(session.device.mls_qos, DEFAULT_QOS, _QOS)
+    port = _filled(port, DEFAULT_PORT, _PORT)
+    if kind == "trust":
+        # A routed port has no CoS to trust.
+        trust: TrustState = "cos" if port.switched else "dscp"
+        port = port if port.trust is not None else replace(port, trust=trust)
+        interface.service_policy_input = None
+    else:
+        qos = session.device.mls_qos
+        marked_down = tuple(0 if dscp in _POLICED else dscp for dscp in range(64))
+        if qos.policed_dscp == IDENTITY:
+            session.device.switch = replace(qos, policed_dscp=marked_down)
+        port = replace(port, trust=None, trust_device=kind == "cisco-phone")
+        interface.service_policy_input = _policy(session, _POLICIES[kind])
+    interface.port = port
+
+
+def _take_back(session: ConfigSession, port: SwitchPort) -> None:
+    """What the macro wrote on the port goes; what it wrote for the whole switch stays."""
+    if port.auto_qos is None:
+        return
+    if session.interface.service_policy_input == _POLICIES.get(port.auto_qos):
+        session.interface.service_policy_input = None
+    changes = {name: getattr(DEFAULT_PORT, name) for name in _SET if getattr(port, name) == getattr(_PORT, name)}
+    session.interface.port = replace(port, **changes, auto_qos=None, trust=None, trust_device=False)
+
+
+_SET = ("share", "queue_set", "priority_queue")
+
+
+Values = TypeVar("Values", SwitchQos, SwitchPort)
+
+
+def _filled(present: Values, default: Values, wanted: Values) -> Values:
+    """Return `present` with what is at its default there, and is not in `wanted`, taken from `wanted`."""
+    changes = {
+        each.name: getattr(wanted, each.name)
+        for each in fields(wanted)
+        if getattr(wanted, each.name) != getattr(default, each.name)
+        and getattr(present, each.name) == getattr(default, each.name)
+    }
+    return replace(present, **changes)
+
+
+def _policy(session: ConfigSession, name: str) -> str:
+    """Make the policy that polices a phone, and its classes, where they are not there; return its name."""
+    device = session.device
+    classes = []
+    for each, rate in _RATES.items():
+        criterion = Criterion("dscp", values=_MATCHED[each], ip_only=True)
+        device.class_maps.setdefault(each, ClassMap(each, criteria=(criterion,)))
+        police = Police(
+            "bps",
+            Amount(rate, "bps"),
+            Amount(_BURST_BYTES, "bytes"),
+            exceed=(PoliceAction("policed-dscp-transmit"),),
+        )
+        classes.append(PolicyClass(each, marks=(Mark("dscp", _MARKED[each]),), police=police))
+    device.policy_maps.setdefault(name, PolicyMap(name, tuple(classes)))
+    return name

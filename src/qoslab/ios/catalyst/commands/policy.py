@@ -1,0 +1,138 @@
+"""Class-maps and policy-maps of a Catalyst 3750: they classify, mark and police incoming packets, and queue nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
+from qoslab.ios.catalyst.model import TrustState
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands.class_map import add_match
+from qoslab.ios.commands.policy_map import change_class, change_marks
+from qoslab.ios.model.policy import Amount, Police, PoliceAction
+
+# The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
+ONE_ACCESS_LIST = "Command rejected: class-map {name} has an access-group already, one is supported"
+AGGREGATE_UNKNOWN = "Command rejected: aggregate policer {name} is not configured"
+AGGREGATE_ELSEWHERE = "Command rejected: aggregate policer {name} is used by policy-map {policy}"
+TRUST_AND_SET = "Command rejected: trust and set can not be configured in the same class"
+
+_MATCH = (
+    "match (access-group (<list:1-2699>|name <access-list:word>)"
+    "|ip dscp <dscp:dscp>+"
+    "|ip precedence <precedence:precedence>+)"
+)
+
+
+@CONFIG.add(
+    "class-map",
+    _MATCH,
+    no=_MATCH,
+    requires={"switch"},
+    help={
+        "match": "classification criteria",
+        "access-group": "Access group",
+        "list": "Access list index",
+        "name": "Named Access List",
+        "access-list": "Access list name",
+        "ip": "IP specific values",
+        "dscp": "Match IP DSCP (DiffServ CodePoints)",
+        "precedence": "Match IP precedence",
+    },
+)
+def _match(session: ConfigSession, args: Args) -> None:
+    present = session.class_map
+    add_match(session, args)
+    if sum(each.type == "access_group" for each in session.class_map.criteria) > 1:
+        session.device.class_maps[present.name] = present
+        raise RejectedError(ONE_ACCESS_LIST.format(name=present.name))
+
+
+@CONFIG.add(
+    "policy-class",
+    "set ([ip] dscp <value:dscp>|ip precedence <value:precedence>)",
+    no="set ([ip] dscp [<value:dscp>]|ip precedence [<value:precedence>])",
+    requires={"switch"},
+    help={
+        "set": "Set QoS values",
+        "ip": "Set IP specific values",
+        "dscp": "Set IP DSCP (DiffServ CodePoint)",
+        "precedence": "Set IP precedence",
+        "value": "New value",
+    },
+)
+def _set(session: ConfigSession, args: Args) -> None:
+    if not args.unset and session.policy_class.trust is not None:
+        raise RejectedError(TRUST_AND_SET)
+    change_marks(session, args)
+
+
+@CONFIG.add(
+    "policy-class",
+    "trust [(cos|dscp|ip-precedence)]",
+    no=True,
+    requires={"switch"},
+    help={
+        "trust": "Set trust value for the class",
+        "cos": "trust value from cos of the incoming packet",
+        "dscp": "trust value from dscp of the incoming packet",
+        "ip-precedence": "trust value from ip precedence of the incoming packet",
+    },
+)
+def _trust(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    states: tuple[TrustState, ...] = ("cos", "dscp", "ip-precedence")
+    typed = [state for state in states if state in args]
+    if not args.unset and present.marks:
+        raise RejectedError(TRUST_AND_SET)
+    change_class(session, replace(present, trust=None if args.unset else typed[0] if typed else "dscp"))
+
+
+@CONFIG.add(
+    "policy-class",
+    f"police <rate:{POLICE_RATE}> <burst:{POLICE_BURST}> [exceed-action (drop|policed-dscp-transmit)]",
+    no=True,
+    requires={"switch"},
+    help={
+        "police": "Police",
+        "rate": "Bits per second",
+        "burst": "Normal burst bytes",
+        "exceed-action": "action when rate is exceeded",
+        "drop": "drop packet",
+        "policed-dscp-transmit": "change dscp per policed-dscp map and send it",
+    },
+)
+def _police(session: ConfigSession, args: Args) -> None:
+    police = None
+    if not args.unset:
+        exceed: tuple[PoliceAction, ...] | None = None
+        if "exceed-action" in args:
+            exceed = (PoliceAction("drop" if "drop" in args else "policed-dscp-transmit"),)
+        rate, burst = Amount(args.value("rate", int), "bps"), Amount(args.value("burst", int), "bytes")
+        police = Police("bps", rate, burst, exceed=exceed)
+    change_class(session, replace(session.policy_class, police=police, aggregate=None))
+
+
+@CONFIG.add(
+    "policy-class",
+    "police aggregate <name:word>",
+    no=True,
+    requires={"switch"},
+    help={
+        "police": "Police",
+        "aggregate": "Choose aggregate policer for current class",
+        "name": "aggregate policer name",
+    },
+)
+def _police_aggregate(session: ConfigSession, args: Args) -> None:
+    if args.unset:
+        change_class(session, replace(session.policy_class, police=None, aggregate=None))
+        return
+    name = args.value("name", str)
+    if name not in dict(session.device.mls_qos.aggregate_policers):
+        raise RejectedError(AGGREGATE_UNKNOWN.format(name=name))
+    for policy in session.device.policy_maps.values():
+        if policy.name != session.policy_map.name and any(each.aggregate == name for each in policy.classes):
+            raise RejectedError(AGGREGATE_ELSEWHERE.format(name=name, policy=policy.name))
+    change_class(session, replace(session.policy_class, police=None, aggregate=name))

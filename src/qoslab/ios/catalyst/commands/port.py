@@ -1,0 +1,296 @@
+"""Interface configuration of a Catalyst 3750: switched and routed ports, trust, egress queueing.
+
+Everything is taken, kept and shown with QoS off too; it comes into force with `mls qos`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from qoslab.ios.catalyst.commands.mls_qos import MLS
+from qoslab.ios.catalyst.model import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands.interface import attach_policy
+from qoslab.ios.model.device import Speed
+
+# As IOS prints it when a port is put into a VLAN that does not exist yet [R].
+CREATING_VLAN = "% Access VLAN does not exist. Creating vlan {number}"
+
+_SWITCHPORT = {"switchport": "Set switching mode characteristics"}
+_SRR = {"srr-queue": "Configure shaped round-robin transmit queues", "bandwidth": "Configure SRR bandwidth"}
+
+
+def port_of(session: ConfigSession) -> SwitchPort:
+    """Return what a switch keeps of the interface being configured."""
+    port = session.interface.port
+    assert port is not None  # the commands exist on switches only
+    return port
+
+
+def _change(session: ConfigSession, **changes: Any) -> None:
+    session.interface.port = replace(port_of(session), **changes)
+
+
+@CONFIG.add("interface", "switchport", no=True, requires={"switch"}, help=_SWITCHPORT)
+def _switchport(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    if not args.negated:
+        # A switched port has no address.
+        interface.address, interface.secondary_addresses = None, ()
+    _change(session, switched=not args.negated)
+
+
+@CONFIG.add(
+    "interface",
+    "switchport mode (access|trunk|dynamic auto)",
+    no=True,
+    requires={"switch"},
+    help={
+        **_SWITCHPORT,
+        "mode": "Set trunking mode of the interface",
+        "access": "Set trunking mode to ACCESS unconditionally",
+        "trunk": "Set trunking mode to TRUNK unconditionally",
+        "dynamic": "Set trunking mode to dynamically negotiate access or trunk mode",
+        "auto": "Set trunking mode dynamic negotiation parameter to AUTO",
+    },
+)
+def _switchport_mode(session: ConfigSession, args: Args) -> None:
+    mode = None if args.unset or "dynamic" in args else "trunk" if "trunk" in args else "access"
+    _change(session, mode=mode)
+
+
+@CONFIG.add(
+    "interface",
+    "switchport access vlan <number:1-4094>",
+    no="switchport access vlan [<number:1-4094>]",
+    requires={"switch"},
+    help={
+        **_SWITCHPORT,
+        "access": "Set access mode characteristics of the interface",
+        "vlan": "Set VLAN when interface is in access mode",
+        "number": "VLAN ID of the VLAN when this port is in access mode",
+    },
+)
+def _access_vlan(session: ConfigSession, args: Args) -> None:
+    number = DEFAULT_PORT.access_vlan if args.unset else args.value("number", int)
+    qos = session.device.mls_qos
+    if number != DEFAULT_PORT.access_vlan and number not in dict(qos.vlans):
+        session.notices.append(CREATING_VLAN.format(number=number))
+        session.device.switch = qos.with_vlan(number, None)
+    _change(session, access_vlan=number)
+
+
+@CONFIG.add(
+    "interface",
+    "switchport trunk (encapsulation dot1q|native vlan <number:1-4094>)",
+    no="switchport trunk (encapsulation [dot1q]|native vlan [<number:1-4094>])",
+    requires={"switch"},
+    help={
+        **_SWITCHPORT,
+        "trunk": "Set trunking characteristics of the interface",
+        "encapsulation": "Set trunking encapsulation when interface is in trunking mode",
+        "dot1q": "Interface uses only 802.1q trunking encapsulation when trunking",
+        "native": "Set trunking native characteristics when interface is in trunking mode",
+        "vlan": "Set native VLAN when interface is in trunking mode",
+        "number": "VLAN ID of the native VLAN when this port is in trunking mode",
+    },
+)
+def _trunk(session: ConfigSession, args: Args) -> None:
+    if "native" in args:
+        _change(session, native_vlan=DEFAULT_PORT.native_vlan if args.unset else args.value("number", int))
+    else:
+        _change(session, dot1q=not args.unset)
+
+
+@CONFIG.add(
+    "interface",
+    "speed (auto|10|100|1000)",
+    no=True,
+    requires={"switch"},
+    help={
+        "speed": "Configure speed operation",
+        "auto": "Enable AUTO speed configuration",
+        "10": "Force 10 Mbps operation",
+        "100": "Force 100 Mbps operation",
+        "1000": "Force 1000 Mbps operation",
+    },
+)
+def _speed(session: ConfigSession, args: Args) -> None:
+    speeds: tuple[Speed, ...] = ("10", "100", "1000")
+    forced = [speed for speed in speeds if speed in args and not args.unset]
+    session.interface.speed = forced[0] if forced else "auto"
+
+
+# Trust.
+
+
+@CONFIG.add(
+    "interface",
+    "mls qos trust [(cos|dscp|ip-precedence)]",
+    no=True,
+    requires={"switch"},
+    help={
+        **MLS,
+        "trust": "Configure trust state of interface",
+        "cos": "Trust cos keyword",
+        "dscp": "Trust dscp keyword",
+        "ip-precedence": "Trust ip-precedence keyword",
+    },
+)
+def _trust(session: ConfigSession, args: Args) -> None:
+    states: tuple[TrustState, ...] = ("cos", "dscp", "ip-precedence")
+    typed = [state for state in states if state in args]
+    _change(session, trust=None if args.unset else typed[0] if typed else "dscp")
+    if not args.unset:
+        # [R] A port trusts or has a policy: the one entered last counts.
+        session.interface.service_policy_input = None
+
+
+@CONFIG.add(
+    "interface",
+    "mls qos trust device cisco-phone",
+    no="mls qos trust device [cisco-phone]",
+    requires={"switch"},
+    help={
+        **MLS,
+        "trust": "Configure trust state of interface",
+        "device": "trusted device class",
+        "cisco-phone": "Cisco IP Phone",
+    },
+)
+def _trust_device(session: ConfigSession, args: Args) -> None:
+    _change(session, trust_device=not args.unset)
+
+
+@CONFIG.add(
+    "interface",
+    "mls qos cos (<cos:0-7>|override)",
+    no="mls qos cos [(<cos:0-7>|override)]",
+    requires={"switch"},
+    help={
+        **MLS,
+        "cos": "Configure interface COS parameters",
+        "override": "override COS for all incoming packets",
+    },
+)
+def _cos(session: ConfigSession, args: Args) -> None:
+    if "override" in args:
+        _change(session, cos_override=not args.unset)
+    else:
+        _change(session, default_cos=DEFAULT_PORT.default_cos if args.unset else args.value("cos", int))
+
+
+@CONFIG.add(
+    "interface",
+    "mls qos dscp-mutation <name:word>",
+    no="mls qos dscp-mutation [<name:word>]",
+    requires={"switch"},
+    help={**MLS, "dscp-mutation": "dscp-mutation keyword", "name": "dscp-mutation name"},
+)
+def _dscp_mutation(session: ConfigSession, args: Args) -> None:
+    _change(session, dscp_mutation=None if args.unset else args.value("name", str))
+
+
+@CONFIG.add(
+    "interface",
+    "mls qos vlan-based",
+    no=True,
+    requires={"switch"},
+    help={**MLS, "vlan-based": "apply vlan based policy"},
+)
+def _vlan_based(session: ConfigSession, args: Args) -> None:
+    _change(session, vlan_based=not args.unset)
+
+
+@CONFIG.add(
+    "interface",
+    "service-policy input <policy:word>",
+    no="service-policy input [<policy:word>]",
+    requires={"switch"},
+    help={
+        "service-policy": "Configure QoS Service Policy",
+        "input": "Assign policy-map to the input of an interface",
+        "policy": "policy-map name",
+    },
+)
+def _service_policy(session: ConfigSession, args: Args) -> None:
+    attach_policy(session, args)
+    if not args.unset:
+        _change(session, trust=None)
+
+
+# Egress queues.
+
+_SHARE = "<first:1-255> <second:1-255> <third:1-255> <fourth:1-255>"
+_SHAPE = "<first:0-65535> <second:0-65535> <third:0-65535> <fourth:0-65535>"
+_WEIGHTS = {
+    "first": "enter bandwidth weight for queue id 1",
+    "second": "enter bandwidth weight for queue id 2",
+    "third": "enter bandwidth weight for queue id 3",
+    "fourth": "enter bandwidth weight for queue id 4",
+}
+
+
+def _weights(args: Args) -> tuple[int, ...]:
+    return tuple(args.value(name, int) for name in ("first", "second", "third", "fourth"))
+
+
+@CONFIG.add(
+    "interface",
+    f"srr-queue bandwidth share {_SHARE}",
+    no=f"srr-queue bandwidth share [{_SHARE}]",
+    requires={"switch"},
+    help={**_SRR, **_WEIGHTS, "share": "Configure shared bandwidth"},
+)
+def _share(session: ConfigSession, args: Args) -> None:
+    _change(session, share=DEFAULT_PORT.share if args.unset else _weights(args))
+
+
+@CONFIG.add(
+    "interface",
+    f"srr-queue bandwidth shape {_SHAPE}",
+    no=f"srr-queue bandwidth shape [{_SHAPE}]",
+    requires={"switch"},
+    help={**_SRR, **_WEIGHTS, "shape": "Configure shaping on transmit queues"},
+)
+def _shape(session: ConfigSession, args: Args) -> None:
+    _change(session, shape=DEFAULT_PORT.shape if args.unset else _weights(args))
+
+
+@CONFIG.add(
+    "interface",
+    "srr-queue bandwidth limit <percent:10-90>",
+    no="srr-queue bandwidth limit [<percent:10-90>]",
+    requires={"switch"},
+    help={
+        **_SRR,
+        "limit": "Configure bandwidth-limit for this interface",
+        "percent": "enter bandwidth limit for interface as percentage",
+    },
+)
+def _limit(session: ConfigSession, args: Args) -> None:
+    _change(session, limit=FULL_LIMIT if args.unset else args.value("percent", int))
+
+
+@CONFIG.add(
+    "interface",
+    "priority-queue out",
+    no=True,
+    requires={"switch"},
+    help={"priority-queue": "Priority Queue", "out": "egress priority queue"},
+)
+def _priority_queue(session: ConfigSession, args: Args) -> None:
+    _change(session, priority_queue=not args.unset)
+
+
+@CONFIG.add(
+    "interface",
+    "queue-set <set:1-2>",
+    no="queue-set [<set:1-2>]",
+    requires={"switch"},
+    help={"queue-set": "Choose a queue set for this queue", "set": "the qset to which this port is mapped"},
+)
+def _queue_set(session: ConfigSession, args: Args) -> None:
+    _change(session, queue_set=DEFAULT_PORT.queue_set if args.unset else args.value("set", int))

@@ -1,0 +1,83 @@
+"""A switch's part of the device model to the data plane's configuration (docs/control-protocol.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qoslab.ios.catalyst.model import Place, QueueSet, SwitchPort, SwitchQos
+from qoslab.ios.model.device import Speed
+from qoslab.ios.model.policy import PolicyClass
+
+
+def compile_qos(qos: SwitchQos) -> dict[str, Any]:
+    """What holds for the whole switch: every map and queue-set in full."""
+    return {
+        "qos": qos.enabled,
+        "rewrite_ip_dscp": qos.rewrite_ip_dscp,
+        "maps": {
+            "cos_dscp": list(qos.cos_dscp),
+            "ip_prec_dscp": list(qos.ip_prec_dscp),
+            "dscp_cos": list(qos.dscp_cos),
+            "policed_dscp": list(qos.policed_dscp),
+            "dscp_mutation": {name: list(values) for name, values in qos.mutations},
+            "cos_output_q": _places(qos.cos_output),
+            "dscp_output_q": _places(qos.dscp_output),
+            "cos_input_q": _places(qos.cos_input),
+            "dscp_input_q": _places(qos.dscp_input),
+        },
+        "queue_sets": [_queue_set(each) for each in qos.queue_sets],
+        "input": {
+            "buffers": list(qos.input.buffers),
+            "bandwidth": list(qos.input.bandwidth),
+            "thresholds": [list(each) for each in qos.input.thresholds],
+            "priority": {"queue": qos.input.priority_queue, "bandwidth": qos.input.priority_bandwidth},
+        },
+        "aggregate_policers": {
+            name: {"rate_bps": each.rate_bps, "burst_bytes": each.burst_bytes, "exceed": each.exceed}
+            for name, each in qos.aggregate_policers
+        },
+    }
+
+
+def _places(places: tuple[Place, ...]) -> list[list[int]]:
+    return [list(place) for place in places]
+
+
+def _queue_set(queue_set: QueueSet) -> dict[str, Any]:
+    return {
+        "buffers": list(queue_set.buffers),
+        "thresholds": [
+            {"t1": each.first, "t2": each.second, "reserved": each.reserved, "maximum": each.maximum}
+            for each in queue_set.thresholds
+        ],
+    }
+
+
+def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> dict[str, Any]:
+    """One port."""
+    switchport = None
+    if port.switched:
+        trunk = port.mode == "trunk"
+        vlan = port.native_vlan if trunk else port.access_vlan
+        switchport = {"mode": "trunk" if trunk else "access", "vlan": vlan}
+    # A name without a map changes nothing.
+    mutation = port.dscp_mutation if port.dscp_mutation in dict(qos.mutations) else None
+    return {
+        "trust": port.trusted,
+        "default_cos": port.default_cos,
+        "cos_override": port.cos_override,
+        "dscp_mutation": mutation,
+        "shape": list(port.shape),
+        "share": list(port.share),
+        "limit": port.limit,
+        "priority_queue": port.priority_queue,
+        "queue_set": port.queue_set,
+        "vlan_based": port.vlan_based,
+        "switchport": switchport,
+        "speed_bps": None if speed == "auto" else 1_000_000 * int(speed),
+    }
+
+
+def compile_class(policy_class: PolicyClass) -> dict[str, Any]:
+    """What a class of a policy-map has on a switch only."""
+    return {"trust": policy_class.trust, "police_aggregate": policy_class.aggregate}

@@ -1,0 +1,1 @@
+"""The command line: grammar, terminal, shell and sessions, without IO."""

@@ -1,0 +1,106 @@
+"""The types of command arguments: how their text is recognised, what value it has, and how `?` shows them.
+
+A type returns None for text that it does not recognise, so that its caller can place the error marker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address
+
+from qoslab.ios.model import names, ports
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentType:
+    """How an argument is read."""
+
+    placeholder: str
+    """What `?` prints in its place."""
+    match: Callable[[str], object | None]
+    begins: Callable[[str], bool] = lambda text: False
+    """Whether the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
+    rest_of_line: bool = False
+    """Whether it takes everything up to the end of the line, blanks included."""
+
+
+def integer(low: int, high: int) -> ArgumentType:
+    """Return the type of decimal integers from `low` to `high`."""
+
+    def match(text: str) -> int | None:
+        if not re.fullmatch(r"[0-9]{1,20}", text):
+            return None
+        value = int(text)
+        return value if low <= value <= high else None
+
+    return ArgumentType(f"<{low}-{high}>", match)
+
+
+def _address(text: str) -> IPv4Address | None:
+    try:
+        return IPv4Address(text)
+    except AddressValueError:
+        return None
+
+
+def _word(text: str) -> str | None:
+    # A question mark asks for help and can't be part of a name.
+    return text if "?" not in text else None
+
+
+def _coded(numbers: dict[str, int], top: int) -> Callable[[str], int | None]:
+    def match(text: str) -> int | None:
+        if re.fullmatch(r"[0-9]{1,5}", text):
+            return int(text) if int(text) <= top else None
+        return numbers.get(text.lower())
+
+    return match
+
+
+def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
+    def match(text: str) -> int | None:
+        number = int(text) if re.fullmatch(r"[1-9][0-9]{0,3}", text) else 0
+        return number if any(low <= number <= high for low, high in ranges) else None
+
+    return match
+
+
+def _clock(text: str) -> int | None:
+    """Seconds of `hh:mm` or `hh:mm:ss`."""
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
+    if match is None or int(match[2]) > 59 or int(match[3] or 0) > 59:
+        return None
+    return 3600 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
+
+
+TYPES: dict[str, ArgumentType] = {
+    "address": ArgumentType("A.B.C.D", _address),
+    "mask": ArgumentType("A.B.C.D", _address),
+    "wildcard": ArgumentType("A.B.C.D", _address),
+    "word": ArgumentType("WORD", _word),
+    "clock": ArgumentType("hh:mm", _clock),
+    "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),
+    "interface": ArgumentType(
+        "Interface",
+        names.interface_name,
+        begins=lambda text: text.replace("-", "").isalpha() and names.interface_type(text) is not None,
+    ),
+    "tcp-port": ArgumentType("<0-65535>", _coded(ports.TCP_PORTS, 65535)),
+    "udp-port": ArgumentType("<0-65535>", _coded(ports.UDP_PORTS, 65535)),
+    "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
+    "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
+    "dscp": ArgumentType("<0-63>", _coded(names.DSCP_NUMBERS, 63)),
+    "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
+}
+
+
+def argument_type(text: str) -> ArgumentType:
+    """Return the type that the syntax notation calls `text`: a name of `TYPES` or `LOW-HIGH`."""
+    limits = re.fullmatch(r"(\d+)-(\d+)", text)
+    if limits:
+        return integer(int(limits[1]), int(limits[2]))
+    if text not in TYPES:
+        raise ValueError(f"no argument type {text!r}")
+    return TYPES[text]

@@ -1,0 +1,486 @@
+"""A declarative table of IOS commands, and the parser that matches typed lines against it.
+
+A command is registered with its syntax in a small notation:
+
+    ip address <address:address> <mask:mask> [secondary]
+    match [ip] dscp <values:dscp>+
+    shape (average|peak) <rate:8000-154400000>
+
+Words are keywords; `<name:type>` is an argument (`type` is a name of `arguments.TYPES` or a range of integers);
+`[...]` is optional, `(a|b)` a choice, `+` one or more times. A keyword may be typed as any prefix that no other
+keyword possible at that place shares. One table serves any number of modes; exec commands and configuration
+commands use separate tables with the same classes.
+
+A line that does not match raises one of the errors that IOS prints: `InvalidInputError`, `IncompleteError`,
+`AmbiguousError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from qoslab.errors import IosError
+from qoslab.ios.cli import syntax
+from qoslab.ios.cli.arguments import ArgumentType
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+T = TypeVar("T")
+Form = Literal["set", "no", "default"]
+Column = int
+"""Counted from 0 at the first character of the line as typed, without the prompt."""
+
+MAX_TOKENS = 128
+"""Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
+
+
+class CliError(IosError):
+    """A line that the command line refuses."""
+
+    def render(self, prompt_width: int = 0) -> list[str]:
+        """Return the lines that IOS prints; `prompt_width` is the length of the prompt before the typed line."""
+        raise NotImplementedError
+
+
+class InvalidInputError(CliError):
+    """A token that fits nowhere; `column` is that of its first character."""
+
+    def __init__(self, column: Column) -> None:
+        super().__init__("% Invalid input detected at '^' marker.")
+        self.column = column
+
+    def render(self, prompt_width: int = 0) -> list[str]:
+        """Return the caret line, the message and an empty line."""
+        return [" " * (prompt_width + self.column) + "^", self.message, ""]
+
+
+class IncompleteError(CliError):
+    """A line that lacks an argument."""
+
+    def __init__(self) -> None:
+        super().__init__("% Incomplete command.")
+
+    def render(self, prompt_width: int = 0) -> list[str]:
+        """Return the message and an empty line."""
+        return [self.message, ""]
+
+
+class AmbiguousError(CliError):
+    """A keyword prefix that several keywords share; `column` is the token's."""
+
+    def __init__(self, line: str, column: Column) -> None:
+        super().__init__(f'% Ambiguous command:  "{line.strip()}"')
+        self.column = column
+
+    def render(self, prompt_width: int = 0) -> list[str]:
+        """Return the message."""
+        return [self.message]
+
+
+class RejectedError(CliError):
+    """A well-formed line that the device refuses for what it says; the message is the device's own."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    def render(self, prompt_width: int = 0) -> list[str]:
+        """Return the message, a line each."""
+        return self.message.split("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A run of characters other than blanks."""
+
+    text: str
+    column: Column
+
+
+def tokenise(line: str, start: Column = 0) -> list[Token]:
+    """Split `line` from column `start` into tokens; columns stay those of the whole line."""
+    return [Token(match[0], match.start()) for match in re.compile(r"[^ \t]+").finditer(line, start)]
+
+
+@dataclass(frozen=True, slots=True)
+class HelpItem:
+    """One line of the answer to `?`: a keyword, an argument's placeholder or `<cr>`, and its explanation."""
+
+    word: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[Handler]):
+    """A registered command."""
+
+    modes: tuple[str, ...]
+    syntax: str
+    handler: Handler
+    requires: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """An argument's value, or a keyword (then the value is the keyword itself)."""
+
+    name: str
+    value: object
+    column: Column
+
+
+class Args:
+    """What a matched line says: its arguments by name and its keywords."""
+
+    def __init__(self, form: Form, captures: Iterable[Capture], keywords: Iterable[Capture], end: Column) -> None:
+        self.form: Form = form
+        self._captures = tuple(captures)
+        self._keywords = tuple(keywords)
+        self.end = end
+        """The column behind the last token."""
+
+    def __repr__(self) -> str:
+        return f"Args({self.form}, {self._captures}, {[k.name for k in self._keywords]})"
+
+    @property
+    def negated(self) -> bool:
+        """Whether the line began with `no`."""
+        return self.form == "no"
+
+    @property
+    def unset(self) -> bool:
+        """Whether the line began with `no` or `default`."""
+        return self.form != "set"
+
+    def __contains__(self, keyword: str) -> bool:
+        """Whether the keyword was typed (abbreviated or not)."""
+        return any(k.name == keyword for k in self._keywords)
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The keywords in full and in order, without `no` and `default`."""
+        return tuple(k.name for k in self._keywords)
+
+    def value(self, name: str, kind: type[T]) -> T:
+        """Return the argument `name`, which the syntax makes mandatory."""
+        found = self.optional(name, kind)
+        if found is None:
+            raise KeyError(f"the line has no argument {name}")
+        return found
+
+    def optional(self, name: str, kind: type[T]) -> T | None:
+        """Return the argument `name`, or None when it was not typed."""
+        for capture in self._captures:
+            if capture.name == name:
+                if not isinstance(capture.value, kind):
+                    raise TypeError(f"argument {name} is {capture.value!r}, not of type {kind.__name__}")
+                return capture.value
+        return None
+
+    def values(self, name: str, kind: type[T]) -> list[T]:
+        """Return every value of a repeated argument, in order."""
+        found = [capture.value for capture in self._captures if capture.name == name]
+        return [value for value in found if isinstance(value, kind)]
+
+    def ordered(self) -> list[Capture]:
+        """Return keywords and arguments in the order typed."""
+        return sorted([*self._captures, *self._keywords], key=lambda capture: capture.column)
+
+    def column(self, name: str) -> Column:
+        """Return the column of the argument or keyword `name`, or that of the line's end when it was not typed."""
+        for capture in (*self._captures, *self._keywords):
+            if capture.name == name:
+                return capture.column
+        return self.end
+
+    def invalid(self, name: str) -> InvalidInputError:
+        """Return the error that puts the caret under the argument or keyword `name`, for the caller to raise."""
+        return InvalidInputError(self.column(name))
+
+    def invalid_repeat(self, name: str, index: int) -> InvalidInputError:
+        """Return the error that puts the caret under value `index` (from 0) of a repeated argument."""
+        return InvalidInputError([capture.column for capture in self._captures if capture.name == name][index])
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Generic[Handler]):
+    """A line that matched."""
+
+    command: Command[Handler]
+    mode: str
+    """The mode in which it matched: the first of those tried, or one further up."""
+    args: Args
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled(Generic[Handler]):
+    """One form (plain, `no`, `default`) of a command as an automaton."""
+
+    command: Command[Handler]
+    form: Form
+    automaton: syntax.Automaton
+    help: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread(Generic[Handler]):
+    """A place in a command's automaton which the tokens so far lead to, with what was captured on the way."""
+
+    compiled: _Compiled[Handler]
+    state: int
+    captures: tuple[Capture, ...] = ()
+    keywords: tuple[Capture, ...] = ()
+
+
+_NO_HELP = {"no": "Negate a command or set its defaults", "default": "Set a command to its defaults"}
+
+
+@dataclass
+class Table(Generic[Handler]):
+    """Commands by mode.
+
+    `texts` explains keywords that many commands share; a command's own `help` comes first. `parents` says which
+    mode is tried next when a line does not match in a mode.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    parents: Mapping[str, str | None] = field(default_factory=dict)
+    _modes: dict[str, list[_Compiled[Handler]]] = field(default_factory=dict)
+
+    def add(
+        self,
+        mode: str | tuple[str, ...],
+        text: str,
+        *,
+        no: str | bool = False,
+        help: Mapping[str, str] | None = None,
+        requires: Collection[str] = (),
+    ) -> Callable[[Handler], Handler]:
+        """Register the decorated function as the handler of a command.
+
+        `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
+        of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
+        command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
+        that nothing explains is a ValueError.
+        """
+        plain = syntax.parse(text)
+        forms: list[tuple[Form, syntax.Node]] = [("set", plain)]
+        if no is not False:
+            forms += _negative_forms(syntax.shortened(plain) if no is True else syntax.parse(no))
+        return self._register(mode, text, forms, help, requires)
+
+    def add_no(
+        self, mode: str | tuple[str, ...], text: str, *, help: Mapping[str, str] | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Register a command that exists with `no` and `default` only."""
+        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, ())
+
+    def _register(
+        self,
+        mode: str | tuple[str, ...],
+        text: str,
+        forms: Sequence[tuple[Form, syntax.Node]],
+        help: Mapping[str, str] | None,
+        requires: Collection[str],
+    ) -> Callable[[Handler], Handler]:
+        modes = (mode,) if isinstance(mode, str) else mode
+        texts = {**self.texts, **_NO_HELP, **(help or {})}
+
+        def register(handler: Handler) -> Handler:
+            command = Command(modes, text, handler, frozenset(requires))
+            for form, node in forms:
+                automaton = syntax.Automaton(node)
+                for name in automaton.names():
+                    if name not in texts:
+                        raise ValueError(f"command {text!r}: no help text for {name!r}")
+                for each in modes:
+                    self._modes.setdefault(each, []).append(_Compiled(command, form, automaton, texts))
+            return handler
+
+        return register
+
+    def parse(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> Match[Handler]:
+        """Match `line` from column `start` in `mode`, then in the modes further up. Raise CliError when it does
+        not match.
+
+        Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
+        that lacks something in one mode may be whole further up (`mls qos` below an interface).
+        """
+        worst: InvalidInputError | None = None
+        incomplete: IncompleteError | None = None
+        current: str | None = mode
+        while current is not None:
+            try:
+                return self._parse_in(current, line, start, capabilities)
+            except InvalidInputError as error:
+                if worst is None or error.column > worst.column:
+                    worst = error
+            except IncompleteError as error:
+                incomplete = incomplete or error
+            current = self.parents.get(current)
+        if incomplete is not None:
+            raise incomplete
+        assert worst is not None
+        raise worst
+
+    def help(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> list[HelpItem]:
+        """Return what may stand at the end of `line`: the answer to `?` typed there.
+
+        When the line ends with a blank (or is empty) these are the possible next words, with `<cr>` when the line
+        is complete; else the words that the last token begins. Raise CliError when the tokens before fit nowhere.
+        """
+        tokens = tokenise(line, start)
+        partial = tokens.pop() if tokens and not line.endswith((" ", "\t")) else None
+        threads = self._first_reading(mode, line, tokens, capabilities)
+        items: dict[str, HelpItem] = {}
+        for thread in threads:
+            texts = thread.compiled.help
+            for edge in thread.compiled.automaton.edges(thread.state):
+                if isinstance(edge.symbol, str):
+                    if partial is None or edge.symbol.startswith(partial.text.lower()):
+                        items.setdefault(edge.symbol, HelpItem(edge.symbol, texts[edge.symbol]))
+                elif partial is None or edge.symbol.type.match(partial.text) is not None:
+                    word = edge.symbol.type.placeholder
+                    items.setdefault(word, HelpItem(word, texts[edge.symbol.name]))
+        found = sorted(items.values(), key=lambda item: (item.word[0] in "<ABCDEFGHIJKLMNOPQRSTUVWXYZ", item.word))
+        if partial is None and any(thread.compiled.automaton.accepts(thread.state) for thread in threads):
+            found.append(HelpItem("<cr>", ""))
+        if not found:
+            column = len(line) if partial is None else partial.column
+            raise InvalidInputError(column)
+        return found
+
+    def complete(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> str | None:
+        """Return the one keyword that the last token of `line` begins (the Tab key), or None."""
+        tokens = tokenise(line, start)
+        if not tokens or line.endswith((" ", "\t")):
+            return None
+        try:
+            items = self.help(mode, line, start=start, capabilities=capabilities)
+        except CliError:
+            return None
+        words = [item.word for item in items if item.word.startswith(tokens[-1].text.lower())]
+        return words[0] if len(words) == 1 else None
+
+    # The search. A reading is a way to spend all tokens; keywords are preferred to arguments, as IOS does.
+
+    def _start(self, mode: str, capabilities: Collection[str]) -> list[_Thread[Handler]]:
+        given = frozenset(capabilities)
+        return [
+            _Thread(compiled, compiled.automaton.start)
+            for compiled in self._modes.get(mode, ())
+            if compiled.command.requires <= given
+        ]
+
+    def _parse_in(self, mode: str, line: str, start: Column, capabilities: Collection[str]) -> Match[Handler]:
+        tokens = tokenise(line, start)
+        failure: CliError | None = None
+        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0):
+            if isinstance(outcome, CliError):
+                failure = _further(failure, outcome)
+                continue
+            for thread in outcome:
+                if thread.compiled.automaton.accepts(thread.state):
+                    end = tokens[-1].column + len(tokens[-1].text) if tokens else start
+                    args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
+                    return Match(thread.compiled.command, mode, args)
+            failure = _further(failure, IncompleteError())
+        assert failure is not None
+        raise failure
+
+    def _first_reading(
+        self, mode: str, line: str, tokens: Sequence[Token], capabilities: Collection[str]
+    ) -> list[_Thread[Handler]]:
+        failure: CliError | None = None
+        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0):
+            if not isinstance(outcome, CliError):
+                return outcome
+            failure = _further(failure, outcome)
+        assert failure is not None
+        raise failure
+
+    def _readings(
+        self, threads: list[_Thread[Handler]], line: str, tokens: Sequence[Token], index: int
+    ) -> Iterator[list[_Thread[Handler]] | CliError]:
+        if index == len(tokens):
+            yield threads
+            return
+        token = tokens[index]
+        if index == MAX_TOKENS:
+            yield InvalidInputError(token.column)
+            return
+        matched = False
+        by_word = _keyword_steps(threads, token)
+        if len(by_word) == 1:
+            matched = True
+            yield from self._readings(next(iter(by_word.values())), line, tokens, index + 1)
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        by_count: dict[int, list[_Thread[Handler]]] = {}
+        unfinished = False
+        for thread in threads:
+            for edge in thread.compiled.automaton.edges(thread.state):
+                if isinstance(edge.symbol, str):
+                    continue
+                kind, name = edge.symbol.type, edge.symbol.name
+                count, value = _argument(kind, line, token, following, len(tokens) - index)
+                if value is None:
+                    unfinished = unfinished or kind.begins(token.text)
+                    continue
+                captures = (*thread.captures, Capture(name, value, token.column))
+                step = _Thread(thread.compiled, edge.target, captures, thread.keywords)
+                by_count.setdefault(count, []).append(step)
+        for count, group in by_count.items():
+            matched = True
+            yield from self._readings(group, line, tokens, index + count)
+        if len(by_word) > 1:
+            yield AmbiguousError(line, token.column)
+        elif unfinished:
+            yield IncompleteError() if following is None else InvalidInputError(following.column)
+        elif not matched:
+            yield InvalidInputError(token.column)
+
+
+def _negative_forms(node: syntax.Node) -> list[tuple[Form, syntax.Node]]:
+    return [("no", syntax.prefixed("no", node)), ("default", syntax.prefixed("default", node))]
+
+
+def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[str, list[_Thread[Handler]]]:
+    """Return the threads behind each keyword that `token` may mean; an exact keyword excludes longer ones."""
+    typed = token.text.lower()
+    by_word: dict[str, list[_Thread[Handler]]] = {}
+    for thread in threads:
+        for edge in thread.compiled.automaton.edges(thread.state):
+            word = edge.symbol
+            if not isinstance(word, str) or not word.startswith(typed):
+                continue
+            if word.isdigit() and word != typed:
+                # `speed 10` is no abbreviation of `speed 100`.
+                continue
+            keywords = thread.keywords
+            if not (word in _NO_HELP and not keywords and not thread.captures and thread.compiled.form == word):
+                keywords = (*keywords, Capture(word, word, token.column))
+            step = _Thread(thread.compiled, edge.target, thread.captures, keywords)
+            by_word.setdefault(word, []).append(step)
+    return {typed: by_word[typed]} if typed in by_word else by_word
+
+
+def _argument(
+    kind: ArgumentType, line: str, token: Token, following: Token | None, remaining: int
+) -> tuple[int, object | None]:
+    """Return how many tokens the argument takes, and its value or None."""
+    if kind.rest_of_line:
+        return remaining, kind.match(line[token.column :].rstrip())
+    value = kind.match(token.text)
+    if value is None and following is not None and kind.begins(token.text):
+        return 2, kind.match(token.text + following.text)
+    return 1, value
+
+
+def _further(first: CliError | None, second: CliError) -> CliError:
+    """Return the failure that got further to the right; the first of equals."""
+
+    def reach(error: CliError) -> float:
+        return error.column if isinstance(error, InvalidInputError | AmbiguousError) else float("inf")
+
+    return second if first is None or reach(second) > reach(first) else first

@@ -1,0 +1,215 @@
+"""A configuration session: modes, the current object, and carrying out one typed line after the other.
+
+`CONFIG` is the table of configuration commands; the modules beside this one fill it. The session changes its
+device in place. A line that is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from qoslab.ios.cli.grammar import Args, HelpItem, Match, RejectedError, Table
+from qoslab.ios.model.device import Device, Hardware, Interface, Line
+from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
+
+
+class Mode(NamedTuple):
+    """A configuration mode: its prompt is `HOSTNAME(prompt)#`; `parent` is where `exit` leads."""
+
+    prompt: str
+    parent: str | None
+
+
+MODES: dict[str, Mode] = {
+    "config": Mode("config", None),
+    "interface": Mode("config-if", "config"),
+    "vlan": Mode("config-vlan", "config"),
+    "class-map": Mode("config-cmap", "config"),
+    "policy-map": Mode("config-pmap", "config"),
+    "policy-class": Mode("config-pmap-c", "policy-map"),
+    "police": Mode("config-pmap-c-police", "policy-class"),
+    "line": Mode("config-line", "config"),
+    # The prompts of the UDP operations are remembered, not confirmed.
+    "sla": Mode("config-ip-sla", "config"),
+    "sla-icmp-echo": Mode("config-ip-sla-echo", "config"),
+    "sla-icmp-jitter": Mode("config-ip-sla-icmpjitter", "config"),
+    "sla-udp-echo": Mode("config-ip-sla-udp", "config"),
+    "sla-udp-jitter": Mode("config-ip-sla-jitter", "config"),
+    "standard-acl": Mode("config-std-nacl", "config"),
+    "extended-acl": Mode("config-ext-nacl", "config"),
+}
+
+
+def commands_of(hardware: Hardware) -> frozenset[str]:
+    """Return what commands may require of a device: `switch`, or `router` and the generation of its software."""
+    return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router", hardware.generation})
+
+
+T = TypeVar("T")
+Handler = Callable[["ConfigSession", Args], None]
+
+TEXTS = {
+    "<cr>": "",
+    "ip": "Interface Internet Protocol config commands",
+}
+
+CONFIG: Table[Handler] = Table(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a session is: the mode and the names of the objects being edited, outermost first."""
+
+    mode: str
+    names: tuple[str, ...] = ()
+
+
+class ConfigSession:
+    """One login's configuration mode, from `configure terminal` to `end`.
+
+    Its `capabilities` are what commands may require (`commands_of`). After `end`, or `exit` from the outermost mode,
+    `finished` is true. `notices` collects what a carried-out line prints; its reader empties it.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.capabilities = commands_of(device.hardware)
+        self.position = Position("config")
+        self.finished = False
+        self.notices: list[str] = []
+        self.restoring = False
+        """Whether a whole running configuration is being read, which has what macros wrote."""
+        self._banner: _Banner | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The prompt between hostname and `#`, with its parentheses; empty while a banner is being typed."""
+        return "" if self._banner is not None else f"({MODES[self.position.mode].prompt})"
+
+    @property
+    def collecting(self) -> bool:
+        """Whether the next lines are the text of a banner, taken as they are."""
+        return self._banner is not None
+
+    def execute(self, line: str) -> None:
+        """Carry out one line.
+
+        Raise CliError, and change nothing, when it is refused. Empty lines and `!` comments do nothing.
+        """
+        if self._banner is not None:
+            self._collect(line)
+            return
+        if not line.strip() or line.lstrip().startswith("!"):
+            return
+        match = self.parse(line)
+        before = self.position
+        self._climb(match.mode)
+        try:
+            match.command.handler(self, match.args)
+        except Exception:
+            self.position = before
+            raise
+
+    def parse(self, line: str) -> Match[Handler]:
+        """Match one line in the current mode and those further up."""
+        return CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
+
+    def help(self, line: str) -> list[HelpItem]:
+        """Return the answer to `?` at the end of `line`."""
+        return CONFIG.help(self.position.mode, line, capabilities=self.capabilities)
+
+    def complete(self, line: str) -> str | None:
+        """Return the keyword that the last token of `line` begins, when there is exactly one."""
+        return CONFIG.complete(self.position.mode, line, capabilities=self.capabilities)
+
+    # For the handlers.
+
+    def enter(self, mode: str, name: str) -> None:
+        """Go one mode down, to the object `name`."""
+        self.position = Position(mode, (*self.position.names, name))
+
+    def enter_instead(self, mode: str) -> None:
+        """Go to another mode of the same object."""
+        self.position = Position(mode, self.position.names)
+
+    def leave(self) -> None:
+        """Go one mode up (`exit`); from the outermost mode, out of configuration."""
+        parent = MODES[self.position.mode].parent
+        if parent is None:
+            self.finished = True
+        else:
+            self.position = Position(parent, self.position.names[:-1])
+
+    def end(self) -> None:
+        """Leave configuration from any depth."""
+        self.position = Position("config")
+        self.finished = True
+
+    def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:
+        """Take the following lines as text up to `delimiter`, then call `keep` with it."""
+        self._banner = _Banner(delimiter, keep, [])
+        self._collect(first)
+
+    @property
+    def interface(self) -> Interface:
+        """The interface being configured."""
+        return self.device.interfaces[self.position.names[0]]
+
+    @property
+    def terminal_lines(self) -> list[Line]:
+        """The terminal lines being configured."""
+        return [self._still_there(self.device.lines.get(name)) for name in self.position.names[0].split(",")]
+
+    @property
+    def class_map(self) -> ClassMap:
+        """The class-map being configured."""
+        return self._still_there(self.device.class_maps.get(self.position.names[0]))
+
+    @property
+    def policy_map(self) -> PolicyMap:
+        """The policy-map being configured."""
+        return self._still_there(self.device.policy_maps.get(self.position.names[0]))
+
+    @property
+    def policy_class(self) -> PolicyClass:
+        """The class of a policy-map being configured."""
+        return self._still_there(self.policy_map.find(self.position.names[1]))
+
+    @staticmethod
+    def _still_there(found: T | None) -> T:
+        if found is None:
+            # Another session removed it meanwhile.
+            raise RejectedError("% The object being configured has been removed")
+        return found
+
+    def _climb(self, mode: str) -> None:
+        while self.position.mode != mode:
+            self.leave()
+
+    def _collect(self, line: str) -> None:
+        banner = self._banner
+        assert banner is not None
+        text, delimiter, _ = line.partition(banner.delimiter)
+        banner.lines.append(text)
+        if delimiter:
+            self._banner = None
+            banner.keep("\n".join(banner.lines))
+
+
+@dataclass(slots=True)
+class _Banner:
+    delimiter: str
+    keep: Callable[[str], None]
+    lines: list[str]
+
+
+@CONFIG.add(tuple(MODES), "exit", help={"exit": "Exit from the current mode"})
+def _exit(session: ConfigSession, args: Args) -> None:
+    session.leave()
+
+
+@CONFIG.add(tuple(MODES), "end", help={"end": "Exit from configure mode"})
+def _end(session: ConfigSession, args: Args) -> None:
+    session.end()

@@ -1,0 +1,214 @@
+"""The command line of one login, without IO: characters in by `feed`, text out through a callback.
+
+What the commands read and change lies behind `environment.Environment`. A caller makes a `Shell`, runs `run()` as a
+task, feeds it what the client sends, and hangs up when the client is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qoslab.ios.cli import filters
+from qoslab.ios.cli.grammar import CliError, Column, HelpItem, InvalidInputError, tokenise
+from qoslab.ios.cli.login import USER_LEVEL
+from qoslab.ios.cli.terminal import (
+    CompletionRequested,
+    Disconnected,
+    EndOfConfiguration,
+    HelpRequested,
+    Interrupted,
+    Terminal,
+)
+from qoslab.ios.config import ConfigSession, commands_of
+from qoslab.ios.environment import DataPlaneDownError, Environment, RouterError
+from qoslab.ios.exec import EXEC, ExecSession
+from qoslab.ios.model.device import Device
+
+DATA_PLANE_DOWN = "Data plane is not responding"
+HELP_COLUMN = 2
+_DO = HelpItem("do", "To run exec commands in config mode")
+
+
+class Shell:
+    """One login."""
+
+    def __init__(self, environment: Environment, write: Callable[[str], None], *, privilege: int = USER_LEVEL) -> None:
+        self.environment = environment
+        self.terminal = Terminal(write)
+        self.session = ExecSession(environment, self.terminal, privilege=privilege)
+
+    def feed(self, text: str) -> None:
+        """Take characters as the client sends them."""
+        self.terminal.feed(text)
+
+    def end_input(self) -> None:
+        """The client will send no more: `run` ends when it has carried out what came."""
+        self.terminal.end_input()
+
+    def hang_up(self) -> None:
+        """The client is gone: `run` ends at once."""
+        self.terminal.hang_up()
+
+    async def run(self) -> None:
+        """Serve the login until it ends."""
+        banner = self.session.device.banner_motd
+        # The empty line keeps the first prompt at the start of a line, whatever the client printed before it.
+        self.terminal.write(("" if banner is None else f"\n{banner}") + "\n")
+        pending = ""
+        try:
+            while not self.session.closed:
+                pending = await self._turn(pending)
+        except Disconnected:
+            return
+
+    async def run_once(self, line: str) -> None:
+        """Carry out one command without prompts or paging (`ssh R1 show version`)."""
+        self.terminal.length = 0
+        try:
+            await self._execute(line, prompt_width=0)
+        except (Disconnected, Interrupted):
+            return
+
+    async def _turn(self, pending: str) -> str:
+        """Read a line and carry it out; return what stands on the next prompt already."""
+        session, terminal = self.session, self.terminal
+        prompt = session.prompt
+        try:
+            if session.config is not None and session.config.collecting:
+                line = await terminal.read_answer()
+            else:
+                line = await terminal.read_command(prompt, pending)
+        except HelpRequested as request:
+            self._help(request.line, len(prompt))
+            return request.line
+        except CompletionRequested as request:
+            terminal.write("\n")
+            return self._completed(request.line)
+        except EndOfConfiguration as end:
+            await self._execute(end.line, len(prompt))
+            session.config = None
+            return ""
+        except Interrupted:
+            session.config = None
+            return ""
+        await self._execute(line, len(prompt))
+        return ""
+
+    async def _execute(self, line: str, prompt_width: int) -> None:
+        """Carry out one line; whatever it is refused for is printed."""
+        try:
+            if self.session.config is not None:
+                await self._configure(self.session.config, line, prompt_width)
+            elif line.strip() and not line.lstrip().startswith("!"):
+                await self._exec(line, 0)
+        except CliError as error:
+            self.terminal.write("\n".join(error.render(prompt_width)) + "\n")
+        except DataPlaneDownError:
+            # A refused configuration line is an `Error`, which Ansible looks for.
+            kind = "" if self.session.config is None else "Error: "
+            self.terminal.write(f"% {kind}{DATA_PLANE_DOWN}\n")
+        except RouterError as error:
+            self.terminal.write(f"% Error: {error.message}\n")
+        except Interrupted:
+            pass
+
+    @property
+    def _capabilities(self) -> frozenset[str]:
+        """By which exec commands are chosen: what the device is."""
+        return commands_of(self.session.device.hardware)
+
+    async def _exec(self, line: str, start: Column) -> None:
+        """Carry out an exec command that begins at column `start`."""
+        command, mark = filters.split(line)
+        match = EXEC.parse(self.session.mode, command, start=start, capabilities=self._capabilities)
+        output_filter = None
+        if mark is not None:
+            if match.args.keywords[0] != "show":
+                raise InvalidInputError(mark - 1)
+            output_filter = filters.parse(line, mark)
+        text = await match.command.handler(self.session, match.args)
+        if text is None:
+            return
+        await self.terminal.page(text if output_filter is None else output_filter.apply(text))
+
+    async def _configure(self, config: ConfigSession, line: str, prompt_width: int) -> None:
+        """Carry out a line of configuration mode; a change takes effect as a whole or not at all."""
+        tokens = tokenise(line)
+        if not config.collecting and tokens and tokens[0].text.lower() == _DO.word:
+            await self._exec(line, tokens[0].column + len(tokens[0].text))
+            return
+        before = config.position
+
+        def change(device: Device) -> None:
+            config.device = device
+            config.execute(line)
+
+        try:
+            await self.environment.edit(change)
+        except RouterError:
+            config.position = before
+            config.finished = False
+            raise
+        finally:
+            config.device = self.environment.device
+            if config.notices:
+                self.terminal.write("".join(notice + "\n" for notice in config.notices))
+                config.notices.clear()
+        if config.finished:
+            self.session.config = None
+
+    # Help
+
+    def _items(self, line: str) -> list[HelpItem]:
+        command, mark = filters.split(line)
+        config = self.session.config
+        tokens = tokenise(command)
+        doing = config is not None and len(tokens) > 0 and tokens[0].text.lower() == _DO.word and command != _DO.word
+        if config is not None and not doing:
+            return self._configuration_items(config, line)
+        start = tokens[0].column + len(tokens[0].text) if doing else 0
+        if mark is not None:
+            return filters.help_items(line, mark)
+        items = EXEC.help(self.session.mode, line, start=start, capabilities=self._capabilities)
+        if items[-1].word == "<cr>" and tokens and "show".startswith(tokens[1 if doing else 0].text.lower()):
+            items = [*items[:-1], HelpItem("|", "Output modifiers"), items[-1]]
+        return items
+
+    @staticmethod
+    def _configuration_items(config: ConfigSession, line: str) -> list[HelpItem]:
+        """Help in configuration mode, where `do` is a command too."""
+        first_word = line.lstrip()
+        if not _DO.word.startswith(first_word.lower()):
+            return config.help(line)
+        try:
+            return sorted([*config.help(line), _DO], key=lambda item: item.word)
+        except InvalidInputError:
+            return [_DO]
+
+    def _help(self, line: str, prompt_width: int) -> None:
+        try:
+            items = self._items(line)
+        except CliError as error:
+            unknown = isinstance(error, InvalidInputError)
+            text = ["% Unrecognized command"] if unknown else error.render(prompt_width)
+            self.terminal.write("\n".join(text) + "\n")
+            return
+        listing = not line or line.endswith(" ") or any(not item.word[:1].islower() for item in items)
+        if listing:
+            width = max(len(item.word) for item in items)
+            text = [f"{'':{HELP_COLUMN}}{item.word:<{width}}  {item.text}".rstrip() for item in items]
+            self.terminal.write("\n".join(text) + "\n\n")
+        else:
+            self.terminal.write("  ".join(item.word for item in items) + "  \n\n")
+
+    def _completed(self, line: str) -> str:
+        """Return the line with its last word completed, or as it is."""
+        tokens = tokenise(line)
+        if not tokens or line.endswith(" "):
+            return line
+        try:
+            items = self._items(line)
+        except CliError:
+            return line
+        words = [item.word for item in items if item.word.startswith(tokens[-1].text.lower())]
+        return line[: tokens[-1].column] + words[0] + " " if len(words) == 1 else line

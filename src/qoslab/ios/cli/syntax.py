@@ -1,0 +1,183 @@
+"""The notation of command syntax, compiled to a small automaton; see `grammar` for the notation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.ios.cli.arguments import ArgumentType, argument_type
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`<name:type>`."""
+
+    name: str
+    type: ArgumentType
+
+
+Symbol = str | Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One node after the other."""
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several nodes; `optional` adds nothing at all."""
+
+    nodes: tuple[Node, ...]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A node, once or more."""
+
+    node: Node
+
+
+Node = str | Argument | Sequence | Choice | Repeat
+
+_LEXEME = re.compile(r"\s*(?:(?P<mark>[()\[\]|+])|<(?P<argument>[^<>\s]+)>|(?P<word>[^\s()\[\]|<>+]+))")
+
+
+def parse(text: str) -> Node:
+    """Parse the notation; a mistake in it is a ValueError."""
+    lexemes: list[Symbol] = []
+    position = 0
+    text = text.strip()
+    while position < len(text):
+        match = _LEXEME.match(text, position)
+        if match is None:
+            raise ValueError(f"syntax {text!r}: cannot read column {position}")
+        position = match.end()
+        if match["argument"]:
+            name, _, kind = match["argument"].partition(":")
+            lexemes.append(Argument(name, argument_type(kind or name)))
+        else:
+            lexemes.append(match["mark"] or match["word"])
+    node, rest = _choice(lexemes, 0)
+    if rest != len(lexemes):
+        raise ValueError(f"syntax {text!r}: unexpected {lexemes[rest]}")
+    return node
+
+
+def _choice(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
+    nodes: list[Node] = []
+    while True:
+        node, index = _sequence(lexemes, index)
+        nodes.append(node)
+        if index == len(lexemes) or lexemes[index] != "|":
+            break
+        index += 1
+    return (nodes[0] if len(nodes) == 1 else Choice(tuple(nodes), False)), index
+
+
+def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
+    nodes: list[Node] = []
+    while index < len(lexemes) and lexemes[index] not in ("|", ")", "]"):
+        lexeme = lexemes[index]
+        index += 1
+        if lexeme == "+":
+            nodes.append(Repeat(nodes.pop()))
+        elif lexeme in ("(", "["):
+            node, index = _choice(lexemes, index)
+            closing = ")" if lexeme == "(" else "]"
+            if index == len(lexemes) or lexemes[index] != closing:
+                raise ValueError(f"syntax: {lexeme} is not closed")
+            index += 1
+            nodes.append(Choice((node,), True) if lexeme == "[" else node)
+        else:
+            nodes.append(lexeme)
+    return Sequence(tuple(nodes)), index
+
+
+def prefixed(word: str, node: Node) -> Node:
+    """Return the syntax with a keyword in front."""
+    return Sequence((word, node))
+
+
+def shortened(node: Node) -> Node:
+    """Return a syntax that accepts what `node` does and also less of it, but all its leading keywords."""
+    nodes = node.nodes if isinstance(node, Sequence) else (node,)
+    leading = next((i for i, each in enumerate(nodes) if not isinstance(each, str)), len(nodes))
+    tail: tuple[Node, ...] = ()
+    for each in reversed(nodes[max(leading, 1) :]):
+        tail = (Choice((Sequence((each, *tail)),), True),)
+    return Sequence((*nodes[: max(leading, 1)], *tail))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A step from a state by one symbol."""
+
+    symbol: Symbol
+    target: int
+
+
+class Automaton:
+    """The states and edges of one syntax, without empty steps."""
+
+    def __init__(self, node: Node) -> None:
+        self._edges: list[list[Edge]] = []
+        self._empty: list[list[int]] = []
+        self.start = self._state()
+        self._final = self._build(node, self.start)
+        self._reach = [self._closure(state) for state in range(len(self._edges))]
+        self._outgoing = [tuple(edge for state in reach for edge in self._edges[state]) for reach in self._reach]
+
+    def edges(self, state: int) -> tuple[Edge, ...]:
+        """Return the steps possible from `state`."""
+        return self._outgoing[state]
+
+    def accepts(self, state: int) -> bool:
+        """Whether the line may end in `state`."""
+        return self._final in self._reach[state]
+
+    def names(self) -> Iterator[str]:
+        """Yield the name of every keyword and argument."""
+        for edges in self._edges:
+            for edge in edges:
+                yield edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name
+
+    def _state(self) -> int:
+        self._edges.append([])
+        self._empty.append([])
+        return len(self._edges) - 1
+
+    def _build(self, node: Node, start: int) -> int:
+        """Add the states of `node` behind `start` and return the one in which it ends."""
+        if isinstance(node, str | Argument):
+            end = self._state()
+            self._edges[start].append(Edge(node, end))
+            return end
+        if isinstance(node, Sequence):
+            for each in node.nodes:
+                start = self._build(each, start)
+            return start
+        if isinstance(node, Repeat):
+            entry = self._state()
+            self._empty[start].append(entry)
+            end = self._build(node.node, entry)
+            self._empty[end].append(entry)
+            return end
+        end = self._state()
+        for each in node.nodes:
+            entry = self._state()
+            self._empty[start].append(entry)
+            self._empty[self._build(each, entry)].append(end)
+        if node.optional:
+            self._empty[start].append(end)
+        return end
+
+    def _closure(self, state: int) -> tuple[int, ...]:
+        reached = [state]
+        for each in reached:
+            reached.extend(target for target in self._empty[each] if target not in reached)
+        return tuple(reached)

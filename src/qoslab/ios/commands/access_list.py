@@ -1,0 +1,280 @@
+"""Access lists: numbered and named, standard and extended.
+
+Access lists serve classification here. `log` is kept as typed; a class-map that uses the list does not log, on IOS
+neither.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Literal
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, AddressMatch, PortMatch, Remark
+from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP
+
+SEQUENCE_STEP = 10
+# The wording of the following refusals is modelled on IOS, not taken from a printout.
+DUPLICATE_SEQUENCE = "% Duplicate sequence number"
+OTHER_KIND = "% A named {kind} IP access list with this name already exists"
+INVALID_NAME = "% Invalid access list name."
+
+_OTHER_PROTOCOLS = "|".join(name for name in PROTOCOLS if name not in ("tcp", "udp", "icmp"))
+_OPTIONS = "[(dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
+_TCP_OPTIONS = "[(established|dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
+
+
+def _address(side: str) -> str:
+    return f"(any|host <{side}:address>|<{side}:address> <{side}-wildcard:wildcard>)"
+
+
+def _ports(side: str, kind: str) -> str:
+    return (
+        f"[eq <{side}-port:{kind}>+|neq <{side}-port:{kind}>+|gt <{side}-port:{kind}>|lt <{side}-port:{kind}>"
+        f"|range <{side}-port:{kind}> <{side}-port:{kind}>]"
+    )
+
+
+_SOURCE, _DESTINATION = _address("source"), _address("destination")
+_ICMP = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
+EXTENDED = tuple(
+    f"(permit|deny) {body}"
+    for body in (
+        f"tcp {_SOURCE} {_ports('source', 'tcp-port')} {_DESTINATION} {_ports('destination', 'tcp-port')} "
+        f"{_TCP_OPTIONS}",
+        f"udp {_SOURCE} {_ports('source', 'udp-port')} {_DESTINATION} {_ports('destination', 'udp-port')} {_OPTIONS}",
+        f"icmp {_SOURCE} {_DESTINATION} {_ICMP} {_OPTIONS}",
+        f"({_OTHER_PROTOCOLS}|<protocol:0-255>) {_SOURCE} {_DESTINATION} {_OPTIONS}",
+    )
+)
+STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
+
+_HELP = {
+    "access-list": "Add an access list entry",
+    "list": "IP access list number",
+    "permit": "Specify packets to forward",
+    "deny": "Specify packets to reject",
+    "remark": "Access list entry comment",
+    "text": "Comment up to 100 characters",
+    "standard": "Standard Access List",
+    "extended": "Extended Access List",
+    "name": "Access-list name",
+    "number": "IP access list number",
+    "sequence": "Sequence Number",
+    "any": "Any host",
+    "host": "A single host",
+    "source": "Source address",
+    "source-wildcard": "Source wildcard bits",
+    "destination": "Destination address",
+    "destination-wildcard": "Destination wildcard bits",
+    "source-port": "Port number or name",
+    "destination-port": "Port number or name",
+    "eq": "Match only packets on a given port number",
+    "neq": "Match only packets not on a given port number",
+    "gt": "Match only packets with a greater port number",
+    "lt": "Match only packets with a lower port number",
+    "range": "Match only packets in the range of port numbers",
+    "established": "Match established connections",
+    "dscp": "Match packets with given dscp value",
+    "precedence": "Match packets with given precedence value",
+    "fragments": "Check non-initial fragments",
+    "log": "Log matches against this entry",
+    "type": "ICMP message type",
+    "code": "ICMP message code",
+    "protocol": "An IP protocol number",
+    **dict.fromkeys(ICMP_MESSAGES, "Match this ICMP message"),
+    "ahp": "Authentication Header Protocol",
+    "eigrp": "Cisco's EIGRP routing protocol",
+    "esp": "Encapsulation Security Payload",
+    "gre": "Cisco's GRE tunneling",
+    "icmp": "Internet Control Message Protocol",
+    "igmp": "Internet Gateway Message Protocol",
+    "ip": "Any Internet Protocol",
+    "ipinip": "IP in IP tunneling",
+    "nos": "KA9Q NOS compatible IP over IP tunneling",
+    "ospf": "OSPF routing protocol",
+    "pcp": "Payload Compression Protocol",
+    "pim": "Protocol Independent Multicast",
+    "tcp": "Transmission Control Protocol",
+    "udp": "User Datagram Protocol",
+}
+
+
+def _match(args: Args, side: Literal["source", "destination"]) -> AddressMatch:
+    """Return the address of one side, with the bits that do not matter cleared as IOS shows them."""
+    address = args.optional(side, IPv4Address)
+    if address is None:
+        return ANY_ADDRESS
+    wildcard = args.optional(f"{side}-wildcard", IPv4Address) or IPv4Address(0)
+    return AddressMatch(IPv4Address(int(address) & ~int(wildcard) & 0xFFFFFFFF), wildcard)
+
+
+def _port_matches(args: Args) -> dict[str, PortMatch]:
+    """Return the port matches by side, `source` and `destination`."""
+    found: dict[str, PortMatch] = {}
+    operators: tuple[Literal["eq", "neq", "gt", "lt", "range"], ...] = ("eq", "neq", "gt", "lt", "range")
+    items = args.ordered()
+    for index, item in enumerate(items):
+        for op in operators:
+            if item.value == op:
+                side = items[index + 1].name.removesuffix("-port")
+                ports = args.values(f"{side}-port", int)
+                if op == "range" and ports[0] > ports[1]:
+                    ports.reverse()
+                found[side] = PortMatch(op, tuple(dict.fromkeys(ports)) if op in ("eq", "neq") else tuple(ports))
+    return found
+
+
+def _entry(args: Args) -> AccessEntry:
+    """Return the entry that a line says."""
+    action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
+    protocol = args.optional("protocol", int)
+    words = args.keywords[args.keywords.index(action) + 1 :]
+    if protocol is None and words and words[0] in PROTOCOLS:
+        protocol = PROTOCOLS[words[0]]
+    icmp_type, icmp_code = args.optional("type", int), args.optional("code", int)
+    if protocol == ICMP:
+        for word in words[1:]:
+            if word in ICMP_MESSAGES:
+                icmp_type, icmp_code = ICMP_MESSAGES[word]
+    ports = _port_matches(args) if protocol in (TCP, UDP) else {}
+    if ports and "fragments" in args:
+        # Fragments other than the first have no ports.
+        raise args.invalid("fragments")
+    return AccessEntry(
+        action=action,
+        protocol=protocol,
+        source=_match(args, "source"),
+        destination=_match(args, "destination"),
+        source_port=ports.get("source"),
+        destination_port=ports.get("destination"),
+        icmp_type=icmp_type,
+        icmp_code=icmp_code,
+        established="established" in args,
+        dscp=args.optional("dscp", int),
+        precedence=args.optional("precedence", int),
+        fragments="fragments" in args,
+        log="log" in args,
+    )
+
+
+def _add(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
+    """Return the list with one more line; one that is there already stays where it is."""
+    last = present.numbers[-1] if present.numbers else 0
+    if line in present.lines:
+        # IOS ignores an entry that the list holds already. A remark may occur twice on IOS; here it may not, so
+        # that pushing the same configuration twice changes nothing.
+        return present
+    if isinstance(line, Remark):
+        number = last
+    elif number is None:
+        number = last + SEQUENCE_STEP
+    elif number in {n for n, each in zip(present.numbers, present.lines, strict=True) if isinstance(each, AccessEntry)}:
+        raise RejectedError(DUPLICATE_SEQUENCE)
+    at = bisect_right(present.numbers, number)
+    return replace(
+        present,
+        lines=(*present.lines[:at], line, *present.lines[at:]),
+        numbers=(*present.numbers[:at], number, *present.numbers[at:]),
+    )
+
+
+def _without(present: AccessList, index: int) -> AccessList:
+    return replace(
+        present,
+        lines=present.lines[:index] + present.lines[index + 1 :],
+        numbers=present.numbers[:index] + present.numbers[index + 1 :],
+    )
+
+
+def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "extended"]) -> None:
+    lists = session.device.access_lists
+    name = str(args.value("list", int))
+    if args.unset:
+        # Whatever entry the line names: IOS removes the whole numbered list.
+        lists.pop(name, None)
+        return
+    text = args.optional("text", str)
+    line = _entry(args) if text is None else Remark(text)
+    lists[name] = _add(lists.get(name, AccessList(name, kind)), line)
+
+
+@CONFIG.add(
+    "config",
+    f"access-list <list:standard-list> ({STANDARD}|remark <text:line>)",
+    no=f"access-list <list:standard-list> [{STANDARD}|remark <text:line>]",
+    help=_HELP,
+)
+def _numbered_standard(session: ConfigSession, args: Args) -> None:
+    _numbered(session, args, "standard")
+
+
+_EXTENDED_BODY = "|".join(EXTENDED)
+
+
+@CONFIG.add(
+    "config",
+    f"access-list <list:extended-list> ({_EXTENDED_BODY}|remark <text:line>)",
+    no=f"access-list <list:extended-list> [{_EXTENDED_BODY}|remark <text:line>]",
+    help=_HELP,
+)
+def _numbered_extended(session: ConfigSession, args: Args) -> None:
+    _numbered(session, args, "extended")
+
+
+@CONFIG.add(
+    "config",
+    "ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))",
+    no="ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))",
+    help={**_HELP, "ip": "Global IP configuration subcommands", "access-list": "Named access-list"},
+)
+def _named(session: ConfigSession, args: Args) -> None:
+    lists = session.device.access_lists
+    kind: Literal["standard", "extended"] = "standard" if "standard" in args else "extended"
+    number = args.optional("number", int)
+    name = str(number) if number is not None else args.value("name", str)
+    if number is None and not name[0].isalpha():
+        raise RejectedError(INVALID_NAME)
+    present = lists.get(name)
+    if present is not None and present.kind != kind:
+        raise RejectedError(OTHER_KIND.format(kind=present.kind))
+    if args.unset:
+        lists.pop(name, None)
+        return
+    lists.setdefault(name, AccessList(name, kind))
+    session.enter(f"{kind}-acl", name)
+
+
+def _line(session: ConfigSession, args: Args) -> None:
+    lists = session.device.access_lists
+    name = session.position.names[0]
+    kind: Literal["standard", "extended"] = "standard" if session.position.mode == "standard-acl" else "extended"
+    present = lists.get(name, AccessList(name, kind))
+    text = args.optional("text", str)
+    line = _entry(args) if text is None else Remark(text)
+    if not args.unset:
+        lists[name] = _add(present, line, args.optional("sequence", int))
+    elif line in present.lines:
+        lists[name] = _without(present, present.lines.index(line))
+
+
+CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, help=_HELP)(_line)
+for _body in EXTENDED:
+    CONFIG.add("extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, help=_HELP)(_line)
+CONFIG.add(("standard-acl", "extended-acl"), "remark <text:line>", no="remark <text:line>", help=_HELP)(_line)
+
+
+def _forget_line(session: ConfigSession, args: Args) -> None:
+    lists = session.device.access_lists
+    present = lists.get(session.position.names[0])
+    number = args.value("sequence", int)
+    entries = [] if present is None else list(zip(present.numbers, present.lines, strict=True))
+    for index, (each, line) in enumerate(entries):
+        if present is not None and each == number and isinstance(line, AccessEntry):
+            lists[present.name] = _without(present, index)
+
+
+CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)

@@ -1,0 +1,207 @@
+"""Class-map configuration: `class-map` and its `match` lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
+
+MAX_NAME = 40
+"""Characters of a class or policy name (remembered, not confirmed by a document)."""
+PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
+"""What `match protocol` recognises: by IP protocol or well-known port, without deep inspection."""
+
+MATCH = (
+    "match [not] (any"
+    "|access-group (<list:1-2699>|name <access-list:word>)"
+    "|[ip] dscp <dscp:dscp>+"
+    "|[ip] precedence <precedence:precedence>+"
+    "|cos <cos:0-7>+"
+    f"|protocol ({'|'.join(PROTOCOLS)})"
+    "|packet length (min <minimum:1-2000> [max <maximum:1-2000>]|max <maximum:1-2000>)"
+    "|input-interface <interface:interface>"
+    "|qos-group <group:0-99>"
+    "|class-map <class:word>)"
+)
+
+IN_USE = "% Class-map {name} is being used"
+# The wording of the following refusals is modelled on IOS, not taken from a printout.
+WELL_KNOWN = "% class-default is a well-known class and is not configurable under class-map"
+LOOP = "% Class-map {name} can not match itself"
+
+
+def check_name(args: Args, name: str) -> str:
+    """Return the class or policy name, or refuse one that is too long."""
+    if len(name) > MAX_NAME:
+        raise args.invalid("name")
+    return name
+
+
+def users(device: Device, name: str) -> list[str]:
+    """Return what refers to a class-map: the names of policy-maps and other class-maps."""
+    policies = [policy.name for policy in device.policy_maps.values() if policy.find(name) is not None]
+    classes = [
+        other.name
+        for other in device.class_maps.values()
+        if any(criterion.type == "class_map" and criterion.name == name for criterion in other.criteria)
+    ]
+    return policies + classes
+
+
+@CONFIG.add(
+    "config",
+    "class-map [match-all|match-any] <name:word>",
+    no="class-map [match-all|match-any] <name:word>",
+    help={
+        "class-map": "Configure QoS Class Map",
+        "match-all": "Logical-AND all matching statements under this classmap",
+        "match-any": "Logical-OR all matching statements under this classmap",
+        "name": "class-map name",
+    },
+)
+def _class_map(session: ConfigSession, args: Args) -> None:
+    maps = session.device.class_maps
+    name = check_name(args, args.value("name", str))
+    if name == CLASS_DEFAULT:
+        raise RejectedError(WELL_KNOWN)
+    if args.unset:
+        if name in maps and users(session.device, name):
+            raise RejectedError(IN_USE.format(name=name))
+        maps.pop(name, None)
+        return
+    present = maps.get(name, ClassMap(name))
+    if "match-any" in args:
+        present = replace(present, match="any")
+    elif "match-all" in args:
+        present = replace(present, match="all")
+    maps[name] = present
+    session.enter("class-map", name)
+
+
+@CONFIG.add(
+    "class-map",
+    "description <text:line>",
+    no=True,
+    help={"description": "Class-Map description", "text": "Up to 200 characters describing this Class-Map"},
+)
+def _description(session: ConfigSession, args: Args) -> None:
+    _replace(session, replace(session.class_map, description=None if args.unset else args.value("text", str)))
+
+
+@CONFIG.add(
+    "class-map",
+    MATCH,
+    no=MATCH,
+    requires={"router"},
+    help={
+        "match": "classification criteria",
+        "not": "Negate this match result",
+        "any": "Any packets",
+        "access-group": "Access group",
+        "list": "Access list index",
+        "name": "Named Access List",
+        "access-list": "Access list name",
+        "ip": "IP specific values",
+        "dscp": "Match DSCP in IP(v4) and IPv6 packets",
+        "precedence": "Match Precedence in IP(v4) and IPv6 packets",
+        "cos": "IEEE 802.1Q/ISL class of service/user priority values",
+        "protocol": "Protocol",
+        "packet": "Layer 3 Packet length",
+        "length": "Layer 3 Packet length",
+        "min": "Minimum length of packet in bytes",
+        "minimum": "Minimum length of packet in bytes",
+        "max": "Maximum length of packet in bytes",
+        "maximum": "Maximum length of packet in bytes",
+        "input-interface": "Select an input interface to match",
+        "interface": "Interface type and number",
+        "qos-group": "Qos-group",
+        "group": "Qos Group value",
+        "class-map": "Class map",
+        "class": "class-map name",
+        "bgp": "Border Gateway Protocol",
+        "eigrp": "Enhanced Interior Gateway Routing Protocol",
+        "http": "World Wide Web traffic",
+        "icmp": "Internet Control Message",
+        "ospf": "Open Shortest Path First",
+        "rip": "Routing Information Protocol",
+        "secure-http": "Secured HTTP",
+        "smtp": "Simple Mail Transfer Protocol",
+        "tcp": "Transmission Control Protocol",
+        "udp": "User Datagram Protocol",
+    },
+)
+def add_match(session: ConfigSession, args: Args) -> None:
+    """Add the criterion that a `match` line says to the class-map, or take it away."""
+    present = session.class_map
+    criterion = _criterion(session, args)
+    if args.unset:
+        criteria = tuple(each for each in present.criteria if each != criterion)
+    elif criterion in present.criteria:
+        return
+    else:
+        criteria = (*present.criteria, criterion)
+    _replace(session, replace(present, criteria=criteria))
+
+
+def _criterion(session: ConfigSession, args: Args) -> Criterion:
+    """Return the criterion that a `match` line says."""
+    negate = "not" in args
+    keywords = [word for word in args.keywords if word not in ("match", "not", "ip")]
+    what = keywords[0] if keywords else "ip"
+    if what == "access-group":
+        number = args.optional("list", int)
+        name = args.value("access-list", str) if number is None else str(number)
+        return Criterion("access_group", negate, name=name)
+    if what == "dscp":
+        return Criterion("dscp", negate, values=_values(args, "dscp", 8), ip_only="ip" in args)
+    if what == "precedence":
+        return Criterion("precedence", negate, values=_values(args, "precedence", 4), ip_only="ip" in args)
+    if what == "cos":
+        return Criterion("cos", negate, values=_values(args, "cos", 4))
+    if what == "protocol":
+        return Criterion("protocol", negate, name=args.keywords[-1])
+    if what == "packet":
+        low, high = args.optional("minimum", int), args.optional("maximum", int)
+        if low is not None and high is not None and low > high:
+            raise args.invalid("maximum")
+        return Criterion("packet_length", negate, minimum=low, maximum=high)
+    if what == "input-interface":
+        interface = args.value("interface", str)
+        if interface not in session.device.interfaces:
+            raise args.invalid("interface")
+        return Criterion("input_interface", negate, name=interface)
+    if what == "qos-group":
+        return Criterion("qos_group", negate, values=(args.value("group", int),))
+    if what == "class-map":
+        return Criterion("class_map", negate, name=_nested(session, args))
+    return Criterion("any", negate)
+
+
+def _values(args: Args, name: str, limit: int) -> tuple[int, ...]:
+    """Return the distinct values of a list; IOS takes `limit` of them in a line."""
+    values = args.values(name, int)
+    if len(values) > limit:
+        raise args.invalid_repeat(name, limit)
+    return tuple(dict.fromkeys(values))
+
+
+def _nested(session: ConfigSession, args: Args) -> str:
+    name = args.value("class", str)
+    maps = session.device.class_maps
+    if args.unset:
+        return name
+    if name not in maps:
+        raise RejectedError(f"% class map {name} not configured")
+    reached = [name]
+    for each in reached:
+        reached += [c.name for c in maps[each].criteria if c.type == "class_map" and c.name and c.name not in reached]
+    if session.class_map.name in reached:
+        raise RejectedError(LOOP.format(name=session.class_map.name))
+    return name
+
+
+def _replace(session: ConfigSession, changed: ClassMap) -> None:
+    session.device.class_maps[changed.name] = changed

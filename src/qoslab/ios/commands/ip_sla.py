@@ -1,0 +1,330 @@
+"""IP SLA configuration: operations, their schedules, the responder.
+
+Modes and ranges: CISCO-RTTMON-MIB and Cisco's "IP SLAs ICMP Jitter Operations"; the prompts of the UDP operations and
+the wording of the refusals are remembered, not taken from a printout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import cast
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.ip_sla import (
+    DEFAULT_FREQUENCY_S,
+    DEFAULT_LIFE_S,
+    DEFAULT_TIMEOUT_MS,
+    MONTHS,
+    REQUEST_SIZES,
+    Kind,
+    Operation,
+    Schedule,
+    Start,
+)
+
+NO_TYPE = "sla"
+MODES_OF: dict[Kind, str] = {
+    "icmp-echo": "sla-icmp-echo",
+    "icmp-jitter": "sla-icmp-jitter",
+    "udp-echo": "sla-udp-echo",
+    "udp-jitter": "sla-udp-jitter",
+}
+DEFINED = tuple(MODES_OF.values())
+BURSTS = ("sla-icmp-jitter", "sla-udp-jitter")
+SINGLE = ("sla-icmp-echo", "sla-udp-echo")
+SIZED = ("sla-icmp-echo", "sla-udp-echo", "sla-udp-jitter")
+
+RUNNING = (
+    "Entry already running and cannot be modified\n"
+    "        (only can delete (no) and start over)\n"
+    "        (check to see if the probe has finished exiting)"
+)
+NOT_CONFIGURED = "%Entry not configured"
+BAD_FREQUENCY = "%Illegal Value: Cannot set Frequency to be less than Timeout"
+BAD_TIMEOUT = "%Illegal Value: Cannot set Timeout to be greater than Frequency"
+BAD_SIZE = "%Illegal Value: request data size must be {low} to {high}"
+
+_IP_SLA = {
+    "ip": "Global IP configuration subcommands",
+    "sla": "IP Service Level Agreement",
+    "number": "Entry Number",
+}
+
+
+@CONFIG.add(
+    "config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", help=_IP_SLA, requires={"router"}
+)
+def _ip_sla(session: ConfigSession, args: Args) -> None:
+    sla, number = session.device.ip_sla, args.value("number", int)
+    if args.unset:
+        sla.operations.pop(number, None)
+        sla.schedules.pop(number, None)
+        return
+    if number in sla.schedules:
+        raise RejectedError(RUNNING)
+    operation = sla.operations.setdefault(number, Operation(number))
+    session.enter(NO_TYPE if operation.kind is None else MODES_OF[operation.kind], str(number))
+
+
+def _operation(session: ConfigSession) -> Operation:
+    number = int(session.position.names[-1])
+    found = session.device.ip_sla.operations.get(number)
+    if found is None:
+        # Another session removed it meanwhile.
+        raise RejectedError(NOT_CONFIGURED)
+    if number in session.device.ip_sla.schedules:
+        raise RejectedError(RUNNING)
+    return found
+
+
+def _put(session: ConfigSession, operation: Operation) -> None:
+    session.device.ip_sla.operations[operation.number] = operation
+
+
+_TYPE_HELP = {
+    "icmp-echo": "ICMP Echo Operation",
+    "icmp-jitter": "ICMP Jitter Operation",
+    "udp-echo": "UDP Echo Operation",
+    "udp-jitter": "UDP Jitter Operation",
+    "target": "Destination IP address",
+    "port": "Port Number",
+    "source-ip": "Source Address",
+    "source": "IP address",
+    "source-interface": "Source Interface (ingress icmp packet interface)",
+    "interface": "Interface",
+    "source-port": "Source Port",
+    "from": "Port Number",
+    "control": "Enable or disable control packets",
+    "enable": "Enable control packets exchange (default)",
+    "disable": "Disable control packets exchange",
+    "num-packets": "Number of packets to be transmitted",
+    "packets": "Number of packets",
+    "interval": "Inter Packet Interval",
+    "milliseconds": "Milliseconds",
+}
+_SOURCE = "[source-ip <source:address>]"
+_UDP = f"{_SOURCE} [source-port <from:1-65535>] [control (enable|disable)]"
+_BURST = "[num-packets <packets:1-60000>] [interval <milliseconds:4-60000>]"
+_ECHO_SOURCE = "[source-ip <source:address>|source-interface <interface:interface>]"
+
+
+@CONFIG.add(NO_TYPE, f"icmp-echo <target:address> {_ECHO_SOURCE}", help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"icmp-jitter <target:address> {_SOURCE} {_BURST}", help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-echo <target:address> <port:1-65535> {_UDP}", help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-jitter <target:address> <port:1-65535> {_UDP} {_BURST}", help=_TYPE_HELP)
+def _type(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+    kind = cast(Kind, args.keywords[0])
+    interface = args.optional("interface", str)
+    if interface is not None and interface not in session.device.interfaces:
+        raise args.invalid("interface")
+    _put(
+        session,
+        replace(
+            operation,
+            kind=kind,
+            target=args.value("target", IPv4Address),
+            target_port=args.optional("port", int),
+            source=args.optional("source", IPv4Address),
+            source_interface=interface,
+            source_port=args.optional("from", int),
+            control="disable" not in args,
+            packets=args.optional("packets", int),
+            interval_ms=args.optional("milliseconds", int),
+        ),
+    )
+    session.enter_instead(MODES_OF[kind])
+
+
+@CONFIG.add(
+    DEFINED,
+    "frequency <seconds:1-604800>",
+    no=True,
+    help={"frequency": "Frequency of an operation", "seconds": "Frequency in seconds (default 60)"},
+)
+def _frequency(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+    seconds = None if args.unset else args.value("seconds", int)
+    if 1000 * (seconds or DEFAULT_FREQUENCY_S) < _timeout_ms(operation):
+        raise RejectedError(BAD_FREQUENCY)
+    _put(session, replace(operation, frequency_s=seconds))
+
+
+def _timeout_ms(operation: Operation) -> int:
+    return DEFAULT_TIMEOUT_MS if operation.timeout_ms is None else operation.timeout_ms
+
+
+@CONFIG.add(
+    DEFINED,
+    "timeout <milliseconds:0-604800000>",
+    no=True,
+    help={"timeout": "Timeout of an operation", "milliseconds": "Timeout in milliseconds (default 5000)"},
+)
+def _timeout(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+    changed = replace(operation, timeout_ms=None if args.unset else args.value("milliseconds", int))
+    if 1000 * (operation.frequency_s or DEFAULT_FREQUENCY_S) < _timeout_ms(changed):
+        raise RejectedError(BAD_TIMEOUT)
+    _put(session, changed)
+
+
+@CONFIG.add(
+    DEFINED,
+    "threshold <milliseconds:0-2147483647>",
+    no=True,
+    help={
+        "threshold": "Operation threshold in milliseconds",
+        "milliseconds": "Millisecond threshold value (default 5000)",
+    },
+)
+def _threshold(session: ConfigSession, args: Args) -> None:
+    _put(session, replace(_operation(session), threshold_ms=None if args.unset else args.value("milliseconds", int)))
+
+
+@CONFIG.add(
+    SIZED,
+    "request-data-size <bytes:0-16384>",
+    no=True,
+    help={"request-data-size": "Request data size", "bytes": "Number of bytes in payload"},
+)
+def _size(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+    size = None if args.unset else args.value("bytes", int)
+    assert operation.kind is not None
+    limits = REQUEST_SIZES[operation.kind]
+    assert limits is not None  # the others have no such command
+    if size is not None and not limits[0] <= size <= limits[2]:
+        raise RejectedError(BAD_SIZE.format(low=limits[0], high=limits[2]))
+    _put(session, replace(operation, request_data_size=size))
+
+
+@CONFIG.add(DEFINED, "tos <value:0-255>", no=True, help={"tos": "Type Of Service", "value": "Type of Service Value"})
+def _tos(session: ConfigSession, args: Args) -> None:
+    _put(session, replace(_operation(session), tos=None if args.unset else args.value("value", int)))
+
+
+@CONFIG.add(DEFINED, "tag <text:line>", no=True, help={"tag": "User defined tag", "text": "Tag string"})
+def _tag(session: ConfigSession, args: Args) -> None:
+    _put(session, replace(_operation(session), tag=None if args.unset else args.value("text", str)))
+
+
+@CONFIG.add(DEFINED, "owner <text:line>", no=True, help={"owner": "Owner of Entry", "text": "Owner string"})
+def _owner(session: ConfigSession, args: Args) -> None:
+    _put(session, replace(_operation(session), owner=None if args.unset else args.value("text", str)))
+
+
+_HISTORY = (
+    "history (hours-of-statistics-kept <hours:0-25>|distributions-of-statistics-kept <buckets:1-20>"
+    "|statistics-distribution-interval <width:1-100>)"
+)
+
+
+@CONFIG.add(
+    DEFINED,
+    _HISTORY,
+    no=_HISTORY,
+    help={
+        "history": "History and Distribution Data",
+        "hours-of-statistics-kept": "Maximum number of statistics hour groups to capture",
+        "hours": "Number of hour groups to be maintained (default 2)",
+        "distributions-of-statistics-kept": "Maximum number of statistics distribution buckets to capture",
+        "buckets": "Number of statistic distributions kept (default 1)",
+        "statistics-distribution-interval": "Statistics distribution interval size",
+        "width": "Size of statistics distribution interval, milliseconds (default 20)",
+    },
+)
+def _history(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+
+    def value(name: str) -> int | None:
+        return None if args.unset else args.optional(name, int)
+
+    if "hours-of-statistics-kept" in args:
+        _put(session, replace(operation, hours=value("hours")))
+    elif "distributions-of-statistics-kept" in args:
+        _put(session, replace(operation, buckets=value("buckets")))
+    else:
+        _put(session, replace(operation, bucket_ms=value("width")))
+
+
+_SCHEDULE = (
+    "ip sla schedule <number:1-2147483647> [(life (forever|<life:0-2147483647>)"
+    f"|start-time (now|pending|after <after:clock>|<at:clock> [({'|'.join(MONTHS)}) <day:1-31>])"
+    "|ageout <ageout:0-2073600>|recurring)+]"
+)
+
+
+@CONFIG.add(
+    "config",
+    _SCHEDULE,
+    no=_SCHEDULE,
+    requires={"router"},
+    help={
+        **_IP_SLA,
+        "schedule": "IP SLAs Entry Scheduling",
+        "life": "Length of time to execute in seconds",
+        "forever": "continue running forever",
+        "start-time": "When to start this entry",
+        "now": "Start now",
+        "pending": "Start pending",
+        "after": "Start after a certain amount of time from now",
+        "at": "Start time (hh:mm[:ss])",
+        "ageout": "How long to keep this Entry when inactive",
+        "recurring": "Probe to be scheduled automatically every day",
+        "day": "Day of the month",
+        **dict.fromkeys(MONTHS, "Month of the year"),
+    },
+)
+def _schedule(session: ConfigSession, args: Args) -> None:
+    sla, number = session.device.ip_sla, args.value("number", int)
+    if args.unset:
+        sla.schedules.pop(number, None)
+        return
+    operation = sla.operations.get(number)
+    if operation is None or operation.kind is None:
+        raise RejectedError(NOT_CONFIGURED)
+    life: int | None = args.optional("life", int)
+    if life is None and "forever" not in args:
+        life = DEFAULT_LIFE_S
+    ageout = args.optional("ageout", int)
+    sla.schedules[number] = Schedule(number, life, _start(args), 0 if ageout is None else ageout, "recurring" in args)
+
+
+def _start(args: Args) -> Start:
+    if "now" in args:
+        return Start("now")
+    after, at = args.optional("after", int), args.optional("at", int)
+    if "after" in args and after is not None:
+        return Start("after", after)
+    if at is None:
+        return Start("pending")
+    if at >= 86_400:
+        raise args.invalid("at")
+    month = next((index for index, name in enumerate(MONTHS, 1) if name in args), None)
+    return Start("at", at, None if month is None else (month, args.value("day", int)))
+
+
+@CONFIG.add(
+    "config",
+    "ip sla responder [udp-echo port <port:1-65535>]",
+    no="ip sla responder [udp-echo port <port:1-65535>]",
+    requires={"router"},
+    help={
+        **_IP_SLA,
+        "responder": "Enable IP SLAs Responder",
+        "udp-echo": "Enable UDP echo without control messages",
+        "port": "Port Number",
+    },
+)
+def _responder(session: ConfigSession, args: Args) -> None:
+    sla, port = session.device.ip_sla, args.optional("port", int)
+    if port is None:
+        sla.responder = not args.unset
+        if args.unset:
+            sla.responder_ports = ()
+        return
+    others = tuple(each for each in sla.responder_ports if each != port)
+    sla.responder_ports = others if args.unset else tuple(sorted((*others, port)))
+    sla.responder = sla.responder or not args.unset

@@ -1,0 +1,20 @@
+"""Configuration commands: `ConfigSession` carries them out, `CONFIG` is their table.
+
+The modules of `commands` and `catalyst.commands` register their commands with `CONFIG` when they are imported, which is
+done here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from qoslab.ios import commands
+from qoslab.ios.catalyst import commands as catalyst_commands
+from qoslab.ios.cli.session import CONFIG, MODES, ConfigSession, commands_of
+
+for _package in (commands, catalyst_commands):
+    for _module in iter_modules(_package.__path__):
+        import_module(f"{_package.__name__}.{_module.name}")
+
+__all__ = ["CONFIG", "MODES", "ConfigSession", "commands_of"]

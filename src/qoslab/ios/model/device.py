@@ -1,0 +1,285 @@
+"""The device model: what a running configuration says, as values.
+
+Containers are mutable, so that a command-line session edits them in place; what they contain is frozen, except
+`Interface` and `Line`. Names of classes and policies are case-sensitive. `None` means not configured; defaults are
+not filled in here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Literal
+
+from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
+from qoslab.ios.model.ip_sla import IpSla
+from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.policy import ClassMap, PolicyMap
+
+Generation = Literal["classic", "hqf"]
+"""QoS behaviour: `classic` up to 12.4 mainline and 12.4(15)T, `hqf` from 12.4(20)T on."""
+
+Family = Literal["router", "switch"]
+"""Which commands a device has: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
+
+Speed = Literal["auto", "10", "100", "1000"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a device is, as opposed to how it is configured."""
+
+    platform: str
+    """The model's number, for example "3725"."""
+    interfaces: tuple[str, ...]
+    """Full names in the order of the chassis."""
+    generation: Generation = "classic"
+    """Of a switch it says how class-maps and policy-maps are laid out, and nothing else."""
+    version: str = "12.4"
+    """What the running configuration's `version` line says."""
+    family: Family = "router"
+    process_ns: int | None = None
+    """What process level takes for a packet; None where that is not known."""
+
+    def __post_init__(self) -> None:
+        if len(set(self.interfaces)) != len(self.interfaces):
+            raise ValueError(f"duplicate interface among {self.interfaces}")
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceFairQueue:
+    """`fair-queue [THRESHOLD [DYNAMIC [RESERVABLE]]]` or `no fair-queue`; None is what was not typed."""
+
+    enabled: bool = True
+    discard_threshold: int | None = None
+    """Packets of one conversation."""
+    dynamic_queues: int | None = None
+    reserved_queues: int | None = None
+
+
+@dataclass(slots=True)
+class Interface:
+    """One interface; `name` is the full name."""
+
+    name: str
+    description: str | None = None
+    bandwidth_kbps: int | None = None
+    address: IPv4Interface | None = None
+    secondary_addresses: tuple[IPv4Interface, ...] = ()
+    encapsulation: Literal["ppp"] | None = None
+    """None on serial lines is HDLC, the default."""
+    load_interval_s: int | None = None
+    shutdown: bool = False
+    duplex: Literal["auto", "full"] = "auto"
+    speed: Speed = "auto"
+    tx_ring_limit: int | None = None
+    """Packets."""
+    fair_queue: InterfaceFairQueue | None = None
+    """None is the platform's own choice."""
+    clock_rate_bps: int | None = None
+    hold_queue_in: int | None = None
+    hold_queue_out: int | None = None
+    keepalive: bool = True
+    max_reserved_bandwidth: int | None = None
+    """Percent, classic generation; None is 75."""
+    service_policy_input: str | None = None
+    service_policy_output: str | None = None
+    port: SwitchPort | None = None
+    """On a switch only."""
+
+    @property
+    def kind(self) -> str:
+        """The interface's type: FastEthernet, Serial."""
+        return interface_kind(self.name)
+
+    @property
+    def serial(self) -> bool:
+        """Whether it is a serial line."""
+        return self.kind == "Serial"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRoute:
+    """`ip route`: towards a next hop, out of an interface, or both."""
+
+    prefix: IPv4Network
+    next_hop: IPv4Address | None = None
+    interface: str | None = None
+    distance: int | None = None
+    """None is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressMatch:
+    """An address and its wildcard: bits set in the wildcard do not matter."""
+
+    address: IPv4Address
+    wildcard: IPv4Address
+
+
+ANY_ADDRESS = AddressMatch(IPv4Address("0.0.0.0"), IPv4Address("255.255.255.255"))
+
+
+@dataclass(frozen=True, slots=True)
+class PortMatch:
+    """TCP or UDP ports; `range` has two, `gt`, `lt` one, `eq` and `neq` one or more."""
+
+    op: Literal["eq", "neq", "gt", "lt", "range"]
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessEntry:
+    """One entry of an access list. `protocol` None is `ip`. A standard list uses only action, source and log."""
+
+    action: Literal["permit", "deny"]
+    protocol: int | None = None
+    source: AddressMatch = ANY_ADDRESS
+    destination: AddressMatch = ANY_ADDRESS
+    source_port: PortMatch | None = None
+    destination_port: PortMatch | None = None
+    icmp_type: int | None = None
+    icmp_code: int | None = None
+    established: bool = False
+    dscp: int | None = None
+    precedence: int | None = None
+    fragments: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A comment in an access list."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessList:
+    """An access list: entries and remarks in order."""
+
+    name: str
+    """A number in decimal, or a name."""
+    kind: Literal["standard", "extended"]
+    lines: tuple[AccessEntry | Remark, ...] = ()
+    numbers: tuple[int, ...] = field(default=(), compare=False)
+    """The sequence number of each line; a remark has that of the entry before it.
+
+    The configuration does not keep them.
+    """
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its name is a number."""
+        return self.name.isdigit()
+
+    @property
+    def entries(self) -> tuple[AccessEntry, ...]:
+        """The entries without remarks."""
+        return tuple(entry for entry in self.lines if isinstance(entry, AccessEntry))
+
+
+@dataclass(slots=True)
+class Line:
+    """One terminal line."""
+
+    kind: Literal["con", "aux", "vty"]
+    number: int
+    exec_timeout: tuple[int, int] | None = None
+    """Minutes and seconds; None is 10 minutes; (0, 0) is never."""
+    logging_synchronous: bool = False
+    login: Literal["none", "password", "local"] | None = None
+    """None is the default: none on con and aux, the line's password on vty."""
+    password: str | None = None
+    transport_input: tuple[str, ...] | None = None
+    privilege: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For example `vty 4`."""
+        return f"{self.kind} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A local user; `secret` is kept as a hash."""
+
+    name: str
+    privilege: int | None = None
+    secret: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A password as the configuration shows it: type 0 (as typed) or 5 (MD5-crypt)."""
+
+    kind: Literal[0, 5]
+    text: str
+
+
+@dataclass(slots=True)
+class Device:
+    """A whole running configuration."""
+
+    hardware: Hardware
+    hostname: str = "Router"
+    timestamps: dict[str, str] = field(default_factory=dict)
+    """`service timestamps`: what follows `debug` and `log`."""
+    logging_console: bool = True
+    logging_buffered: int | None = None
+    enable_secret: Secret | None = None
+    users: dict[str, User] = field(default_factory=dict)
+    ip_cef: bool = True
+    ip_classless: bool = True
+    ip_subnet_zero: bool = True
+    domain_lookup: bool = True
+    domain_name: str | None = None
+    class_maps: dict[str, ClassMap] = field(default_factory=dict)
+    policy_maps: dict[str, PolicyMap] = field(default_factory=dict)
+    interfaces: dict[str, Interface] = field(default_factory=dict)
+    routes: list[StaticRoute] = field(default_factory=list)
+    access_lists: dict[str, AccessList] = field(default_factory=dict)
+    ip_sla: IpSla = field(default_factory=IpSla)
+    banner_motd: str | None = None
+    """The text between the delimiters, with its line ends."""
+    lines: dict[str, Line] = field(default_factory=dict)
+    """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
+    switch: SwitchQos | None = None
+    """On a switch only."""
+
+    @property
+    def mls_qos(self) -> SwitchQos:
+        """The switch's part, for commands that exist on switches only."""
+        assert self.switch is not None
+        return self.switch
+
+    def __post_init__(self) -> None:
+        is_switch = self.hardware.family == "switch"
+        if is_switch and self.switch is None:
+            self.switch = DEFAULT_QOS
+        for name in self.hardware.interfaces:
+            self.interfaces.setdefault(name, Interface(name, port=DEFAULT_PORT if is_switch else None))
+        auxiliary = () if is_switch else (Line("aux", 0),)
+        for line in (Line("con", 0), *auxiliary, *(Line("vty", number) for number in range(5))):
+            self.lines.setdefault(line.name, line)
+
+    @property
+    def generation(self) -> Generation:
+        """The QoS behaviour of the device's software."""
+        return self.hardware.generation
+
+    def copy(self) -> Device:
+        """Return a copy that shares nothing mutable with this one."""
+        # Not copy.deepcopy: the command line takes a copy for every line, and most of what is here is frozen.
+        return replace(
+            self,
+            timestamps=dict(self.timestamps),
+            users=dict(self.users),
+            class_maps=dict(self.class_maps),
+            policy_maps=dict(self.policy_maps),
+            interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
+            routes=list(self.routes),
+            access_lists=dict(self.access_lists),
+            ip_sla=self.ip_sla.copy(),
+            lines={name: replace(line) for name, line in self.lines.items()},
+        )

@@ -1,0 +1,249 @@
+"""Class-maps and policy-maps as frozen values.
+
+Units are those of the IOS command line: rates in bit/s (`police`, `shape`) or kbit/s (`bandwidth`, `priority`),
+police bursts in bytes, shape bursts in bits. None means not configured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from qoslab.ios.catalyst.model import TrustState
+
+CLASS_DEFAULT = "class-default"
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One `match` line.
+
+    `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or
+    interface.
+    """
+
+    type: Literal[
+        "any",
+        "access_group",
+        "dscp",
+        "precedence",
+        "cos",
+        "protocol",
+        "packet_length",
+        "input_interface",
+        "qos_group",
+        "class_map",
+    ]
+    negate: bool = False
+    name: str | None = None
+    values: tuple[int, ...] = ()
+    ip_only: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMap:
+    """A class-map; `class-default` is never stored."""
+
+    name: str
+    match: Literal["all", "any"] = "all"
+    criteria: tuple[Criterion, ...] = ()
+    description: str | None = None
+
+
+SetField = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One `set` line."""
+
+    field: SetField
+    value: int
+
+
+Colour = Literal["conform", "exceed", "violate"]
+COLOURS: tuple[Colour, ...] = ("conform", "exceed", "violate")
+
+ActionName = Literal[
+    "transmit",
+    "drop",
+    "set-dscp-transmit",
+    "set-prec-transmit",
+    "set-qos-transmit",
+    "set-cos-transmit",
+    "policed-dscp-transmit",
+]
+"""The last is a switch's, the ones that set something are a router's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoliceAction:
+    """What is done with a packet of one colour."""
+
+    action: ActionName
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A rate or burst as typed: a number of `unit` (bps, percent, bytes, bits, ms)."""
+
+    number: int
+    unit: Literal["bps", "percent", "bytes", "bits", "ms"]
+
+
+DYNAMIC_INITIAL_BYTES = 15_000
+"""The data plane's default size at the start."""
+DYNAMIC_MINIMUM_BYTES = 3_000
+"""The data plane's default least size."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicBucket:
+    """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
+
+    None where left out: docs/control-protocol.md has the defaults. Shares in percent.
+    """
+
+    initial_bytes: int | None = None
+    minimum_bytes: int | None = None
+    maximum_bytes: int | None = None
+    monitoring_ms: int | None = None
+    idle_ms: int | None = None
+    first_growth_percent: int | None = None
+    first_growths: int | None = None
+    growth_percent: int | None = None
+    shrink_percent: int | None = None
+    spare_percent: int | None = None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the size at the start lies between the least and the greatest, defaults filled in."""
+        initial = DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
+        minimum = DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
+        return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Police:
+    """`police` as typed: bursts, peak rate and actions are None when left out.
+
+    `form` is the spelling: `bps` is `police 8000 1500`, `cir` is `police cir 8000 bc 1500`, `rate` is
+    `police rate 8000 burst 1500`.
+    """
+
+    form: Literal["bps", "cir", "rate"]
+    cir: Amount
+    bc: Amount | None = None
+    pir: Amount | None = None
+    be: Amount | None = None
+    conform: tuple[PoliceAction, ...] | None = None
+    exceed: tuple[PoliceAction, ...] | None = None
+    violate: tuple[PoliceAction, ...] | None = None
+    dynamic: DynamicBucket | None = None
+
+    def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
+        """Return the actions of a colour as typed, None when they were left out."""
+        return {"conform": self.conform, "exceed": self.exceed, "violate": self.violate}[colour]
+
+    def with_actions(self, colour: Colour, actions: tuple[PoliceAction, ...] | None) -> Police:
+        """Return the policer with other actions for a colour."""
+        if colour == "conform":
+            return replace(self, conform=actions)
+        return replace(self, exceed=actions) if colour == "exceed" else replace(self, violate=actions)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`shape average|peak`."""
+
+    mode: Literal["average", "peak"]
+    rate: Amount
+    bc: Amount | None = None
+    be: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """`bandwidth KBPS`, `bandwidth percent P`, `bandwidth remaining percent P|ratio R`."""
+
+    unit: Literal["kbps", "percent", "remaining_percent", "remaining_ratio"]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """`priority`, `priority KBPS [BYTES]`, `priority percent P [BYTES]`, `priority level N`."""
+
+    unit: Literal["strict", "kbps", "percent"] = "strict"
+    number: int | None = None
+    burst_bytes: int | None = None
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FairQueue:
+    """`fair-queue [N]`."""
+
+    queues: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RedThresholds:
+    """Minimum, maximum (packets) and mark probability denominator of one precedence or code point."""
+
+    minimum: int
+    maximum: int
+    denominator: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RandomDetect:
+    """`random-detect [dscp-based|prec-based]` with its further lines."""
+
+    basis: Literal["precedence", "dscp"] = "precedence"
+    exponential_weight: int | None = None
+    thresholds: tuple[tuple[int, RedThresholds], ...] = ()
+    """By precedence or code point, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyClass:
+    """A class of a policy-map with its actions."""
+
+    name: str
+    bandwidth: Bandwidth | None = None
+    priority: Priority | None = None
+    shape: Shape | None = None
+    police: Police | None = None
+    fair_queue: FairQueue | None = None
+    queue_limit: int | None = None
+    """Packets."""
+    random_detect: RandomDetect | None = None
+    marks: tuple[Mark, ...] = ()
+    trust: TrustState | None = None
+    """On a switch: where the internal DSCP comes from."""
+    aggregate: str | None = None
+    """On a switch: the name of the shared policer, instead of `police`."""
+    service_policy: str | None = None
+
+    @property
+    def queueing(self) -> bool:
+        """Whether it has an action that only the output direction knows."""
+        actions = (self.bandwidth, self.priority, self.shape, self.fair_queue, self.queue_limit, self.random_detect)
+        return any(action is not None for action in actions)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyMap:
+    """A policy-map: classes in configured order, `class-default` last when it is there."""
+
+    name: str
+    classes: tuple[PolicyClass, ...] = ()
+    description: str | None = None
+
+    def find(self, class_name: str) -> PolicyClass | None:
+        """Return the class of that name, or None."""
+        return next((each for each in self.classes if each.name == class_name), None)

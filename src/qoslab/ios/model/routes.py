@@ -1,0 +1,48 @@
+"""Which of a configuration's static routes can stand in a routing table."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+
+from qoslab.ios.model.device import Device
+
+InstallableRoute = tuple[IPv4Network, IPv4Address | None, str | None, int]
+"""Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+
+
+def installable_routes(device: Device) -> list[InstallableRoute]:
+    """The static routes that can stand in the table.
+
+    A next hop that is reached through another static route is replaced by that route's next hop, as IOS resolves it.
+    """
+    connected = [
+        address.network
+        for interface in device.interfaces.values()
+        if not interface.shutdown
+        for address in (interface.address, *interface.secondary_addresses)
+        if address is not None
+    ]
+
+    def resolve(next_hop: IPv4Address, seen: frozenset[IPv4Address]) -> IPv4Address | None:
+        if any(next_hop in network for network in connected):
+            return next_hop
+        via = [r for r in device.routes if r.next_hop is not None and next_hop in r.prefix and r.next_hop not in seen]
+        via.sort(key=lambda route: -route.prefix.prefixlen)
+        for route in via:
+            assert route.next_hop is not None
+            found = resolve(route.next_hop, seen | {route.next_hop})
+            if found is not None:
+                return found
+        return None
+
+    found: list[InstallableRoute] = []
+    for route in device.routes:
+        distance = 1 if route.distance is None else route.distance
+        if route.next_hop is None:
+            if route.interface is not None and not device.interfaces[route.interface].shutdown:
+                found.append((route.prefix, None, route.interface, distance))
+            continue
+        gateway = resolve(route.next_hop, frozenset({route.next_hop}))
+        if gateway is not None:
+            found.append((route.prefix, gateway, None, distance))
+    return found
