@@ -20,15 +20,20 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse, figures, raw, series
 from qoslab.analysis import compare as comparing
-from qoslab.analysis.classes import Line, class_drops, class_figures
-from qoslab.analysis.metrics import bucket_figures, goodput_figures, jain, metrics, police_figures, shape_figures
+from qoslab.analysis.class_metrics import class_figures
+from qoslab.analysis.classes import Line, class_drops
+from qoslab.analysis.goodput import goodput_figures, jain
+from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.policers import bucket_figures, police_figures
+from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, registered
+from qoslab.analysis.shapers import shape_figures
 from qoslab.analysis.steady import steady_figures
 from qoslab.capture.pcapng import Packets, read_packets
 from qoslab.errors import ExitStatus
 from qoslab.model.comparison import Expectation, PublishedFigure
-from qoslab.model.metrics import ClassSelector, Reference, SelectorError
+from qoslab.model.metrics import METRICS, ClassSelector, Reference, SelectorError
 from qoslab.results import RunFolder, tables
 
 PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
@@ -253,7 +258,9 @@ class TestClasses:
         wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
         seconds = {"a/1": 9.0}
         flows, classes = flows.assign(cell="a/1"), self.table.assign(cell="a/1")
-        found = metrics(flows, classes, seconds, wanted).set_index("metric")["value"]
+        found = metrics({"flows": flows, "classes": classes}, Circumstances(seconds, {}, {}), wanted).set_index(
+            "metric"
+        )["value"]
         assert found["goodput.sum(y)"] == 2400 and found["goodput.sum"] == 3200
         assert found["class.passed(A)"] == found["class.passed(R1 FastEthernet0/1 A)"]
         assert not any("nowhere" in name for name in found.index)
@@ -472,7 +479,7 @@ class TestRun:
 
 def test_metrics_are_by_cell() -> None:
     flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number, cell=f"a/{number}") for number in (1, 2)])
-    table = metrics(flows, classes_table().assign(cell="a/1"), {"a/1": 1.0, "a/2": 1.0})
+    table = metrics({"flows": flows}, Circumstances({"a/1": 1.0, "a/2": 1.0}, {}, {}))
     assert list(table[table["metric"] == "goodput.sum"]["repetition"]) == [1, 2]
 
 
@@ -676,3 +683,14 @@ def test_a_dynamic_bucket_is_described() -> None:
     # 22 000 is the first size within a fifth of the later 20 333.
     assert found["police.bucket.settled"] == 2000
     assert not dict(bucket_figures(tables.frame("classes", rows + rows), 5.0))
+
+
+def test_each_metric_is_yielded_by_one_function() -> None:
+    assert sorted(registered()) == sorted(METRICS)
+
+
+def test_a_function_yields_what_it_is_registered_with() -> None:
+    rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
+    empty = Selection(pd.DataFrame(), pd.DataFrame(), None, CellFacts({}, 1.0, {}, {}))
+    with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):
+        list(rogue.figures(empty))

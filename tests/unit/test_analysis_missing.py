@@ -7,14 +7,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from qoslab.analysis.classes import DROP_REASONS, class_drops, class_figures
+from qoslab.analysis.class_metrics import class_figures
+from qoslab.analysis.classes import DROP_REASONS, class_drops
 from qoslab.analysis.compare import compare
+from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.hosts import host_figures
-from qoslab.analysis.metrics import goodput_figures, metrics, police_figures, shape_figures
+from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.observed import observed_class_rows
+from qoslab.analysis.policers import police_figures
 from qoslab.analysis.queues import place_figures
 from qoslab.analysis.series import class_rates
+from qoslab.analysis.shapers import shape_figures
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
@@ -173,7 +177,9 @@ def test_hosts_and_shapers() -> None:
 def test_the_reason_reaches_the_comparison() -> None:
     rows = [*printed(4.0, queueing(100, total_drops=10)), *printed(8.0, queueing(500, total_drops=210))]
     flows = tables.frame("flows", [flow(stream=1)])
-    table = metrics(flows, tables.frame("classes", rows), {"a/1": TRAFFIC_S})
+    table = metrics(
+        {"flows": flows, "classes": tables.frame("classes", rows)}, Circumstances({"a/1": TRAFFIC_S}, {}, {})
+    )
     row = table.set_index("metric").loc["class.passed(A)"]
     assert pd.isna(row["value"]) and "R1 Serial0/0 output A" in row["missing"]
     figure = PublishedFigure(arm="a", metric="class.passed(A)", value=1000.0, unit="b/s", source="nowhere")

@@ -8,7 +8,8 @@ import pytest
 
 from qoslab.analysis import raw
 from qoslab.analysis.figures import queue_graph
-from qoslab.analysis.metrics import goodput_figures, metrics
+from qoslab.analysis.goodput import goodput_figures
+from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.queues import busy_ports, each_of, place_figures, queue_counts, queue_rates
 from qoslab.model.metrics import QueueSelector, Reference, SelectorError
 from qoslab.results import tables
@@ -73,11 +74,9 @@ def test_selectors_that_mean_nothing(text: str) -> None:
 
 def test_they_are_among_the_metrics() -> None:
     found = metrics(
-        tables.frame("flows", []),
-        tables.frame("classes", []),
-        {"srr/1": 30.0},
+        {"interfaces": table("interfaces"), "queues": table("queues")},
+        Circumstances({"srr/1": 30.0}, {}, {}),
         [Reference.parse(f"queue.drops({PORT} 2 1)")],
-        places={"interface": table("interfaces"), "queue": table("queues")},
     ).set_index("metric")["value"]
     assert found[f"queue.drops({PORT} 2 1)"] == 276
     assert found[f"interface.drops({PORT})"] == 278

@@ -1,9 +1,19 @@
-"""What all flows of a cell got together. Pure."""
+"""What the flows of a cell got: together, each, how fairly, and what they lost. Pure.
+
+Goodput is payload that the receiving side got, divided by the receiver's own time from start to end of its test. A
+traffic's sum is the payload of all its streams over the longest of their times; sums of several traffics add up.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
+
+from qoslab.analysis.missing import Figure, Missing, most, total
+from qoslab.analysis.registry import metrics_of
 
 APART_S = 1.0
 """Flows whose starts differ by more are meant to come one after another; those of one moment differ by milliseconds."""
@@ -44,3 +54,48 @@ def summed(intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     overlap = np.minimum(ends[:, None], edges[None, 1:]) - np.maximum(starts[:, None], edges[None, :-1])
     share = np.clip(overlap, 0, None) / np.maximum(ends - starts, 1e-9)[:, None]
     return (bits[:, None] * share).sum(axis=0), np.full(steps, step)
+
+
+def jain(goodputs: pd.Series) -> float:
+    """Jain's fairness index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n where one has all; nan for nothing at all.
+
+    R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    """
+    squares = float((goodputs.astype(float) ** 2).sum())
+    return float(goodputs.sum()) ** 2 / (len(goodputs) * squares) if squares > 0 else math.nan
+
+
+@metrics_of(
+    "flows",
+    "goodput.sum",
+    "goodput.flow.min",
+    "goodput.flow.max",
+    "goodput.spread",
+    "fairness.jain",
+    "datagrams.lost",
+    "datagrams.loss",
+    "datagrams.jitter",
+)
+def goodput_figures(flows: pd.DataFrame) -> Iterator[Figure]:
+    """Figures of one cell's `flows`."""
+    if flows.empty:
+        return
+    yield "goodput.sum", total_bps(flows)
+    each = flows["goodput_bps"].astype(float)
+    least, greatest = float(each.min()), float(each.max())
+    yield "goodput.flow.min", least
+    yield "goodput.flow.max", greatest
+    if greatest > 0:
+        yield "goodput.spread", greatest / least if least > 0 else math.inf
+        yield "fairness.jain", jain(each)
+    datagrams = flows[flows["datagrams"].notna()]
+    if not datagrams.empty:
+        sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
+        yield "datagrams.lost", lost
+        if sent:
+            yield "datagrams.loss", lost if isinstance(lost, Missing) else lost / sent
+        # A stream of which no two datagrams arrived has no jitter.
+        few = datagrams["datagrams"].astype(float) - datagrams["lost"].astype(float) < 2
+        arrived = datagrams[~few]
+        if not arrived.empty:
+            yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")

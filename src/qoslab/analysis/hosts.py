@@ -7,8 +7,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.registry import metrics_of
+from qoslab.analysis.throughput import segment_size, tcp_flows
 
 
+@metrics_of(
+    "hosts",
+    "tcp.retransmits",
+    "tcp.retransmitted",
+    "tcp.timeouts",
+    mss_bytes=lambda selection: segment_size(tcp_flows(selection.cell.tables["flows"])),
+)
 def host_figures(hosts: pd.DataFrame, mss_bytes: float | None) -> Iterator[Figure]:
     """Figures of one cell's hosts together. The size of a full segment is None where it is not known."""
     if hosts.empty:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from qoslab.analysis.classes import interfaces_of
 from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import QueueSelector, SelectorError
 
 Place = Literal["interface", "queue"]
@@ -76,11 +77,16 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
 
 def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> Iterator[Figure]:
     """The metrics of the interfaces or queues that `selector` means, added up, from one cell's table."""
+    chosen = places_of(table, selector)
+    yield from (interface_figures if place == "interface" else queue_figures)(chosen)
+
+
+def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
+    """The rows of one cell's table that a selector means; none where it names what counted nothing in this cell."""
     try:
         meant = QueueSelector.parse(selector, interfaces_of(table))
     except SelectorError:
-        # Names a router or interface that counted nothing in this cell.
-        return
+        return table.iloc[:0]
     mine = table
     for column, value in (
         ("device", meant.router),
@@ -90,18 +96,35 @@ def place_figures(place: Place, table: pd.DataFrame, selector: str | None) -> It
     ):
         if value is not None:
             mine = mine[mine[column] == value]
+    return mine
+
+
+_DELAYS = {f"interface.delay.{name}": f"queueing_delay_{name}_ns" for name in ("mean", "p50", "p99", "max")}
+
+
+@metrics_of("interfaces", *_FIGURES["interface"], *_DELAYS)
+def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
+    """The metrics `interface.*` of some interfaces of one cell, added up."""
     if mine.empty:
         return
-    counted = mine.sort_values("time_s").groupby(_KEYS[place], sort=False)
-    for name, column in _FIGURES[place].items():
-        yield name, _counted(mine, place, column)
-    if place == "interface":
-        # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One
-        # without a packet has no delay.
-        for name in ("mean", "p50", "p99", "max"):
-            delays = counted[f"queueing_delay_{name}_ns"].last().dropna()
-            if len(delays):
-                yield f"interface.delay.{name}", float(delays.max()) / 1e6
+    for name, column in _FIGURES["interface"].items():
+        yield name, _counted(mine, "interface", column)
+    # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One without
+    # a packet has no delay.
+    last = mine.sort_values("time_s").groupby(_KEYS["interface"], sort=False)
+    for name, column in _DELAYS.items():
+        delays = last[column].last().dropna()
+        if len(delays):
+            yield name, float(delays.max()) / 1e6
+
+
+@metrics_of("queues", *_FIGURES["queue"])
+def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
+    """The metrics `queue.*` of some egress queues of one cell, added up."""
+    if mine.empty:
+        return
+    for name, column in _FIGURES["queue"].items():
+        yield name, _counted(mine, "queue", column)
 
 
 def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:

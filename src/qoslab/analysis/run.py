@@ -13,7 +13,7 @@ from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
 from qoslab.analysis.averages import averages_table, pairs_table
 from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA, Line, Lines
-from qoslab.analysis.metrics import metrics
+from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import bin_packets
 from qoslab.analysis.paths import Paths, paths_of
@@ -159,18 +159,7 @@ def _gather(cells: Iterable[Cell], references: Iterable[Reference], *, captures:
         if packets
         else tables.frame("packets_io", [])
     )
-    read["metrics"] = metrics(
-        read["flows"],
-        read["classes"],
-        seconds,
-        references,
-        intervals=read["intervals"],
-        probes=read["probes"],
-        places={"interface": read["interfaces"], "queue": read["queues"]},
-        hosts=read["hosts"],
-        lines=lines,
-        paths=paths,
-    )
+    read["metrics"] = metrics(read, Circumstances(seconds, lines, paths), references)
     return _Gathered(read, found)
 
 

@@ -9,14 +9,23 @@ import pandas as pd
 
 from qoslab.analysis.goodput import apart, summed
 from qoslab.analysis.missing import Figure
+from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.statistics import warm_up
+from qoslab.analysis.throughput import only_pir
 
 WHOLE = 0.9
 """An interval shorter than this share of the usual one is the broken one at the end."""
 
 
-def steady_figures(intervals: pd.DataFrame) -> Iterator[Figure]:
-    """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`.
+@metrics_of(
+    "intervals",
+    "goodput.steady",
+    "goodput.warm_up",
+    "goodput.of_pir.steady",
+    pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
+)
+def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None) -> Iterator[Figure]:
+    """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
     The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
     half, its whole time counts. Entries add up; of their warm-ups the longest is given. Those that come and go are one.
@@ -35,6 +44,8 @@ def steady_figures(intervals: pd.DataFrame) -> Iterator[Figure]:
         trimmed = max(trimmed, float(seconds[:start].sum()))
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
+    if pir_bps is not None:
+        yield "goodput.of_pir.steady", steady / pir_bps
 
 
 def _series(entry: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from qoslab.analysis.classes import CLASS, COUNTED_HEADER, Lines
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
+from qoslab.analysis.registry import metrics_of
 
 CLASS_DEFAULT = "class-default"
 
@@ -30,6 +31,19 @@ def only_pir(classes: pd.DataFrame, lines: Lines) -> float | None:
     return granted_bps(policed.iloc[0], lines) if len(policed[CLASS].drop_duplicates()) == 1 else None
 
 
+@metrics_of(
+    "flows",
+    "goodput.of_pir",
+    "goodput.of_pir.ip",
+    "goodput.of_bottleneck",
+    "tcp.transfer_time_ratio",
+    "tcp.efficiency",
+    "tcp.buffer_delay",
+    "tcp.rtt",
+    classes=lambda selection: selection.cell.policed,
+    paths=lambda selection: selection.cell.paths,
+    lines=lambda selection: selection.cell.lines,
+)
 def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths, lines: Lines) -> Iterator[Figure]:
     """Figures of one cell's `flows` (all, or those of one traffic) against all of its `classes`."""
     if flows.empty:
@@ -52,6 +66,11 @@ def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths,
     yield "goodput.of_bottleneck", goodput / bottleneck
     if len(names) == 1 and mss is not None:
         yield from rfc6349_figures(flows, bottleneck * mss / FULL_PACKET_BYTES, path.idle_rtt_ms, mss)
+
+
+def tcp_flows(flows: pd.DataFrame) -> pd.DataFrame:
+    """Those with segments."""
+    return flows[flows["protocol"] == "tcp"]
 
 
 def segment_size(flows: pd.DataFrame) -> float | None:

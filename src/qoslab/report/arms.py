@@ -11,8 +11,6 @@ import pandas as pd
 
 from qoslab.analysis import figures, series
 from qoslab.analysis.classes import class_drops
-from qoslab.analysis.goodput import total_bps
-from qoslab.analysis.metrics import goodput_figures
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
 from qoslab.labs import lab_kind
@@ -140,7 +138,7 @@ def arm_page(
     anchor = cell_anchor(cell)
     repetitions = folder.manifest().experiment.repetitions
     own = {name: table[table["cell"] == cell.name] for name, table in found.items()}
-    streams, total = _streams(own["flows"])
+    streams, total = _streams(own["flows"], own["metrics"])
     fates, drops = _drops(own["classes"])
     udp = bool((own["flows"]["protocol"] == "udp").any())
     return ArmPage(
@@ -246,7 +244,7 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Graph:
     )
 
 
-def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
+def _streams(flows: pd.DataFrame, metrics: pd.DataFrame) -> tuple[list[Stream], Total | None]:
     if flows.empty:
         return [], None
     labels = series.stream_labels(flows)
@@ -272,9 +270,9 @@ def _streams(flows: pd.DataFrame) -> tuple[list[Stream], Total | None]:
                 loss=loss,
             )
         )
-    found = dict(goodput_figures(flows))
+    found = dict(zip(metrics["metric"], metrics["value"], strict=True))
     fair = f"Jain's fairness index {found['fairness.jain']:.3f}" if len(flows) > 1 and "fairness.jain" in found else ""
-    return rows, Total("Sum", text.rate(total_bps(flows)), fair)
+    return rows, Total("Sum", text.rate(found["goodput.sum"]), fair)
 
 
 _RANKS = ((0.0, "slowest"), (0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (1.0, "fastest"))

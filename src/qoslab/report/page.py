@@ -144,7 +144,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """The report of a run that has been analysed."""
     manifest = folder.manifest()
     experiment = manifest.experiment
-    shown_tables = ("flows", "intervals", "classes", "packets_io", "queues")
+    shown_tables = ("flows", "intervals", "classes", "packets_io", "queues", "metrics")
     found = {name: tables.read_table(folder, name) for name in shown_tables}
     arms = []
     cells = folder.cells()
@@ -155,7 +155,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         name, _, rest = reason.partition(": ")
         why.setdefault(name, rest)
     invalid = {cell.name for cell in cells if cell.name in why}
-    measured = tables.read_table(folder, "metrics")
+    measured = found["metrics"]
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]

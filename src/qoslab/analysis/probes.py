@@ -1,0 +1,33 @@
+"""Rows of the table `probes` → the metrics of IP SLA operations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from qoslab.analysis.missing import Figure
+from qoslab.analysis.registry import metrics_of
+
+
+@metrics_of(
+    "probes",
+    "rtt.min",
+    "rtt.avg",
+    "rtt.max",
+    "rtt.count",
+    "jitter.min",
+    "jitter.avg",
+    "jitter.max",
+)
+def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
+    """Figures of one probe; of several together none, since their paths differ."""
+    if len(probes) != 1:
+        return
+    row = probes.iloc[0]
+    yield "rtt.count", float(row["rtt_count"])
+    for name in ("rtt", "jitter"):
+        for part in ("min", "avg", "max"):
+            # An echo operation has no jitter.
+            if pd.notna(row[f"{name}_{part}_ms"]):
+                yield f"{name}.{part}", float(row[f"{name}_{part}_ms"])

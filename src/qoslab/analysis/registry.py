@@ -1,0 +1,102 @@
+"""The functions that compute metrics: each registered with what it yields, and with the table that it reads. Pure.
+
+`qoslab.model.metrics` declares a metric (name, unit, meaning), since experiment files are checked without pandas; here
+the function that yields it says so, with `metrics_of`. What it needs beside its rows it is given by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import pandas as pd
+
+from qoslab.analysis.classes import Lines
+from qoslab.analysis.missing import Figure
+from qoslab.analysis.paths import Paths
+from qoslab.model.metrics import METRICS
+
+TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues"]
+"""A table of `docs/architecture.md`; its rows of one cell that a selector means are what a function gets first."""
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """What a function may need of a cell beside the rows that it computes figures of."""
+
+    tables: Mapping[str, pd.DataFrame]
+    """Its rows of each table."""
+    traffic_s: float
+    lines: Lines
+    """Those behind its routers' interfaces."""
+    paths: Paths
+    """Those of its traffic."""
+
+    @cached_property
+    def policed(self) -> pd.DataFrame:
+        """Readings of its classes with a policer."""
+        classes = self.tables["classes"]
+        return classes[classes["police_cir_bps"].notna()]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Rows of one table of one cell that a selector means, and all of them."""
+
+    rows: pd.DataFrame
+    whole: pd.DataFrame
+    selector: str | None
+    cell: CellFacts
+
+
+@dataclass(frozen=True)
+class MetricFunction:
+    """A function that yields figures."""
+
+    table: TableName
+    names: frozenset[str]
+    """Of the metrics that it yields, each at most once."""
+    call: Callable[[Selection], Iterator[Figure]]
+
+    def figures(self, selection: Selection) -> Iterator[Figure]:
+        """Its figures. `ValueError` for one that it is not registered with."""
+        for name, value in self.call(selection):
+            if name not in self.names:
+                raise ValueError(f"found the metric {name}, expected one of {', '.join(sorted(self.names))}")
+            yield name, value
+
+
+_FUNCTIONS: list[MetricFunction] = []
+_F = TypeVar("_F", bound=Callable[..., Iterator[Figure]])
+
+
+def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any]) -> Callable[[_F], _F]:
+    """Register a generator of figures. It is called with its rows, and with what `needs` finds, by keyword.
+
+    `KeyError` for a name that `qoslab.model.metrics` does not declare.
+    """
+    for name in names:
+        METRICS[name]
+
+    def register(function: _F) -> _F:
+        def call(selection: Selection) -> Iterator[Figure]:
+            return function(selection.rows, **{name: find(selection) for name, find in needs.items()})
+
+        _FUNCTIONS.append(MetricFunction(table, frozenset(names), call))
+        return function
+
+    return register
+
+
+def functions_of(table: TableName) -> list[MetricFunction]:
+    """The functions that read a table, in the order in which their metrics are declared."""
+    order = list(METRICS)
+    mine = [each for each in _FUNCTIONS if each.table == table]
+    return sorted(mine, key=lambda each: min(map(order.index, each.names)))
+
+
+def registered() -> list[str]:
+    """The names of all metrics that some function yields."""
+    return [name for each in _FUNCTIONS for name in sorted(each.names)]

@@ -1,0 +1,53 @@
+"""Counters of shapers over time → the metrics `shape.*`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis.classes import last_of_class, only_value
+from qoslab.analysis.missing import Figure, total
+from qoslab.analysis.registry import metrics_of
+from qoslab.model.moments import DURING
+
+_SHAPE = {
+    "shape.byte_limit": "shape_byte_limit",
+    "shape.sustain_bits": "shape_bc_bits",
+    "shape.excess_bits": "shape_be_bits",
+    "shape.interval_ms": "shape_interval_ms",
+    "shape.increment_bytes": "shape_increment_bytes",
+}
+
+
+@metrics_of(
+    "classes",
+    *_SHAPE,
+    "shape.queue_depth.during",
+    "shape.active.during",
+    traffic_s=lambda selection: selection.cell.traffic_s,
+)
+def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
+    """Figures of all shapers of one cell; settings only where all have the same, queue depths added up."""
+    shaped = classes[classes["shape_mode"].notna()]
+    if shaped.empty:
+        return
+    last = last_of_class(shaped)
+    for metric, column in _SHAPE.items():
+        value = only_value(last[column])
+        if value is not None:
+            yield metric, value
+    running = shaped[(shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s)]
+    if running.empty:
+        return
+    times = running["time_s"].to_numpy(dtype=float)
+    moment = running[times == times[np.abs(times - DURING * traffic_s).argmin()]]
+    queues = moment[moment["queue_depth_packets"].notna() | moment["queue_discipline"].notna()]
+    if not queues.empty:
+        yield "shape.queue_depth.during", total(queues["queue_depth_packets"], "depths of queues")
+    known = moment["shape_active"].dropna()
+    if known.any():
+        yield "shape.active.during", 1.0
+    elif len(known):
+        yield "shape.active.during", total(moment["shape_active"], "states of shapers")
