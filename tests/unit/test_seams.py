@@ -13,6 +13,7 @@ from qoslab.labs import LABS
 from qoslab.platforms import PLATFORMS
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import Machinery
+from qoslab.traffic import INSTALLED, TOOLS
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 
@@ -36,6 +37,13 @@ PLATFORM = Seam(
     names=frozenset({"platform"}),
     words=frozenset(PLATFORMS) - {"host"},  # which is also a column, a key of addresses and an IOS keyword
     classes=frozenset(type(platform).__name__ for platform in PLATFORMS.values()),
+)
+
+TOOL = Seam(
+    "traffic",
+    names=frozenset(),  # a cell may ask which tools it uses
+    words=frozenset(INSTALLED),  # `flood` is also the name of one of our programs
+    classes=frozenset(type(tool).__name__ for tool in TOOLS.values()),
 )
 
 LAB = Seam(
@@ -91,7 +99,7 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
             return False
 
 
-@pytest.mark.parametrize("seam", [PLATFORM, LAB], ids=lambda seam: seam.folder)
+@pytest.mark.parametrize("seam", [PLATFORM, LAB, TOOL], ids=lambda seam: seam.folder)
 def test_nobody_else_compares_the_words(seam: Seam) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}:{line}"

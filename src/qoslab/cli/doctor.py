@@ -22,6 +22,7 @@ from qoslab.errors import ExitStatus, QoslabError
 from qoslab.extras import PURPOSE, lacking, packages
 from qoslab.printing import echo
 from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
+from qoslab.traffic import INSTALLED
 
 if TYPE_CHECKING:
     from qoslab.lab import Lab
@@ -36,8 +37,7 @@ PATIENCE = 20.0
 """Seconds for a tool to say its version."""
 
 TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
-    ("iperf3", ("--version",), "iperf3", "required"),
-    ("iperf", ("--version",), "iperf", "required"),
+    *((name, ("--version",), name, "required") for name in INSTALLED),
     ("dumpcap", ("--version",), "tshark", "required"),
     ("tshark", ("--version",), "tshark", "required"),
     ("nsenter", ("--version",), "util-linux", "required"),

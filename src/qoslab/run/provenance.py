@@ -7,25 +7,22 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
 from qoslab.shipped import checkout
+from qoslab.traffic import INSTALLED
 
 PACKAGES = (
     "ansible", "ansible-core", "ansible-runner", "ansible-pylibssh", "asyncssh",
     "genie", "pandas", "pyats", "pyroute2", "unicon",
 )  # fmt: skip
 
-_TOOLS: Mapping[str, tuple[str, ...]] = {
-    "dumpcap": ("dumpcap", "--version"),
-    "iperf": ("iperf", "--version"),
-    "iperf3": ("iperf3", "--version"),
-    "tshark": ("tshark", "--version"),
-}
+_TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
+"""Programs that measure and are not ours."""
 
 
 def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -42,9 +39,9 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 def tool_versions() -> dict[str, str]:
     """First line that each measuring tool prints of itself."""
     found = {}
-    for name, argv in _TOOLS.items():
+    for name in _TOOLS:
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+            done = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             found[name] = f"not usable: {error}"
             continue

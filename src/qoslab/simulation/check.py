@@ -12,15 +12,13 @@ from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import one_of
 from qoslab.simulation.routers import Router, configured
-from qoslab.simulation.scenario import IP_AND_UDP_HEADER
 from qoslab.simulation.show import NotSimulatedError, answer, blank_sample
+from qoslab.traffic import tool
 
 CONGESTION_CONTROLS = ("cubic", "reno")
 FILTERS = ("", "ip", "tcp", "udp")
 EARLY_RETRANS = (0, 3, 4)
 """Early retransmit (RFC 5827), 1 and 2, is not modelled; Linux has dropped it."""
-MTU = 1500
-"""Bytes of IP packet; nothing is fragmented."""
 
 
 def problems(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
@@ -88,7 +86,7 @@ class _Checker:
                 continue
             if flow.window is not None:
                 yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
-            most = MTU if flow.tool == "flood" else MTU - IP_AND_UDP_HEADER
+            most = tool(flow.tool).largest_datagram
             if flow.size is not None and flow.size.bytes > most:
                 yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, which is not fragmented")
 

@@ -14,7 +14,7 @@ from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import link_emulation
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import Router, configured
-from qoslab.traffic import flood, iperf2, iperf3
+from qoslab.traffic import iperf2, tool
 from qoslab.traffic.endpoints import address_of, flow_ports, flow_seed
 
 FORMAT = 1
@@ -23,10 +23,6 @@ SAMPLE_NS = 10**9
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """What virtual time 0 is written as: always the same, so that the same cell gives the same files."""
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
-
-IP_AND_UDP_HEADER = 28
-DEFAULT_DATAGRAMS = {"iperf3": iperf3.DEFAULT_DATAGRAM, "iperf": iperf2.DEFAULT_DATAGRAM}
-"""Payload bytes of a UDP flow that does not say, by tool."""
 
 Scenario = dict[str, Any]
 
@@ -137,7 +133,7 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> Scenar
         "cut_off_ns": round(iperf2.CUT_S * 10**9) if flow.may_fail else None,
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
-        **(_datagrams(flow) | {"seed": seed} if flow.protocol == "udp" else _connections(flow)),
+        **(tool(flow.tool).datagrams(flow) | {"seed": seed} if flow.protocol == "udp" else _connections(flow)),
     }
 
 
@@ -147,20 +143,6 @@ def _connections(flow: Flow) -> Scenario:
         "window_bytes": None if flow.window is None else flow.window.bytes,
         "payload_bytes": None if flow.size is None else flow.size.bytes,
     }
-
-
-def _datagrams(flow: Flow) -> Scenario:
-    """As the tool sends them."""
-    if flow.tool == "flood":
-        return {
-            # A size is that of the IP packet, and so is a rate; ports take turns.
-            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER,
-            "rate_layer": "ip",
-            "gap_ns": None if flow.delay is None else flow.delay.ns,
-            "take_turns": True,
-            "interval_ns": round(flood.INTERVAL_S * 10**9),
-        }
-    return {"payload_bytes": DEFAULT_DATAGRAMS[flow.tool] if flow.size is None else flow.size.bytes}
 
 
 def _capture(point: CapturePoint) -> Scenario:

@@ -5,6 +5,7 @@ line here.
 """
 
 from qoslab.errors import UserError
+from qoslab.programs import OWN_PROGRAMS
 from qoslab.traffic.base import (
     Commands,
     Endpoints,
@@ -30,6 +31,10 @@ TOOLS: dict[str, TrafficTool] = {
 }
 
 
+INSTALLED = tuple(dict.fromkeys(name for each in TOOLS.values() for name in each.programs if name not in OWN_PROGRAMS))
+"""Programs of the tools that are not ours; Debian's packages are called so too."""
+
+
 def tool(name: str) -> TrafficTool:
     """The tool of that name; `UserError` where there is none."""
     try:
@@ -39,6 +44,7 @@ def tool(name: str) -> TrafficTool:
 
 
 __all__ = [
+    "INSTALLED",
     "TOOLS",
     "Commands",
     "Endpoints",

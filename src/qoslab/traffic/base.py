@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from qoslab.errors import RunInvalid, UserError
 from qoslab.model.experiment import Flow
@@ -152,7 +152,9 @@ class TrafficTool(Protocol):
     suffix: str
     """Ending of the files that keep its output: json, txt."""
     programs: tuple[str, ...]
-    """Programs that must be installed on both hosts."""
+    """Programs that must be installed on both hosts; each says its version with --version."""
+    largest_datagram: int
+    """What `size` of a UDP flow may be at most so that nothing is fragmented, in bytes."""
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """What the flow asks that the tool cannot do."""
@@ -162,6 +164,10 @@ class TrafficTool(Protocol):
         """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
         ...
 
+    def datagrams(self, flow: Flow) -> dict[str, Any]:
+        """How it sends the datagrams of a UDP flow, in the words of a scenario of `qos-sim` (docs/simulation.md)."""
+        ...
+
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """Whether the server has reported every stream to the end, so that it may be stopped."""
         ...
@@ -169,6 +175,11 @@ class TrafficTool(Protocol):
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
         """The figures that count. `TrafficError` when a side failed or its output is broken."""
         ...
+
+
+MTU = 1500
+"""Bytes of the IP packet that fits into an Ethernet frame."""
+IP_AND_UDP_HEADER = 28
 
 
 def check_iperf(flow: Flow) -> Iterator[Problem]:

@@ -14,6 +14,8 @@ from typing import Any
 from qoslab.model.experiment import Flow
 from qoslab.traffic.base import (
     DRAIN_S,
+    IP_AND_UDP_HEADER,
+    MTU,
     Commands,
     Endpoints,
     FlowResult,
@@ -48,6 +50,7 @@ class Flood:
     name = "flood"
     suffix = "jsonl"
     programs: tuple[str, ...] = ("flood",)
+    largest_datagram = MTU
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -104,6 +107,16 @@ class Flood:
             deadline_s=duration.seconds + DRAIN_S,
             cut_off=True,
         )
+
+    def datagrams(self, flow: Flow) -> dict[str, Any]:
+        """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
+        return {
+            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER,
+            "rate_layer": "ip",
+            "gap_ns": None if flow.delay is None else flow.delay.ns,
+            "take_turns": True,
+            "interval_ns": round(INTERVAL_S * 10**9),
+        }
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; nothing has arrived for a while. Background is not waited for: it has done its work.

@@ -15,10 +15,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from qoslab.model.experiment import Flow
 from qoslab.traffic.base import (
     DRAIN_S,
+    IP_AND_UDP_HEADER,
+    MTU,
     Commands,
     Endpoints,
     FlowResult,
@@ -163,6 +166,7 @@ class Iperf2:
     name = "iperf"
     suffix = "txt"
     programs: tuple[str, ...] = ("iperf",)
+    largest_datagram = MTU - IP_AND_UDP_HEADER
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -201,6 +205,10 @@ class Iperf2:
             # One that may fail waits for a connection that never comes.
             deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
         )
+
+    def datagrams(self, flow: Flow) -> dict[str, Any]:
+        """See `TrafficTool`."""
+        return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; a total has been printed for every stream, told from its being the second from 0."""

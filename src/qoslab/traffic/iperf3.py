@@ -21,6 +21,8 @@ from qoslab.errors import UserError
 from qoslab.model.experiment import Flow
 from qoslab.traffic.base import (
     DRAIN_S,
+    IP_AND_UDP_HEADER,
+    MTU,
     Commands,
     Endpoints,
     FlowResult,
@@ -56,6 +58,7 @@ class Iperf3:
     name = "iperf3"
     suffix = "json"
     programs: tuple[str, ...] = ("iperf3",)
+    largest_datagram = MTU - IP_AND_UDP_HEADER
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -100,6 +103,10 @@ class Iperf3:
             server_exits=True,
             deadline_s=duration.seconds + DRAIN_S,
         )
+
+    def datagrams(self, flow: Flow) -> dict[str, Any]:
+        """See `TrafficTool`."""
+        return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; the JSON is complete."""
