@@ -14,6 +14,7 @@ import pytest
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
 from qoslab.run.devices.inventory import (
+    SWITCH_GROUP,
     IosAccess,
     LinuxAccess,
     ansible_inventory,
@@ -63,7 +64,7 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
 @pytest.mark.parametrize("lab", [True, False])
 def test_ansible_gives_back_what_was_written(tmp_path: Path, lab: bool) -> None:
     path = tmp_path / "inventory.json"
-    switch = IosAccess("192.0.2.4", "u", "p", switch=True)
+    switch = IosAccess("192.0.2.4", "u", "p", group=SWITCH_GROUP)
     routers = {
         "R1": R1,
         "R2": R2,
@@ -82,7 +83,7 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     assert routers["R1"] == IosAccess("192.0.2.1", "kim", "{not a template}", 22, None)
     assert isinstance(routers["R2"], LinuxAccess)
     assert isinstance(routers["SW"], IosAccess)
-    assert routers["SW"].switch
+    assert routers["SW"].group == SWITCH_GROUP
     assert set(routers) == {"R1", "R2", "SW"}
 
 

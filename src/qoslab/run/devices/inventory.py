@@ -49,8 +49,8 @@ class IosAccess:
     port: int = 22
     enable: str | None = None
     """The enable secret, where a login does not start at privilege level 15."""
-    switch: bool = False
-    """Whether it is a Catalyst switch."""
+    group: str = IOS_GROUP
+    """That group, or one within it, as of Catalyst switches."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class LinuxAccess:
     user: str | None = None
     password: str | None = None
     port: int = 22
+    group: str = LINUX_GROUP
 
 
 Access = IosAccess | LinuxAccess
@@ -80,10 +81,12 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
         platform = platform_of(node.node)
+        group = platform.ansible_role(node.node)
+        if group is None:
+            continue
         if platform.reached_by == "command line":
             ssh = lab.ssh(name)
-            switch = platform.ansible_role(node.node) == SWITCH_GROUP
-            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, switch)
+            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, group)
         elif platform.reached_by == "control socket":
             socket = lab.runtime(name) / "control.sock"
             if sockets is not None:
@@ -91,7 +94,7 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
                 link.unlink(missing_ok=True)
                 link.symlink_to(socket)
                 socket = link
-            routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")))
+            routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")), group=group)
     return routers
 
 
@@ -102,14 +105,12 @@ def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dic
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, access in routers.items():
-        if isinstance(access, IosAccess):
-            group = SWITCH_GROUP if access.switch else IOS_GROUP
-            groups.setdefault(group, {})[name] = _ios_variables(access)
-        else:
-            groups.setdefault(LINUX_GROUP, {})[name] = _linux_variables(access)
+        variables = _ios_variables(access) if isinstance(access, IosAccess) else _linux_variables(access)
+        groups.setdefault(access.group, {})[name] = variables
     children: dict[str, Any] = {group: {"hosts": hosts} for group, hosts in groups.items()}
-    if SWITCH_GROUP in children:
-        children.setdefault(IOS_GROUP, {})["children"] = {SWITCH_GROUP: children.pop(SWITCH_GROUP)}
+    within = {access.group for access in routers.values() if isinstance(access, IosAccess)} - {IOS_GROUP}
+    if within:
+        children.setdefault(IOS_GROUP, {})["children"] = {group: children.pop(group) for group in sorted(within)}
     if IOS_GROUP in children:
         children[IOS_GROUP]["vars"] = {
             "ansible_connection": "ansible.netcommon.network_cli",
@@ -226,7 +227,8 @@ def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
     routers: dict[str, Access] = {}
     switches = _hosts(listed, SWITCH_GROUP)
     for name in _hosts(listed, IOS_GROUP):
-        routers[name] = replace(_ios_access(name, variables.get(name, {})), switch=name in switches)
+        group = SWITCH_GROUP if name in switches else IOS_GROUP
+        routers[name] = replace(_ios_access(name, variables.get(name, {})), group=group)
     for name in _hosts(listed, LINUX_GROUP):
         if name in routers:
             raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {LINUX_GROUP}", hint="Keep one of them.")
