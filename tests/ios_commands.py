@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from qoslab.ios.cli.syntax import Argument, Automaton
@@ -29,6 +30,38 @@ def typed_line(random: Random, session: ConfigSession) -> str:
         if each.command.requires <= session.capabilities and each.command.syntax != "end"
     ]
     return _walk(random, random.choice(possible))
+
+
+ENTERED = {
+    "config": "",
+    "interface": "interface {port}",
+    "vlan": "vlan 7",
+    "class-map": "class-map New",
+    "policy-map": "policy-map New",
+    "policy-class": "class-map New\npolicy-map New\nclass {class_name}",
+    "police": "policy-map New\nclass class-default\npolice 8000 1500",
+    "line": "line vty 0 4",
+    "sla": "ip sla 1",
+    "sla-icmp-echo": "ip sla 2\nicmp-echo 10.0.0.1",
+    "sla-icmp-jitter": "ip sla 3\nicmp-jitter 10.0.0.1",
+    "sla-udp-echo": "ip sla 4\nudp-echo 10.0.0.1 7",
+    "sla-udp-jitter": "ip sla 5\nudp-jitter 10.0.0.1 7",
+    "standard-acl": "ip access-list standard Hosts",
+    "extended-acl": "ip access-list extended Flows",
+}
+"""The lines that lead into each mode."""
+
+
+def lines_of_each_command(random: Random, capabilities: frozenset[str], ports: Sequence[str]) -> list[str]:
+    """A line or two of each command that a device has, each behind those that lead to where it is."""
+    lines: list[str] = []
+    for mode, entered in ENTERED.items():
+        possible = [each for each in CONFIG._modes[mode] if each.command.requires <= capabilities]
+        for each in random.sample(possible, len(possible)):
+            if each.form != "default" and each.command.syntax not in ("exit", "end") and random.random() < 0.7:
+                place = entered.format(port=random.choice(ports), class_name=random.choice(["New", "class-default"]))
+                lines += [*place.split("\n"), _walk(random, each.automaton)]
+    return lines
 
 
 def _walk(random: Random, automaton: Automaton) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
 from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.config import NetworkConfig, dumps
@@ -10,12 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from ios_commands import lines_of_each_command
 from ios_strategies import devices, hardware
 from qoslab.errors import IosError
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
+from switch_strategies import switch_hardware
 
 
 @st.composite
@@ -42,6 +48,76 @@ def test_ansible_sends_every_line(pair: tuple[Device, Device]) -> None:
     lines = undo_lines(render(before), render(after), before.hardware)
     sent = dumps(NetworkConfig(indent=1, contents="\n".join(lines)).items, "commands")
     assert sent.split("\n") == [line.strip() for line in lines] or (sent, lines) == ("", [])
+
+
+FAMILIES = {"classic": hardware("classic"), "hqf": hardware("hqf"), "switch": switch_hardware()}
+
+
+LEFT_OUT = ("auto qos voip", "timeout", "ip route")
+"""A macro, which writes more lines than its own, and two commands that IOS takes or not by what comes later in a
+running configuration: a timeout above the default frequency, a route before the address that it must not lead to."""
+RARE = ("ip sla schedule", "service-policy <policy", "qoslab-extension", "police aggregate")
+"""What a random line is rarely taken for; they have tests of their own."""
+
+
+def typed(random: Random, device: Device) -> Device:
+    """The device after lines of all its commands, of which it refuses some."""
+    session = ConfigSession(device)
+    for line in lines_of_each_command(random, session.capabilities, device.hardware.interfaces):
+        if not line.startswith(LEFT_OUT):
+            with suppress(CliError):
+                session.execute(line)
+        if session.collecting:
+            session.execute("@")
+    return device
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_lines_lead_back_whatever_is_typed(family: str) -> None:
+    chassis = FAMILIES[family]
+    for seed in range(8):
+        random = Random(seed)
+        before = typed(random, Device(chassis))
+        after = typed(random, before.copy() if seed % 2 else Device(chassis))
+        lines = undo_lines(render(before), render(after), chassis)
+        device = after.copy()
+        apply(device, "\n".join(lines))
+        assert device == before, seed
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_printed_line_has_a_key_of_its_own(family: str) -> None:
+    """Two lines in one place with one key would be two values of one setting, of which one would be lost."""
+    chassis = FAMILIES[family]
+    found: set[str] = set()
+    modes = {"config"}
+    for seed in range(40):
+        session = ConfigSession(Device(chassis))
+        keys: set[tuple[str, ...]] = set()
+        for text in render(typed(Random(seed), Device(chassis))).splitlines():
+            line = text.strip()
+            if session.collecting or line in ("", "!"):
+                session.execute(text)
+                continue
+            match = session.parse(line)
+            while session.position.mode != match.mode:
+                session.leave()
+            place = (match.mode, *session.position.names)
+            session.carry_out(match)
+            modes.add(session.position.mode)
+            found.add(match.command.syntax)
+            if match.command.undo.table or match.command.undo.split is not None:
+                continue
+            key = (*place, match.key(line))
+            assert key not in keys, f"{line}: {key}"
+            keys.add(key)
+    printable = {
+        each.command.syntax
+        for mode in modes
+        for each in CONFIG._modes[mode]
+        if each.form == "set" and each.command.no is not False and each.command.requires <= session.capabilities
+    }
+    assert {syntax for syntax in printable - found if not syntax.startswith((*LEFT_OUT, *RARE))} == set()
 
 
 def undone(before: str, after: str, base: str = "", generation: Generation = "classic") -> list[str]:

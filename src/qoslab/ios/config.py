@@ -11,10 +11,10 @@ from pkgutil import iter_modules
 
 from qoslab.ios import commands
 from qoslab.ios.catalyst import commands as catalyst_commands
-from qoslab.ios.cli.session import CONFIG, MODES, ConfigSession, commands_of
+from qoslab.ios.cli.session import CAPABILITIES, CONFIG, MODES, ConfigSession, commands_of
 
 for _package in (commands, catalyst_commands):
     for _module in iter_modules(_package.__path__):
         import_module(f"{_package.__name__}.{_module.name}")
 
-__all__ = ["CONFIG", "MODES", "ConfigSession", "commands_of"]
+__all__ = ["CAPABILITIES", "CONFIG", "MODES", "ConfigSession", "commands_of"]

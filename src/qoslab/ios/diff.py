@@ -1,125 +1,51 @@
-"""The configuration lines that bring a device back from one running configuration to another."""
+"""The configuration lines that bring a device back from one running configuration to another.
+
+Which lines are about the same thing, and how each is taken back, its command says (`cli.undo`).
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
-from qoslab.ios.commands.system import PRINTED_DELIMITER
+from qoslab.ios.cli.grammar import CliError, Match
+from qoslab.ios.cli.session import Handler
+from qoslab.ios.cli.undo import PLAIN, Undo
+from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.running_config import class_order, policy_order, render
-
-_SETTINGS = (
-    "bandwidth",
-    "clock rate",
-    "description",
-    "duplex",
-    "enable secret",
-    "encapsulation",
-    "exec-timeout",
-    "auto qos voip",
-    "fair-queue",
-    "hostname",
-    "ip address",
-    "ip domain name",
-    "load-interval",
-    "logging buffered",
-    "login",
-    "max-reserved-bandwidth",
-    "mls qos aggregate-policer",
-    "mls qos dscp-mutation",
-    "mls qos map cos-dscp",
-    "mls qos map ip-prec-dscp",
-    "mls qos srr-queue input bandwidth",
-    "mls qos srr-queue input buffers",
-    "mls qos srr-queue input priority-queue",
-    "name",
-    "password",
-    "police",
-    "priority",
-    "privilege level",
-    "queue-limit",
-    "qoslab-extension police dynamic-bucket",
-    "queue-set",
-    "random-detect",
-    "service timestamps debug",
-    "service timestamps log",
-    "service-policy input",
-    "service-policy output",
-    "service-policy",
-    "set cos",
-    "set dscp",
-    "set ip dscp",
-    "set ip precedence",
-    "set precedence",
-    "set qos-group",
-    "shape",
-    "speed",
-    "srr-queue bandwidth limit",
-    "srr-queue bandwidth shape",
-    "srr-queue bandwidth share",
-    "switchport access vlan",
-    "switchport mode",
-    "switchport trunk native vlan",
-    "transport input",
-    "trust",
-    "tx-ring-limit",
-)
-"""What has one value: the leading words by which two lines are known to be about the same thing."""
-
-_LISTED = (
-    "access-list",
-    "mls qos map dscp-cos",
-    "mls qos map dscp-mutation",
-    "mls qos map policed-dscp",
-    "mls qos srr-queue input cos-map",
-    "mls qos srr-queue input dscp-map",
-    "mls qos srr-queue output cos-map",
-    "mls qos srr-queue output dscp-map",
-)
-"""Lines that make one table together, without a line above them: an access list, a map. `no` clears the table."""
-
-_NUMBERED = re.compile(
-    r"mls qos queue-set output \d (buffers|threshold \d)|mls qos srr-queue input threshold \d"
-    r"|mls qos cos(?= \d)|mls qos trust(?! device)|ip sla schedule \d+"
-)
-"""Further settings with one value, where the leading words alone don't tell."""
-
-_OPERATION = re.compile(r"ip sla \d+")
-
-_NAMED = ("access-list", "mls qos map dscp-mutation", "mls qos aggregate-policer")
-"""What there may be several of, by the word that follows."""
-
-_REMOVED_FIRST = ("ip sla ", "police", "random-detect", "username ", "ip access-list ", *_LISTED)
-"""What keeps something of its old value, or the order of its lines, when it is only entered again."""
-
-_DEFAULTED = ("fair-queue", "exec-timeout", "login")
-"""Settings whose `no` form is a value of its own."""
-
-_REFERRED_TO = ("policy-map ", "class-map ", "ip access-list ", "access-list ", "mls qos aggregate-policer ", "vlan ")
-"""What something else may refer to, in the order in which it can be removed."""
+from qoslab.ios.running_config import render
 
 
 @dataclass
 class Block:
-    """A line and those below it, by what they are about."""
+    """A line of configuration with those below it, by what they are about."""
 
     line: str
+    taken_back: str = ""
+    """The line that removes it, or sets the default."""
+    how: Undo = PLAIN
+    ordered: bool = False
+    goes_with: str | None = None
+    text: list[str] = field(default_factory=list)
+    """The further lines of a banner, as they are."""
     children: dict[str, Block] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the text of the whole block."""
-        if self.line.startswith(_LISTED):
+        if self.how.table:
             yield from self.children
             return
         yield " " * depth + self.line
+        yield from self.text
         for child in self.children.values():
             yield from child.lines(depth + 1)
+
+    def differs(self, other: Block | None) -> bool:
+        """Whether the other is not there, or has another text."""
+        return other is None or list(self.lines()) != list(other.lines())
 
 
 def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
@@ -133,8 +59,9 @@ def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
     current = parse_config(after, hardware, source="the configuration after")
     if wanted == current:
         return []
-    for attempt in (_in_place, _anew):
-        lines = attempt(wanted, current)
+    for anew in (False, True):
+        target, present = tree(wanted), tree(current)
+        lines = [*_taken_off(target, present, anew=anew), *_difference(target, present)]
         device = current.copy()
         try:
             apply(device, "\n".join(lines), source="lines that undo")
@@ -148,166 +75,158 @@ def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
     )
 
 
-def _in_place(wanted: Device, current: Device) -> list[str]:
-    """Detach policies that are not to stay attached, then change what differs."""
-    bare = current.copy()
-    lines: list[str] = []
-    for interface in bare.interfaces.values():
-        target = wanted.interfaces[interface.name]
-        lines += _detached(
-            bare,
-            interface.name,
-            inwards=interface.service_policy_input != target.service_policy_input,
-            outwards=interface.service_policy_output != target.service_policy_output,
-        )
-    return lines + list(_difference(wanted, bare)) + _banner(wanted, current)
-
-
-def _anew(wanted: Device, current: Device) -> list[str]:
-    """Take off all policies and the addresses that differ, remove policies and class-maps, and write them anew."""
-    bare = current.copy()
-    lines: list[str] = []
-    for interface in bare.interfaces.values():
-        target = wanted.interfaces[interface.name]
-        lines += _detached(bare, interface.name, inwards=True, outwards=True)
-        have = (interface.address, interface.secondary_addresses)
-        if have not in ((None, ()), (target.address, target.secondary_addresses)):
-            lines += [f"interface {interface.name}", " no ip address"]
-            interface.address, interface.secondary_addresses = None, ()
-    # A name is removed before those that it refers to.
-    lines += [f"no policy-map {name}" for name in reversed(policy_order(bare))]
-    lines += [f"no class-map match-{bare.class_maps[name].match} {name}" for name in reversed(class_order(bare))]
-    bare.policy_maps, bare.class_maps = {}, {}
-    return lines + list(_difference(wanted, bare)) + _banner(wanted, current)
-
-
-def _detached(device: Device, name: str, *, inwards: bool, outwards: bool) -> list[str]:
-    """Detach the policies of an interface of `device`, and return the lines that do so."""
-    interface = device.interfaces[name]
-    lines: list[str] = []
-    if inwards and interface.service_policy_input is not None:
-        lines.append(f" no service-policy input {interface.service_policy_input}")
-        interface.service_policy_input = None
-    if outwards and interface.service_policy_output is not None:
-        lines.append(f" no service-policy output {interface.service_policy_output}")
-        interface.service_policy_output = None
-    return [f"interface {name}", *lines] if lines else []
-
-
 # The running configuration as a tree.
 
 
 def tree(device: Device) -> Block:
-    """Return the running configuration; a banner is no line of configuration and left out."""
-    device = device.copy()
-    device.banner_motd = None
+    """Return the running configuration, read as it would be typed.
+
+    It may say what the device would not take: figures that stand for what is left out.
+    """
+    session = ConfigSession(Device(device.hardware))
     root = Block("")
-    path = [root]
-    for text in render(device).splitlines():
-        line = text.strip()
-        if line in ("!", "end") or line.startswith("version "):
+    path = [("config", root)]
+    lines = render(device).splitlines()
+    while lines:
+        line = lines.pop(0).strip()
+        if line in ("!", ""):
             continue
-        depth = _depth(text, path)
-        del path[depth + 1 :]
-        if line.startswith(_LISTED):
-            path.append(path[0].children.setdefault(subject(line), Block(subject(line))))
-            path[1].children[line] = Block(line)
+        match = _read(session, line)
+        while path[-1][0] != match.mode:
+            path.pop()
+        try:
+            session.carry_out(match)
+        except CliError:
+            _entered(path[-1][1], line, match)
             continue
-        blocks = [Block(each) for each in _single_lines(line)]
-        path[depth].children.update({subject(block.line): block for block in blocks})
-        # What follows a range of terminal lines holds for each of them.
-        for block in blocks[1:]:
-            block.children = blocks[0].children
-        path.append(blocks[0])
+        if session.finished:
+            break
+        block = _entered(path[-1][1], line, match)
+        if len(session.position.names) == len(path):
+            path.append((session.position.mode, block))
+        else:
+            path[-1] = (session.position.mode, path[-1][1])
+        while session.collecting:
+            block.text.append(lines.pop(0))
+            session.execute(block.text[-1])
     return root
 
 
-def _depth(text: str, path: list[Block]) -> int:
-    """Return how deep a line is; below a policy-map the number of blanks doesn't tell."""
-    if not text.startswith(" "):
-        return 0
-    if len(path) < 2 or not path[1].line.startswith("policy-map "):
-        return 1
-    word = text.split()[0]
-    # Further lines about early detection go with the first, without which they would come to nothing.
-    detail = word == "random-detect" and len(path) > 3 and path[3].line.startswith("random-detect")
-    if word.endswith("-action") or detail:
-        return 3
-    return 1 if text.startswith(" ") and not text.startswith("  ") else 2
-
-
-def _single_lines(line: str) -> list[str]:
-    """Return `line vty 0 4` as one line for each terminal line; any other as it is."""
-    words = line.split()
-    if words[:2] != ["line", "vty"]:
-        return [line]
-    return [f"line vty {number}" for number in range(int(words[2]), int(words[-1]) + 1)]
+def _read(session: ConfigSession, line: str) -> Match[Handler]:
+    """Match a line that the device prints. The figures of one that nobody could type may lie out of their ranges."""
+    try:
+        return session.parse(line)
+    except CliError:
+        return CONFIG.parse(session.position.mode, line, capabilities=session.capabilities, any_number=True)
 
 
 def subject(line: str) -> str:
-    """Return what a line is about."""
-    text = line.removeprefix("no ")
-    words = text.split()
-    for name in _NAMED:
-        if text.startswith(f"{name} "):
-            return f"{name} {words[len(name.split())]}"
-    if (listed := next((each for each in _LISTED if text.startswith(each)), None)) is not None:
-        return listed
-    if (numbered := _NUMBERED.match(text)) is not None:
-        return numbered[0]
-    if words[0] in ("class-map", "username"):
-        return f"{words[0]} {words[-1] if words[0] == 'class-map' else words[1]}"
-    if words[:2] == ["ip", "access-list"]:
-        return f"access-list {words[3]}" if words[3].isdigit() else f"ip access-list {words[3]}"
-    if words[0] == "hold-queue":
-        return f"hold-queue {words[-1]}"
-    if text.startswith("ip address ") and words[-1] == "secondary":
-        return text
-    if words[0] == "random-detect" and len(words) > 2:
-        # A further line about early detection.
-        return text
-    return next((head for head in _SETTINGS if f"{text} ".startswith(f"{head} ")), text)
+    """Return what a line is about, whatever block it stands in; the line itself where no command is known."""
+    for mode in MODES:
+        try:
+            return CONFIG.parse(mode, line, capabilities=CAPABILITIES).key(line)
+        except CliError:
+            continue
+    return line.removeprefix("no ")
+
+
+def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
+    """Put a line below the one that it belongs to, and return it."""
+    how, key = match.command.undo, match.key(line)
+    if how.split is not None:
+        # What follows a range of terminal lines holds for each of them.
+        blocks = [Block(single, f"no {single}", how) for single in how.split(match.args)]
+        for block in blocks:
+            above.children[block.line], block.children = block, blocks[0].children
+        return blocks[0]
+    if how.table:
+        above = above.children.setdefault(key, Block(key, f"no {key}", how))
+        key = line
+    elif how.parts:
+        whole = (each for name, each in above.children.items() if each.how is how and key.startswith(f"{name} "))
+        above = next(whole, above)
+    ordered = how.ordered is not None and how.ordered(match.args)
+    block = Block(line, match.undo(line), how, ordered, match.goes_with(line))
+    above.children[key] = block
+    return block
 
 
 # The difference of two trees.
 
 
-def _difference(wanted: Device, current: Device) -> Iterator[str]:
-    """Yield the lines from one device to the other, except for banners."""
-    target, present = tree(wanted), tree(current)
-    _forget_schedules(target, present)
-    gone = [key for key in present.children if key not in target.children and not key.startswith("line ")]
-    for key in gone:
-        if not key.startswith(_REFERRED_TO):
-            yield _negated(key, present.children[key].line)
+def _taken_off(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
+    """Yield the lines that take off, and take from `present`, what goes before anything else changes.
+
+    These are the policies that are not to stay attached. Where the configuration is written `anew` they are all
+    policies, the addresses that differ, and then the policy-maps and class-maps, a name before those it refers to.
+    """
+    for key, block in present.children.items():
+        wanted = target.children.get(key, Block(""))
+        gone = [
+            name
+            for name, child in block.children.items()
+            if child.how.attaches and (anew or child.differs(wanted.children.get(name)))
+        ]
+        if anew and _configured(block) != _configured(wanted):
+            gone += _configured(block)
+        if gone:
+            yield block.line
+        for name in gone:
+            yield f" {block.children.pop(name).taken_back}"
+            without = wanted.children.get(name)
+            if without is not None and without.line.startswith("no "):
+                block.children[name] = without
+    if anew:
+        written = [(key, block) for key, block in reversed(present.children.items()) if block.how.anew]
+        for key, block in sorted(written, key=lambda item: item[1].how.referred or 0):
+            yield block.taken_back
+            del present.children[key]
+
+
+def _configured(block: Block) -> dict[str, str]:
+    """Return the lines below a block, by key, that are written anew where they differ."""
+    lines = {key: child.line for key, child in block.children.items() if child.how.anew}
+    return {key: line for key, line in lines.items() if not line.startswith("no ")}
+
+
+def _difference(target: Block, present: Block) -> Iterator[str]:
+    """Yield the lines from one configuration to the other."""
+    _forget_what_goes_along(target, present)
+    gone = [block for key, block in present.children.items() if key not in target.children and block.how.split is None]
+    for block in gone:
+        if block.how.referred is None and not block.how.verbatim:
+            yield block.taken_back
     # In the order of the running configuration, in which what is referred to comes first.
     for key, block in target.children.items():
-        if not key.startswith("line "):
-            yield from _changed(key, block, present.children.get(key), 0)
-    for kind in _REFERRED_TO:
-        # A name goes before those that it refers to.
-        for key in reversed([each for each in gone if each.startswith(kind)]):
-            yield _negated(key, present.children[key].line)
+        if block.how.split is None and not block.how.verbatim:
+            yield from _changed(block, present.children.get(key), 0)
+    # A name goes before those that it refers to.
+    referred = [block for block in reversed(gone) if block.how.referred is not None]
+    yield from (block.taken_back for block in sorted(referred, key=lambda block: block.how.referred or 0))
     yield from _terminal_lines(target, present)
+    yield from (block.taken_back for block in gone if block.how.verbatim)
+    for key, block in target.children.items():
+        if block.how.verbatim and block.differs(present.children.get(key)):
+            yield from block.lines()
 
 
-def _forget_schedules(target: Block, present: Block) -> None:
-    """An operation that is removed, be it to be entered anew, takes its schedule along."""
-    for key in [key for key in present.children if _OPERATION.fullmatch(key)]:
-        wanted = target.children.get(key)
-        if wanted is None or list(wanted.lines()) != list(present.children[key].lines()):
-            present.children.pop(f"ip sla schedule {key.split()[-1]}", None)
+def _forget_what_goes_along(target: Block, present: Block) -> None:
+    """Take from `present` what goes with a line that is removed, be it to be entered anew: a schedule."""
+    for key, block in list(present.children.items()):
+        whole = None if block.goes_with is None else present.children.get(block.goes_with)
+        if block.goes_with is not None and whole is not None and whole.differs(target.children.get(block.goes_with)):
+            del present.children[key]
 
 
-def _changed(key: str, target: Block, present: Block | None, depth: int) -> Iterator[str]:
+def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
     """Yield the lines that make a block of `present` that of `target`."""
     indent = " " * depth
     if present is None:
         yield from target.lines(depth)
-    elif list(target.lines()) == list(present.lines()):
+    elif not target.differs(present):
         return
-    elif f"{key} ".startswith(_REMOVED_FIRST):
-        yield indent + _negated(key, present.line)
+    elif target.how.afresh or target.how.table or present.how.afresh or present.how.table:
+        yield indent + present.taken_back
         yield from target.lines(depth)
     else:
         yield indent + target.line
@@ -319,58 +238,35 @@ def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
     misplaced = _misplaced(target, present)
     for key, block in reversed(present.children.items()):
         if key not in target.children or key in misplaced:
-            yield " " * depth + _negated(key, block.line)
+            yield " " * depth + block.taken_back
     for key, block in target.children.items():
-        yield from _changed(key, block, None if key in misplaced else present.children.get(key), depth)
+        yield from _changed(block, None if key in misplaced else present.children.get(key), depth)
 
 
 def _misplaced(target: Block, present: Block) -> set[str]:
-    """Return the match lines and classes that must be entered again, since new ones are appended."""
-    wanted = [key for key in target.children if _is_ordered(key)]
-    have = [key for key in present.children if _is_ordered(key) and key in target.children]
+    """Return the lines that must be entered again to be in their place, since new ones are appended."""
+    wanted = [key for key, block in target.children.items() if block.ordered]
+    have = [key for key, block in present.children.items() if block.ordered and key in target.children]
     kept = 0
     while kept < len(have) and wanted[kept] == have[kept]:
         kept += 1
     return set(have[kept:])
 
 
-def _is_ordered(key: str) -> bool:
-    return key.startswith(("match ", "class ")) and key != f"class {CLASS_DEFAULT}"
-
-
 def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
     """Yield the changes of terminal lines; neighbours with the same changes go together."""
-    superfluous = [key for key in present.children if key.startswith("line vty ") and key not in target.children]
+    superfluous = [b for key, b in present.children.items() if b.how.split is not None and key not in target.children]
     if superfluous:
         # IOS removes those behind it too.
-        yield f"no {superfluous[0]}"
-    changes: list[tuple[str, int, list[str]]] = []
+        yield superfluous[0].taken_back
+    changes: list[tuple[str, str, list[str]]] = []
     for key, block in target.children.items():
-        if key.startswith("line "):
-            _, kind, number = key.split()
-            changes.append((kind, int(number), list(_below(block, present.children.get(key, Block(key)), 1))))
+        if block.how.split is not None:
+            kind, _, number = key.rpartition(" ")
+            changes.append((kind, number, list(_below(block, present.children.get(key, Block(key)), 1))))
     for (kind, below), group in groupby(changes, key=lambda each: (each[0], each[2])):
         numbers = [number for _, number, _ in group]
         if below:
             last = "" if len(numbers) == 1 else f" {numbers[-1]}"
-            yield f"line {kind} {numbers[0]}{last}"
+            yield f"{kind} {numbers[0]}{last}"
             yield from below
-
-
-def _negated(key: str, line: str) -> str:
-    """Return the line that takes `line` back."""
-    if line.startswith("no "):
-        return f"default {line.removeprefix('no ')}"
-    if key in _DEFAULTED:
-        return f"default {key}"
-    bare = key in _SETTINGS or key.startswith(("username ", "mls qos ", "ip sla schedule ", *_LISTED))
-    return f"no {key if bare else line}"
-
-
-def _banner(wanted: Device, current: Device) -> list[str]:
-    if wanted.banner_motd == current.banner_motd:
-        return []
-    if wanted.banner_motd is None:
-        return ["no banner motd"]
-    # As the running configuration prints it: the one form that Ansible takes for a banner, not for commands.
-    return f"banner motd {PRINTED_DELIMITER}{wanted.banner_motd}{PRINTED_DELIMITER}".split("\n")

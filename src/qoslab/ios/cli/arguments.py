@@ -24,6 +24,8 @@ class ArgumentType:
     """Whether the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
     rest_of_line: bool = False
     """Whether it takes everything up to the end of the line, blanks included."""
+    number: bool = False
+    """Whether it is a whole number within limits."""
 
 
 def integer(low: int, high: int) -> ArgumentType:
@@ -35,7 +37,7 @@ def integer(low: int, high: int) -> ArgumentType:
         value = int(text)
         return value if low <= value <= high else None
 
-    return ArgumentType(f"<{low}-{high}>", match)
+    return ArgumentType(f"<{low}-{high}>", match, number=True)
 
 
 def _address(text: str) -> IPv4Address | None:

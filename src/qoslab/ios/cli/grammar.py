@@ -20,11 +20,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 from qoslab.errors import IosError
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.arguments import ArgumentType
+from qoslab.ios.cli.undo import PLAIN, Undo
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -119,6 +121,9 @@ class Command(Generic[Handler]):
     syntax: str
     handler: Handler
     requires: frozenset[str]
+    no: str | bool = False
+    """The syntax of its `no` form, as given to `Table.add`."""
+    undo: Undo = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +192,16 @@ class Args:
         """Return keywords and arguments in the order typed."""
         return sorted([*self._captures, *self._keywords], key=lambda capture: capture.column)
 
+    def words(self, line: str) -> tuple[syntax.Word, ...]:
+        """Return keywords and arguments in order, each with its text in `line`, which was matched."""
+        marked = [(each, True) for each in self._keywords] + [(each, False) for each in self._captures]
+        marked.sort(key=lambda item: item[0].column)
+        ends = [each.column for each, _ in marked[1:]] + [len(line)]
+        return tuple(
+            syntax.Word(each.name, line[each.column : end].rstrip(), keyword)
+            for (each, keyword), end in zip(marked, ends, strict=True)
+        )
+
     def column(self, name: str) -> Column:
         """Return the column of the argument or keyword `name`, or that of the line's end when it was not typed."""
         for capture in (*self._captures, *self._keywords):
@@ -211,6 +226,42 @@ class Match(Generic[Handler]):
     mode: str
     """The mode in which it matched: the first of those tried, or one further up."""
     args: Args
+
+    def key(self, line: str) -> str:
+        """Return what the line is about; the whole line where the command has no `no` form."""
+        filled = self._filled(self.command.undo.key, line)
+        if filled is not None:
+            return filled
+        no, plain = self.command.no, self.command.syntax
+        negative = None if no is False else _mandatory(plain if no is True else no, shorten=no is True)
+        filled = None if negative is None else negative.fill(self.args.words(line))
+        return line.removeprefix("no ") if filled is None else filled
+
+    def undo(self, line: str) -> str:
+        """Return the line that takes `line` back; of a `no` line, the one that sets the default."""
+        if self.args.form == "no":
+            return f"default {line.removeprefix('no ')}"
+        given = self.command.undo.line or ""
+        text = self._filled(given.removeprefix("default ") or None, line) or self.key(line)
+        return f"default {text}" if given.startswith("default ") else f"no {text}"
+
+    def goes_with(self, line: str) -> str | None:
+        """Return the key of the line that takes this one along when it is removed."""
+        return self._filled(self.command.undo.goes_with, line)
+
+    def _filled(self, template: str | None, line: str) -> str | None:
+        return None if template is None else _automaton(template).fill(self.args.words(line))
+
+
+@cache
+def _automaton(text: str) -> syntax.Automaton:
+    return syntax.Automaton(syntax.parse(text))
+
+
+@cache
+def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
+    node = syntax.parse(text)
+    return syntax.Automaton(syntax.mandatory(syntax.shortened(node) if shorten else node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,25 +307,26 @@ class Table(Generic[Handler]):
         no: str | bool = False,
         help: Mapping[str, str] | None = None,
         requires: Collection[str] = (),
+        undo: Undo | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of a command.
 
         `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
         of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
         command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
-        that nothing explains is a ValueError.
+        that nothing explains is a ValueError. `undo` says how its lines are taken back where `no` is not enough.
         """
         plain = syntax.parse(text)
         forms: list[tuple[Form, syntax.Node]] = [("set", plain)]
         if no is not False:
             forms += _negative_forms(syntax.shortened(plain) if no is True else syntax.parse(no))
-        return self._register(mode, text, forms, help, requires)
+        return self._register(mode, text, forms, help, requires, no, undo)
 
     def add_no(
         self, mode: str | tuple[str, ...], text: str, *, help: Mapping[str, str] | None = None
     ) -> Callable[[Handler], Handler]:
         """Register a command that exists with `no` and `default` only."""
-        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, ())
+        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, (), text, None)
 
     def _register(
         self,
@@ -283,12 +335,14 @@ class Table(Generic[Handler]):
         forms: Sequence[tuple[Form, syntax.Node]],
         help: Mapping[str, str] | None,
         requires: Collection[str],
+        no: str | bool,
+        undo: Undo | None,
     ) -> Callable[[Handler], Handler]:
         modes = (mode,) if isinstance(mode, str) else mode
         texts = {**self.texts, **_NO_HELP, **(help or {})}
 
         def register(handler: Handler) -> Handler:
-            command = Command(modes, text, handler, frozenset(requires))
+            command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN)
             for form, node in forms:
                 automaton = syntax.Automaton(node)
                 for name in automaton.names():
@@ -300,9 +354,19 @@ class Table(Generic[Handler]):
 
         return register
 
-    def parse(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> Match[Handler]:
+    def parse(
+        self,
+        mode: str,
+        line: str,
+        *,
+        start: Column = 0,
+        capabilities: Collection[str] = (),
+        any_number: bool = False,
+    ) -> Match[Handler]:
         """Match `line` from column `start` in `mode`, then in the modes further up. Raise CliError when it does
         not match.
+
+        With `any_number` a number may lie outside its range.
 
         Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
         that lacks something in one mode may be whole further up (`mls qos` below an interface).
@@ -312,7 +376,7 @@ class Table(Generic[Handler]):
         current: str | None = mode
         while current is not None:
             try:
-                return self._parse_in(current, line, start, capabilities)
+                return self._parse_in(current, line, start, capabilities, any_number)
             except InvalidInputError as error:
                 if worst is None or error.column > worst.column:
                     worst = error
@@ -373,10 +437,12 @@ class Table(Generic[Handler]):
             if compiled.command.requires <= given
         ]
 
-    def _parse_in(self, mode: str, line: str, start: Column, capabilities: Collection[str]) -> Match[Handler]:
+    def _parse_in(
+        self, mode: str, line: str, start: Column, capabilities: Collection[str], any_number: bool
+    ) -> Match[Handler]:
         tokens = tokenise(line, start)
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0):
+        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0, any_number):
             if isinstance(outcome, CliError):
                 failure = _further(failure, outcome)
                 continue
@@ -401,7 +467,12 @@ class Table(Generic[Handler]):
         raise failure
 
     def _readings(
-        self, threads: list[_Thread[Handler]], line: str, tokens: Sequence[Token], index: int
+        self,
+        threads: list[_Thread[Handler]],
+        line: str,
+        tokens: Sequence[Token],
+        index: int,
+        any_number: bool = False,
     ) -> Iterator[list[_Thread[Handler]] | CliError]:
         if index == len(tokens):
             yield threads
@@ -414,7 +485,7 @@ class Table(Generic[Handler]):
         by_word = _keyword_steps(threads, token)
         if len(by_word) == 1:
             matched = True
-            yield from self._readings(next(iter(by_word.values())), line, tokens, index + 1)
+            yield from self._readings(next(iter(by_word.values())), line, tokens, index + 1, any_number)
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         by_count: dict[int, list[_Thread[Handler]]] = {}
         unfinished = False
@@ -424,6 +495,8 @@ class Table(Generic[Handler]):
                     continue
                 kind, name = edge.symbol.type, edge.symbol.name
                 count, value = _argument(kind, line, token, following, len(tokens) - index)
+                if value is None and any_number and kind.number:
+                    value = int(token.text) if token.text.isdecimal() else None
                 if value is None:
                     unfinished = unfinished or kind.begins(token.text)
                     continue
@@ -432,7 +505,7 @@ class Table(Generic[Handler]):
                 by_count.setdefault(count, []).append(step)
         for count, group in by_count.items():
             matched = True
-            yield from self._readings(group, line, tokens, index + count)
+            yield from self._readings(group, line, tokens, index + count, any_number)
         if len(by_word) > 1:
             yield AmbiguousError(line, token.column)
         elif unfinished:

@@ -47,6 +47,9 @@ def commands_of(hardware: Hardware) -> frozenset[str]:
     return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router", hardware.generation})
 
 
+CAPABILITIES = frozenset({"router", "classic", "hqf", "switch"})
+"""Everything that a command may require."""
+
 T = TypeVar("T")
 Handler = Callable[["ConfigSession", Args], None]
 
@@ -103,7 +106,10 @@ class ConfigSession:
             return
         if not line.strip() or line.lstrip().startswith("!"):
             return
-        match = self.parse(line)
+        self.carry_out(self.parse(line))
+
+    def carry_out(self, match: Match[Handler]) -> None:
+        """Carry out a line that `parse` has matched. Raise CliError, and change nothing, when it is refused."""
         before = self.position
         self._climb(match.mode)
         try:

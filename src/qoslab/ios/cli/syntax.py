@@ -113,6 +113,28 @@ def shortened(node: Node) -> Node:
     return Sequence((*nodes[: max(leading, 1)], *tail))
 
 
+def mandatory(node: Node) -> Node:
+    """Return the syntax without all that is optional in it."""
+    if isinstance(node, Sequence):
+        return Sequence(tuple(mandatory(each) for each in node.nodes))
+    if isinstance(node, Choice):
+        return Sequence(()) if node.optional else Choice(tuple(mandatory(each) for each in node.nodes), False)
+    return Repeat(mandatory(node.node)) if isinstance(node, Repeat) else node
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A keyword or an argument of a line that has been read."""
+
+    name: str
+    text: str
+    keyword: bool
+
+    def is_symbol(self, symbol: Symbol) -> bool:
+        """Whether it stands for that symbol of a syntax; of an argument the name counts, not the type."""
+        return symbol == self.name if isinstance(symbol, str) else not self.keyword and symbol.name == self.name
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A step from a state by one symbol."""
@@ -145,6 +167,20 @@ class Automaton:
         for edges in self._edges:
             for edge in edges:
                 yield edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name
+
+    def fill(self, words: tuple[Word, ...]) -> str | None:
+        """Return the longest text of this syntax that some of `words` make, in their order; None if there is none."""
+        found = self._fill(self.start, words)
+        return None if found is None else " ".join(word.text for word in found)
+
+    def _fill(self, state: int, words: tuple[Word, ...]) -> tuple[Word, ...] | None:
+        best: tuple[Word, ...] | None = () if self.accepts(state) else None
+        for edge in self.edges(state):
+            at = next((index for index, word in enumerate(words) if word.is_symbol(edge.symbol)), None)
+            rest = None if at is None else self._fill(edge.target, words[at + 1 :])
+            if at is not None and rest is not None and (best is None or 1 + len(rest) > len(best)):
+                best = (words[at], *rest)
+        return best
 
     def _state(self) -> int:
         self._edges.append([])

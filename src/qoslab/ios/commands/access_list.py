@@ -13,6 +13,7 @@ from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, AddressMatch, PortMatch, Remark
 from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP
 
@@ -202,10 +203,14 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
     lists[name] = _add(lists.get(name, AccessList(name, kind)), line)
 
 
+_NUMBERED = Undo(table=True, referred=4)
+
+
 @CONFIG.add(
     "config",
     f"access-list <list:standard-list> ({STANDARD}|remark <text:line>)",
     no=f"access-list <list:standard-list> [{STANDARD}|remark <text:line>]",
+    undo=_NUMBERED,
     help=_HELP,
 )
 def _numbered_standard(session: ConfigSession, args: Args) -> None:
@@ -219,16 +224,27 @@ _EXTENDED_BODY = "|".join(EXTENDED)
     "config",
     f"access-list <list:extended-list> ({_EXTENDED_BODY}|remark <text:line>)",
     no=f"access-list <list:extended-list> [{_EXTENDED_BODY}|remark <text:line>]",
+    undo=_NUMBERED,
     help=_HELP,
 )
 def _numbered_extended(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "extended")
 
 
+_NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))"
+
+
 @CONFIG.add(
     "config",
-    "ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))",
-    no="ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))",
+    _NAMED,
+    no=_NAMED,
+    # There is one list of a name or number, of either kind.
+    undo=Undo(
+        "(ip access-list <name:word>|access-list <number:standard-list>)",
+        "ip access-list (standard|extended) <name:word>",
+        afresh=True,
+        referred=3,
+    ),
     help={**_HELP, "ip": "Global IP configuration subcommands", "access-list": "Named access-list"},
 )
 def _named(session: ConfigSession, args: Args) -> None:
@@ -261,9 +277,9 @@ def _line(session: ConfigSession, args: Args) -> None:
         lists[name] = _without(present, present.lines.index(line))
 
 
-CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, help=_HELP)(_line)
+CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, undo=Undo(STANDARD), help=_HELP)(_line)
 for _body in EXTENDED:
-    CONFIG.add("extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, help=_HELP)(_line)
+    CONFIG.add("extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, undo=Undo(_body), help=_HELP)(_line)
 CONFIG.add(("standard-acl", "extended-acl"), "remark <text:line>", no="remark <text:line>", help=_HELP)(_line)
 
 

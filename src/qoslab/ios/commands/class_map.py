@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
 
@@ -55,6 +56,7 @@ def users(device: Device, name: str) -> list[str]:
     "config",
     "class-map [match-all|match-any] <name:word>",
     no="class-map [match-all|match-any] <name:word>",
+    undo=Undo(line="class-map [match-all|match-any] <name:word>", referred=2, anew=True),
     help={
         "class-map": "Configure QoS Class Map",
         "match-all": "Logical-AND all matching statements under this classmap",
@@ -95,6 +97,7 @@ def _description(session: ConfigSession, args: Args) -> None:
     "class-map",
     MATCH,
     no=MATCH,
+    undo=Undo(key=MATCH, ordered=lambda args: True),
     requires={"router"},
     help={
         "match": "classification criteria",

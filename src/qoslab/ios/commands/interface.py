@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Interface
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import POWER_OF_TWO
 from qoslab.ios.model.device import Interface, InterfaceFairQueue
 from qoslab.ios.rules import check_attached
@@ -91,6 +92,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
     "interface",
     "ip address <address:address> <mask:mask> [secondary]",
     no=True,
+    undo=Undo(key="ip address [<address:address> <mask:mask> secondary]", anew=True),
     help={
         "address": "Set the IP address of an interface",
         "mask": "IP subnet mask",
@@ -231,6 +233,7 @@ def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
     "interface",
     "hold-queue <packets:0-4096> (in|out)",
     no="hold-queue [<packets:0-4096>] (in|out)",
+    undo=Undo(line="hold-queue [<packets:0-4096>] (in|out)"),
     requires={"router"},
     help={
         "hold-queue": "Set hold queue depth",
@@ -258,15 +261,20 @@ _FAIR_QUEUE_HELP = {
 }
 
 
+_FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
+"""`no fair-queue` is a value of its own."""
+
+
 # HQF knows no conversations of an interface, so the figures exist before it only.
 @CONFIG.add(
     "interface",
     "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",
     no=True,
+    undo=_FAIR_QUEUE_UNDO,
     requires={"classic"},
     help=_FAIR_QUEUE_HELP,
 )
-@CONFIG.add("interface", "fair-queue", no=True, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
+@CONFIG.add("interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
 def _fair_queue(session: ConfigSession, args: Args) -> None:
     if args.form == "default" or (args.negated and not session.interface.serial):
         session.interface.fair_queue = None
@@ -337,6 +345,7 @@ def _speed(session: ConfigSession, args: Args) -> None:
     "interface",
     "service-policy (input|output) <policy:word>",
     no=True,
+    undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
     requires={"router"},
     help={
         "service-policy": "Configure QoS Service Policy",

@@ -12,6 +12,7 @@ from typing import cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
     DEFAULT_LIFE_S,
@@ -54,7 +55,12 @@ _IP_SLA = {
 
 
 @CONFIG.add(
-    "config", "ip sla <number:1-2147483647>", no="ip sla <number:1-2147483647>", help=_IP_SLA, requires={"router"}
+    "config",
+    "ip sla <number:1-2147483647>",
+    no="ip sla <number:1-2147483647>",
+    undo=Undo(afresh=True),
+    help=_IP_SLA,
+    requires={"router"},
 )
 def _ip_sla(session: ConfigSession, args: Args) -> None:
     sla, number = session.device.ip_sla, args.value("number", int)
@@ -260,6 +266,7 @@ _SCHEDULE = (
     "config",
     _SCHEDULE,
     no=_SCHEDULE,
+    undo=Undo(afresh=True, goes_with="ip sla <number:1-2147483647>"),
     requires={"router"},
     help={
         **_IP_SLA,
@@ -310,6 +317,7 @@ def _start(args: Args) -> Start:
     "config",
     "ip sla responder [udp-echo port <port:1-65535>]",
     no="ip sla responder [udp-echo port <port:1-65535>]",
+    undo=Undo(key="ip sla responder [udp-echo port <port:1-65535>]"),
     requires={"router"},
     help={
         **_IP_SLA,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import COLOURS, ActionName, Amount, Colour, Police, PoliceAction
 
@@ -68,10 +69,15 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
 )
 
 
+# Entered again with the same figures, a policer keeps the actions of its sub-mode.
+_UNDO = Undo(key="police", afresh=True)
+
+
 @CONFIG.add(
     "policy-class",
     f"police <committed:{_RATE}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
+    undo=_UNDO,
     requires={"router"},
     help=_HELP,
 )
@@ -80,6 +86,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police cir <committed:{_RATE}> [bc <committed-burst:{_BURST}>]"
     f" [be <excess-burst:{_BURST}>] [pir <peak:{_RATE}> [be <excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
+    undo=_UNDO,
     requires={"router"},
     help=_HELP,
 )
@@ -89,6 +96,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f" [be <excess-burst:{_BURST_MS}> ms] [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]"
     f" {_ACTIONS}",
     no=True,
+    undo=_UNDO,
     requires={"router"},
     help=_HELP,
 )
@@ -97,6 +105,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police rate <committed:{_RATE}> [bps] [burst <committed-burst:{_BURST}>]"
     f" [peak-rate <peak:{_RATE}> [bps] [peak-burst <excess-burst:{_BURST}>]] {_ACTIONS}",
     no=True,
+    undo=_UNDO,
     requires={"router"},
     help=_HELP,
 )
@@ -105,6 +114,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     f"police rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
     f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]] {_ACTIONS}",
     no=True,
+    undo=_UNDO,
     requires={"router"},
     help=_HELP,
 )

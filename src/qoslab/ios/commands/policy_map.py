@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import check_name
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import (
@@ -62,6 +63,7 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
     "config",
     "policy-map <name:word>",
     no="policy-map <name:word>",
+    undo=Undo(referred=1, anew=True),
     help={"policy-map": "Configure QoS Policy Map", "name": "policy-map name"},
 )
 def _policy_map(session: ConfigSession, args: Args) -> None:
@@ -91,6 +93,7 @@ def _description(session: ConfigSession, args: Args) -> None:
     "policy-map",
     "class <name:word> [insert-before <other:word>]",
     no="class <name:word>",
+    undo=Undo(ordered=lambda args: args.value("name", str) != CLASS_DEFAULT),
     help={
         "class": "policy criteria",
         "name": "class-map name",
@@ -136,6 +139,7 @@ _SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_preced
     "policy-class",
     "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>)",
     no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>])",
+    undo=Undo(key="set ([ip] dscp|[ip] precedence|cos|qos-group)"),
     requires={"router"},
     help={
         "set": "Set QoS values",
@@ -230,6 +234,7 @@ _BANDWIDTH_HELP = {
     "policy-class",
     "bandwidth remaining ratio <parts:1-1000>",
     no=True,
+    undo=Undo(key="bandwidth"),
     requires={"hqf"},
     help=_BANDWIDTH_HELP,
 )
@@ -264,7 +269,14 @@ _PRIORITY_HELP = {
     requires={"router"},
     help=_PRIORITY_HELP,
 )
-@CONFIG.add("policy-class", "priority level <queue:1-2>", no=True, requires={"hqf"}, help=_PRIORITY_HELP)
+@CONFIG.add(
+    "policy-class",
+    "priority level <queue:1-2>",
+    no=True,
+    undo=Undo(key="priority"),
+    requires={"hqf"},
+    help=_PRIORITY_HELP,
+)
 def _priority(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
@@ -306,12 +318,18 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, queue_limit=limit))
 
 
+_RANDOM_DETECT_DETAIL = (
+    "random-detect [exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
+)
+
+
 @CONFIG.add(
     "policy-class",
     "random-detect [dscp-based|prec-based|exponential-weighting-constant <weight:1-16>"
     "|precedence <level:precedence> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"
     "|dscp <code-point:dscp> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]]",
-    no="random-detect [exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]",
+    no=_RANDOM_DETECT_DETAIL,
+    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
     requires={"router"},
     help={
         "random-detect": "Enable Random Early Detection as drop policy",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Line, Secret, StaticRoute, User
 from qoslab.ios.model.secrets import secret_of, verify
 
@@ -130,6 +131,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "config",
     "username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
+    undo=Undo(afresh=True),
     no="username <name:word> [privilege <level:0-15>] [secret (0 <text:line>|5 <hash:word>|<text:line>)]",
     help={
         "username": "Establish User Name Authentication",
@@ -170,6 +172,7 @@ _flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets")
     "config",
     "ip (domain lookup|domain-lookup)",
     no=True,
+    undo=Undo(key="ip (domain lookup|domain-lookup)"),
     help={
         **_IP,
         "domain": "IP DNS Resolver",
@@ -196,9 +199,13 @@ def _domain_name(session: ConfigSession, args: Args) -> None:
     session.device.domain_name = None if args.unset else args.value("name", str)
 
 
+_ROUTE = "ip route <prefix:address> <mask:mask> (<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]"
+
+
 @CONFIG.add(
     "config",
-    "ip route <prefix:address> <mask:mask> (<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]",
+    _ROUTE,
+    undo=Undo(key=_ROUTE),
     no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]",
     help={
         **_IP,
@@ -246,6 +253,7 @@ def route_order(route: StaticRoute) -> tuple[int, int, str, int]:
     "config",
     "banner motd <text:line>",
     no="banner motd",
+    undo=Undo(verbatim=True),
     help={
         "banner": "Define a login banner",
         "motd": "Set Message of the Day banner",
@@ -273,9 +281,18 @@ def _banner(session: ConfigSession, args: Args) -> None:
 # Terminal lines.
 
 
+def _single_lines(args: Args) -> list[str]:
+    """Return `line vty 0 4` as one line for each terminal line."""
+    if "console" in args:
+        return ["line con 0"]
+    first, last = args.value("first", int), args.optional("last", int)
+    return [f"line vty {number}" for number in range(first, (first if last is None else last) + 1)]
+
+
 @CONFIG.add(
     "config",
     "line (console <number:0-0>|vty <first:0-15> [<last:1-15>])",
+    undo=Undo(split=_single_lines),
     help={
         "line": "Configure a terminal line",
         "console": "Primary terminal line",
@@ -303,6 +320,7 @@ def _line(session: ConfigSession, args: Args) -> None:
 @CONFIG.add(
     "config",
     "line aux <number:0-0>",
+    undo=Undo(split=lambda args: ["line aux 0"]),
     requires={"router"},
     help={"line": "Configure a terminal line", "aux": "Auxiliary line", "number": "Line number"},
 )
@@ -325,6 +343,7 @@ def _no_line(session: ConfigSession, args: Args) -> None:
     "line",
     "exec-timeout <minutes:0-35791> [<seconds:0-2147483>]",
     no=True,
+    undo=Undo(line="default exec-timeout"),
     help={
         "exec-timeout": "Set the EXEC timeout",
         "minutes": "Timeout in minutes",
@@ -356,6 +375,7 @@ def _logging_synchronous(session: ConfigSession, args: Args) -> None:
     "line",
     "login [local]",
     no=True,
+    undo=Undo(line="default login"),
     help={"login": "Enable password checking", "local": "Local password checking"},
 )
 def _login(session: ConfigSession, args: Args) -> None:

@@ -27,6 +27,7 @@ from qoslab.ios.catalyst.model import (
 )
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 
 MAX_VALUES = 8
 """Code points in one line of a map."""
@@ -127,6 +128,7 @@ def _eight_to_dscp(session: ConfigSession, args: Args) -> None:
     "config",
     "mls qos map dscp-cos <dscp:0-63>+ to <cos:0-7>",
     no="mls qos map dscp-cos [<dscp:0-63>+ to <cos:0-7>]",
+    undo=Undo(table=True),
     requires={"switch"},
     help={
         **_MAP,
@@ -155,6 +157,7 @@ def _mapped(args: Args, target: str, present: Sequence[int], default: Sequence[i
     "config",
     "mls qos map policed-dscp <dscp:0-63>+ to <marked:0-63>",
     no="mls qos map policed-dscp [<dscp:0-63>+ to <marked:0-63>]",
+    undo=Undo(table=True),
     requires={"switch"},
     help={
         **_MAP,
@@ -175,6 +178,7 @@ def _policed_dscp(session: ConfigSession, args: Args) -> None:
     "config",
     "mls qos map dscp-mutation <name:word> <dscp:0-63>+ to <mutated:0-63>",
     no="mls qos map dscp-mutation <name:word> [<dscp:0-63>+ to <mutated:0-63>]",
+    undo=Undo(table=True),
     requires={"switch"},
     help={
         **_MAP,
@@ -229,6 +233,7 @@ for _direction, _queue_count in (("output", 4), ("input", 2)):
             "config",
             _place_syntax(_direction, _queue_count, _field, _top),
             no=f"mls qos srr-queue {_direction} {_field}-map",
+            undo=Undo(table=True),
             requires={"switch"},
             help={**_PLACES, "code": f"{_field} values separated by spaces (up to 8 values total)"},
         )(_place_map)
@@ -373,6 +378,7 @@ _THRESHOLDS = "<first:1-3200> <second:1-3200> <reserved:1-100> <maximum:1-3200>"
     "config",
     f"mls qos queue-set output <set:1-2> threshold <number:1-4> {_THRESHOLDS}",
     no=f"mls qos queue-set output <set:1-2> threshold [<number:1-4> [{_THRESHOLDS}]]",
+    undo=Undo(key="mls qos queue-set output <set:1-2> threshold <number:1-4>"),
     requires={"switch"},
     help={
         **_QUEUE_SET,
@@ -405,6 +411,7 @@ def _thresholds(args: Args) -> Thresholds:
     " exceed-action (drop|policed-dscp-transmit)",
     no="mls qos aggregate-policer <name:word>"
     f" [<rate:{POLICE_RATE}> <burst:{POLICE_BURST}> exceed-action (drop|policed-dscp-transmit)]",
+    undo=Undo(referred=5),
     requires={"switch"},
     help={
         **MLS,
@@ -437,6 +444,7 @@ def _aggregate_policer(session: ConfigSession, args: Args) -> None:
     "config",
     "vlan <number:1-4094>",
     no="vlan <number:1-4094>",
+    undo=Undo(referred=6),
     requires={"switch"},
     help={"vlan": "VLAN commands", "number": "ISL VLAN IDs 1-4094"},
 )

@@ -8,6 +8,7 @@ from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
 from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import add_match
 from qoslab.ios.commands.policy_map import change_class, change_marks
 from qoslab.ios.model.policy import Amount, Police, PoliceAction
@@ -29,6 +30,7 @@ _MATCH = (
     "class-map",
     _MATCH,
     no=_MATCH,
+    undo=Undo(ordered=lambda args: True),
     requires={"switch"},
     help={
         "match": "classification criteria",
@@ -53,6 +55,7 @@ def _match(session: ConfigSession, args: Args) -> None:
     "policy-class",
     "set ([ip] dscp <value:dscp>|ip precedence <value:precedence>)",
     no="set ([ip] dscp [<value:dscp>]|ip precedence [<value:precedence>])",
+    undo=Undo(key="set ([ip] dscp|ip precedence)"),
     requires={"switch"},
     help={
         "set": "Set QoS values",
@@ -93,6 +96,7 @@ def _trust(session: ConfigSession, args: Args) -> None:
     "policy-class",
     f"police <rate:{POLICE_RATE}> <burst:{POLICE_BURST}> [exceed-action (drop|policed-dscp-transmit)]",
     no=True,
+    undo=Undo(afresh=True),
     requires={"switch"},
     help={
         "police": "Police",
@@ -118,6 +122,7 @@ def _police(session: ConfigSession, args: Args) -> None:
     "policy-class",
     "police aggregate <name:word>",
     no=True,
+    undo=Undo(key="police", afresh=True),
     requires={"switch"},
     help={
         "police": "Police",

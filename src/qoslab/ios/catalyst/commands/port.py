@@ -12,6 +12,7 @@ from qoslab.ios.catalyst.commands.mls_qos import MLS
 from qoslab.ios.catalyst.model import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.interface import attach_policy
 from qoslab.ios.model.device import Speed
 
@@ -86,6 +87,7 @@ def _access_vlan(session: ConfigSession, args: Args) -> None:
     "interface",
     "switchport trunk (encapsulation dot1q|native vlan <number:1-4094>)",
     no="switchport trunk (encapsulation [dot1q]|native vlan [<number:1-4094>])",
+    undo=Undo(key="switchport trunk (encapsulation dot1q|native vlan)"),
     requires={"switch"},
     help={
         **_SWITCHPORT,
@@ -152,6 +154,7 @@ def _trust(session: ConfigSession, args: Args) -> None:
     "interface",
     "mls qos trust device cisco-phone",
     no="mls qos trust device [cisco-phone]",
+    undo=Undo(key="mls qos trust device cisco-phone"),
     requires={"switch"},
     help={
         **MLS,
@@ -168,6 +171,7 @@ def _trust_device(session: ConfigSession, args: Args) -> None:
     "interface",
     "mls qos cos (<cos:0-7>|override)",
     no="mls qos cos [(<cos:0-7>|override)]",
+    undo=Undo(key="mls qos cos [override]"),
     requires={"switch"},
     help={
         **MLS,
@@ -208,6 +212,7 @@ def _vlan_based(session: ConfigSession, args: Args) -> None:
     "interface",
     "service-policy input <policy:word>",
     no="service-policy input [<policy:word>]",
+    undo=Undo(line="service-policy input <policy:word>", attaches=True),
     requires={"switch"},
     help={
         "service-policy": "Configure QoS Service Policy",

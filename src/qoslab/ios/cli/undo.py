@@ -1,0 +1,47 @@
+"""How a line of a printed configuration is known again and taken back: what `diff` asks of each command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What a command's `no` form alone does not tell of taking its lines back.
+
+    The syntaxes are filled with the keywords and arguments of a line, as many of them as fit, in order.
+    """
+
+    key: str | None = None
+    """Syntax of what a line is about: two lines with the same key are two values of one setting.
+
+    None is the mandatory part of the `no` form.
+    """
+    line: str | None = None
+    """Syntax of what takes a line back, behind `no` or, if it begins so, `default`. None is the key."""
+    afresh: bool = False
+    """Whether the old line is taken back before another value: it keeps something of that, or the order below it."""
+    table: bool = False
+    """Whether lines with the same key make one table together, which the key's `no` form clears."""
+    parts: bool = False
+    """Whether lines of this command whose keys extend another line's come to nothing without that."""
+    ordered: Callable[[Any], bool] | None = None
+    """Given the line's `Args`, whether its place among its neighbours counts, new lines being appended."""
+    referred: int | None = None
+    """A rank among what other lines may refer to, in the order in which these can be removed."""
+    attaches: bool = False
+    """Whether it puts a named object in force: it is taken back before that object changes."""
+    anew: bool = False
+    """Whether it is taken off and written anew where a change in place does not lead to the aim."""
+    verbatim: bool = False
+    """Whether it is a text that may go over several lines; such come last."""
+    goes_with: str | None = None
+    """Syntax of the key of the line that takes this one along when it is removed."""
+    split: Callable[[Any], Sequence[str]] | None = None
+    """Given the line's `Args`, the lines of single objects that it stands for; removing one removes all behind it."""
+
+
+PLAIN = Undo()
+"""Of a command whose `no` form tells all."""
