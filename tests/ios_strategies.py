@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.class_map import PROTOCOLS
-from qoslab.ios.commands.system import route_order
+from qoslab.ios.commands.routing import route_order
 from qoslab.ios.model.device import (
     AccessEntry,
     AccessList,

@@ -16,12 +16,15 @@ from hypothesis.strategies import DataObject, DrawFn
 
 from ios_strategies import devices
 from qoslab.errors import IosError
+from qoslab.ios.commands.access_list import access_list_block
+from qoslab.ios.commands.class_map import class_map_block
+from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.defaults import spelled_out
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import Amount, PolicyClass, PolicyMap
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.running_config import access_list_block, class_map_block, policy_map_block, policy_order, render
+from qoslab.ios.running_config import render
 from qoslab.model.experiment import Topology
 from qoslab.plan import Options, make_plan
 from qoslab.platforms import MODELS

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
 from qoslab.errors import IosError
+from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.running_config import class_lines, render, render_interface
+from qoslab.ios.running_config import render, render_interface
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 

@@ -13,8 +13,14 @@ from qoslab.ios import commands
 from qoslab.ios.catalyst import commands as catalyst_commands
 from qoslab.ios.cli.session import CAPABILITIES, CONFIG, MODES, ConfigSession, commands_of
 
-for _package in (commands, catalyst_commands):
-    for _module in iter_modules(_package.__path__):
-        import_module(f"{_package.__name__}.{_module.name}")
 
-__all__ = ["CAPABILITIES", "CONFIG", "MODES", "ConfigSession", "commands_of"]
+def load() -> None:
+    """Import every module of commands; the table and the lists of `registry` are complete then."""
+    for package in (commands, catalyst_commands):
+        for module in iter_modules(package.__path__):
+            import_module(f"{package.__name__}.{module.name}")
+
+
+load()
+
+__all__ = ["CAPABILITIES", "CONFIG", "MODES", "ConfigSession", "commands_of", "load"]

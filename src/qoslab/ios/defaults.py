@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qoslab.ios.compile import DEFAULT_CONFORM, DEFAULT_EXCEED
+from qoslab.ios.commands.police import DEFAULT_CONFORM, DEFAULT_EXCEED
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.model.policy import (
     Amount,

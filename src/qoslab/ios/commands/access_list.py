@@ -7,15 +7,30 @@ neither.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import Literal
+from typing import Any, Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, AddressMatch, PortMatch, Remark
-from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP
+from qoslab.ios.model.device import (
+    ANY_ADDRESS,
+    AccessEntry,
+    AccessList,
+    AddressMatch,
+    Device,
+    PortMatch,
+    Remark,
+)
+from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text
+from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
+from qoslab.ios.registry import (
+    BLOCKS,
+    ENGINE,
+    Config,
+)
 
 SEQUENCE_STEP = 10
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -294,3 +309,112 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
 
 
 CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)
+
+
+@BLOCKS.at(110)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    yield from (access_list_block(access_list) for access_list in access_list_order(device))
+
+
+def access_list_order(device: Device) -> list[AccessList]:
+    """Return the access lists in the order of the running configuration."""
+    return sorted(
+        device.access_lists.values(),
+        key=lambda each: (each.numbered, int(each.name) if each.numbered else 0, each.kind != "standard", each.name),
+    )
+
+
+def access_list_block(access_list: AccessList) -> list[str]:
+    """Return the lines of one access list."""
+    texts = [access_line(access_list, line) for line in access_list.lines]
+    if access_list.numbered and texts:
+        return [f"access-list {access_list.name} {text}" for text in texts]
+    return [f"ip access-list {access_list.kind} {access_list.name}", *(f" {text}" for text in texts)]
+
+
+def access_line(access_list: AccessList, line: AccessEntry | Remark) -> str:
+    """Return one entry or remark, without the list's name."""
+    if isinstance(line, Remark):
+        return f"remark {line.text}"
+    if access_list.kind == "standard":
+        source = _standard_source(line.source)
+        return f"{line.action} {source}{' log' if line.log else ''}"
+    words = [line.action, protocol_text(line.protocol), _extended_address(line.source)]
+    words += _port_words(line, line.source_port)
+    words.append(_extended_address(line.destination))
+    words += _port_words(line, line.destination_port)
+    if line.protocol == ICMP and line.icmp_type is not None:
+        words.append(icmp_text(line.icmp_type, line.icmp_code))
+    if line.established:
+        words.append("established")
+    if line.dscp is not None:
+        words.append(f"dscp {dscp_text(line.dscp)}")
+    if line.precedence is not None:
+        words.append(f"precedence {PRECEDENCE_NAMES[line.precedence]}")
+    words += [word for word, given in (("fragments", line.fragments), ("log", line.log)) if given]
+    return " ".join(words)
+
+
+def _standard_source(match: AddressMatch) -> str:
+    if match == ANY_ADDRESS:
+        return "any"
+    return f"{match.address}" if int(match.wildcard) == 0 else f"{match.address} {match.wildcard}"
+
+
+def _extended_address(match: AddressMatch) -> str:
+    if match == ANY_ADDRESS:
+        return "any"
+    return f"host {match.address}" if int(match.wildcard) == 0 else f"{match.address} {match.wildcard}"
+
+
+def _port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
+    return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
+
+
+@ENGINE.at(30)
+def _engine(device: Device) -> Config:
+    return {
+        "access_lists": {
+            **dict.fromkeys(_named_lists(device), NO_ENTRIES),
+            **{name: _engine_access_list(each) for name, each in device.access_lists.items()},
+        }
+    }
+
+
+NO_ENTRIES: list[dict[str, Any]] = []
+"""An access list that a class-map names and nobody has configured: it matches nothing (assumed, not documented)."""
+
+
+def _named_lists(device: Device) -> set[str]:
+    """The names of access lists that class-maps refer to."""
+    criteria = [criterion for each in device.class_maps.values() for criterion in each.criteria]
+    return {each.name for each in criteria if each.type == "access_group" and each.name is not None}
+
+
+def _engine_access_list(access_list: AccessList) -> list[dict[str, Any]]:
+    return [_engine_entry(entry) for entry in access_list.entries]
+
+
+def _engine_entry(entry: AccessEntry) -> dict[str, Any]:
+    return {
+        "action": entry.action,
+        "protocol": entry.protocol,
+        "source": _engine_address(entry.source),
+        "destination": _engine_address(entry.destination),
+        "source_port": _engine_ports(entry.source_port),
+        "destination_port": _engine_ports(entry.destination_port),
+        "dscp": entry.dscp,
+        "precedence": entry.precedence,
+        "established": entry.established,
+        "icmp_type": entry.icmp_type,
+        "icmp_code": entry.icmp_code,
+        "fragments": entry.fragments,
+    }
+
+
+def _engine_address(match: AddressMatch) -> dict[str, str]:
+    return {"address": str(match.address), "wildcard": str(match.wildcard)}
+
+
+def _engine_ports(match: PortMatch | None) -> dict[str, Any] | None:
+    return None if match is None else {"op": match.op, "ports": list(match.ports)}

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from graphlib import TopologicalSorter
+from typing import Any
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import Device
-from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
+from qoslab.ios.model.device import (
+    Device,
+)
+from qoslab.ios.model.names import dscp_text, spaced
+from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
+    ClassMap,
+    Criterion,
+)
+from qoslab.ios.registry import (
+    BLOCKS,
+    ENGINE,
+    Config,
+)
 
 MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
@@ -208,3 +223,93 @@ def _nested(session: ConfigSession, args: Args) -> str:
 
 def _replace(session: ConfigSession, changed: ClassMap) -> None:
     session.device.class_maps[changed.name] = changed
+
+
+@BLOCKS.at(70)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    yield from (class_map_block(device.class_maps[name]) for name in class_order(device))
+
+
+def class_order(device: Device) -> list[str]:
+    """Return the names of the class-maps in the order of the running configuration."""
+    return ordered(
+        {
+            name: [c.name for c in each.criteria if c.type == "class_map" and c.name is not None]
+            for name, each in device.class_maps.items()
+        }
+    )
+
+
+def class_map_block(class_map: ClassMap) -> list[str]:
+    """Return the lines of one class-map."""
+    lines = [f"class-map match-{class_map.match} {class_map.name}"]
+    if class_map.description is not None:
+        lines.append(f"  description {class_map.description}")
+    return lines + [f" {match_line(criterion)}" for criterion in class_map.criteria]
+
+
+def match_line(criterion: Criterion) -> str:
+    """Return the `match` line of a criterion."""
+    ip = "ip " if criterion.ip_only else ""
+    match criterion.type:
+        case "access_group":
+            text = f"access-group {_group(criterion.name or '')}"
+        case "dscp":
+            text = f"{ip}dscp {spaced(map(dscp_text, criterion.values))}"
+        case "precedence" | "cos" | "qos_group":
+            text = f"{ip}{criterion.type.replace('_', '-')} {spaced(criterion.values)}"
+        case "packet_length":
+            text = f"packet length{_limits(criterion)}"
+        case "protocol" | "input_interface" | "class_map":
+            text = f"{criterion.type.replace('_', '-')} {criterion.name}"
+        case "any":
+            text = "any"
+    return f"match {'not ' if criterion.negate else ''}{text}"
+
+
+def _group(name: str) -> str:
+    return name if name.isdigit() else f"name {name}"
+
+
+def _limits(criterion: Criterion) -> str:
+    low = "" if criterion.minimum is None else f" min {criterion.minimum}"
+    return low if criterion.maximum is None else f"{low} max {criterion.maximum}"
+
+
+def ordered(needs: dict[str, list[str]]) -> list[str]:
+    """Return the names, whatever another one refers to first, else by name."""
+    sorter = TopologicalSorter(needs)
+    sorter.prepare()
+    order: list[str] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        order += ready
+        sorter.done(*ready)
+    return order
+
+
+@ENGINE.at(40)
+def _engine(device: Device) -> Config:
+    return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
+
+
+def _engine_class_map(class_map: ClassMap) -> dict[str, Any]:
+    return {"match": class_map.match, "criteria": [_engine_criterion(each) for each in class_map.criteria]}
+
+
+def _engine_criterion(criterion: Criterion) -> dict[str, Any]:
+    result: dict[str, Any] = {"type": criterion.type, "negate": criterion.negate}
+    match criterion.type:
+        case "dscp" | "precedence":
+            result |= {"values": list(criterion.values), "ip_only": criterion.ip_only}
+        case "cos":
+            result["values"] = list(criterion.values)
+        case "qos_group":
+            result["value"] = criterion.values[0]
+        case "packet_length":
+            result |= {"min": criterion.minimum, "max": criterion.maximum}
+        case "access_group" | "protocol" | "input_interface" | "class_map":
+            result["name"] = criterion.name
+        case "any":
+            pass
+    return result

@@ -6,17 +6,38 @@ cannot be taken for one of IOS.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.commands.police import with_one_bucket
+from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.policy import DynamicBucket
-from qoslab.ios.running_config import DYNAMIC_BUCKET, DYNAMIC_BUCKET_WORDS
+from qoslab.ios.counters import DynamicBucketCounters
+from qoslab.ios.counters import Police as PoliceCounters
+from qoslab.ios.model.policy import DynamicBucket, Police
+from qoslab.ios.registry import Config
 
 NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
 NO_POLICER = "% The class has no policer: configure police first"
+
+DYNAMIC_BUCKET = "qoslab-extension police dynamic-bucket"
+"""No IOS has this line."""
+
+
+DYNAMIC_BUCKET_WORDS = {
+    "initial_bytes": "initial",
+    "minimum_bytes": "minimum",
+    "maximum_bytes": "maximum",
+    "monitoring_ms": "monitoring",
+    "idle_ms": "idle",
+    "first_growth_percent": "first-growth",
+    "first_growths": "first-growths",
+    "growth_percent": "growth",
+    "shrink_percent": "shrink",
+    "spare_percent": "spare",
+}
+"""The words of that line by the field that each sets, in their order."""
 
 _SIZE = "1518-512000000"
 _TIME = "1-60000"
@@ -76,3 +97,44 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
         if not dynamic.ordered:
             raise RejectedError(NOT_ORDERED)
     change_class(session, replace(present, police=with_one_bucket(replace(present.police, dynamic=dynamic))))
+
+
+class _DynamicBucket:
+    """What it adds to the policer."""
+
+    def lines(self, police: Police) -> list[str]:
+        return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]
+
+    def engine(self, police: Police) -> Config:
+        return {"dynamic": None if police.dynamic is None else asdict(police.dynamic)}
+
+    def listed(self, resolved: Config) -> Iterator[str]:
+        if resolved.get("dynamic") is not None:
+            values = (f" {word} {resolved['dynamic'][name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
+            yield f"{DYNAMIC_BUCKET}{''.join(values)}"
+
+    def counted(self, police: PoliceCounters) -> Iterator[str]:
+        if police["dynamic"] is not None:
+            yield from _counted(police["dynamic"])
+
+
+PARTS.append(_DynamicBucket())
+
+
+def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:
+    given = ((word, getattr(dynamic, name)) for name, word in DYNAMIC_BUCKET_WORDS.items())
+    return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
+
+
+def _counted(bucket: DynamicBucketCounters) -> Iterator[str]:
+    # No IOS prints this.
+    yield "qoslab-extension dynamic-bucket:"
+    yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"
+    yield (
+        f"  initial {bucket['initial_bytes']} bytes, minimum {bucket['minimum_bytes']}, "
+        f"maximum {bucket['maximum_bytes']}, monitoring {bucket['monitoring_ms']} ms"
+    )
+    yield (
+        f"  growths {bucket['growths']}, shrinks {bucket['shrinks']}, "
+        f"overflow {bucket['overflow_bytes']} bytes, most {bucket['most_overflow_bytes']}"
+    )

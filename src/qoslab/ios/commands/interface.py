@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.policy_map import POWER_OF_TWO
-from qoslab.ios.model.device import Interface, InterfaceFairQueue
-from qoslab.ios.rules import check_attached
+from qoslab.ios.commands.reservable import check_reserved
+from qoslab.ios.model.device import (
+    Device,
+    Family,
+    Interface,
+)
+from qoslab.ios.registry import (
+    BLOCKS,
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
+from qoslab.ios.rules import interface_bandwidth_kbps
 
 DEFAULT_LOAD_INTERVAL_S = 300
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
-ALREADY_ATTACHED = "Policy map {policy} is already attached"
 SWITCHED = "Command rejected: IP addresses may not be configured on L2 links"
-THRESHOLD_POWER_OF_TWO = (
-    "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
-)
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -131,29 +138,8 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
 )
 def _bandwidth(session: ConfigSession, args: Args) -> None:
     changed = replace(session.interface, bandwidth_kbps=None if args.unset else args.value("kbps", int))
-    _check_reserved(session, changed)
+    check_reserved(session, changed)
     session.interface.bandwidth_kbps = changed.bandwidth_kbps
-
-
-def _check_reserved(session: ConfigSession, changed: Interface) -> None:
-    """Refuse a change of the interface that leaves less than its output policy reserves."""
-    name = changed.service_policy_output
-    policy = None if name is None else session.device.policy_maps.get(name)
-    if policy is not None:
-        check_attached(session.device, policy, changed, "output")
-
-
-@CONFIG.add(
-    "interface",
-    "max-reserved-bandwidth <percent:1-100>",
-    no=True,
-    requires={"classic"},
-    help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
-)
-def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
-    percent = None if args.unset else args.value("percent", int)
-    _check_reserved(session, replace(session.interface, max_reserved_bandwidth=percent))
-    session.interface.max_reserved_bandwidth = percent
 
 
 @CONFIG.add(
@@ -218,78 +204,6 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
     session.interface.load_interval_s = None if seconds == DEFAULT_LOAD_INTERVAL_S else seconds
 
 
-@CONFIG.add(
-    "interface",
-    "tx-ring-limit <packets:1-32767>",
-    no=True,
-    requires={"router"},
-    help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
-)
-def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
-    session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
-
-
-@CONFIG.add(
-    "interface",
-    "hold-queue <packets:0-4096> (in|out)",
-    no="hold-queue [<packets:0-4096>] (in|out)",
-    undo=Undo(line="hold-queue [<packets:0-4096>] (in|out)"),
-    requires={"router"},
-    help={
-        "hold-queue": "Set hold queue depth",
-        "packets": "Queue length",
-        "in": "Input queue",
-        "out": "Output queue",
-    },
-)
-def _hold_queue(session: ConfigSession, args: Args) -> None:
-    packets = None if args.unset else args.value("packets", int)
-    if "in" in args:
-        session.interface.hold_queue_in = packets
-    elif packets == 0:
-        # The data plane has no interface without a queue.
-        raise args.invalid("packets")
-    else:
-        session.interface.hold_queue_out = packets
-
-
-_FAIR_QUEUE_HELP = {
-    "fair-queue": "Enable Fair Queuing on an Interface",
-    "threshold": "Congestive Discard Threshold",
-    "dynamic": "Number Dynamic Conversation Queues",
-    "reservable": "Number Reservable Conversation Queues",
-}
-
-
-_FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
-"""`no fair-queue` is a value of its own."""
-
-
-# HQF knows no conversations of an interface, so the figures exist before it only.
-@CONFIG.add(
-    "interface",
-    "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",
-    no=True,
-    undo=_FAIR_QUEUE_UNDO,
-    requires={"classic"},
-    help=_FAIR_QUEUE_HELP,
-)
-@CONFIG.add("interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
-def _fair_queue(session: ConfigSession, args: Args) -> None:
-    if args.form == "default" or (args.negated and not session.interface.serial):
-        session.interface.fair_queue = None
-        return
-    if args.negated:
-        session.interface.fair_queue = InterfaceFairQueue(enabled=False)
-        return
-    threshold, dynamic, reservable = (args.optional(name, int) for name in ("threshold", "dynamic", "reservable"))
-    if threshold is not None and threshold & (threshold - 1):
-        raise RejectedError(THRESHOLD_POWER_OF_TWO)
-    if dynamic is not None and dynamic & (dynamic - 1):
-        raise RejectedError(POWER_OF_TWO)
-    session.interface.fair_queue = InterfaceFairQueue(True, threshold, dynamic, reservable)
-
-
 @CONFIG.add("interface", "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
 def _shutdown(session: ConfigSession, args: Args) -> None:
     session.interface.shutdown = not args.unset
@@ -341,43 +255,64 @@ def _speed(session: ConfigSession, args: Args) -> None:
         raise args.invalid("100" if "100" in args else "1000")
 
 
-@CONFIG.add(
-    "interface",
-    "service-policy (input|output) <policy:word>",
-    no=True,
-    undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
-    requires={"router"},
-    help={
-        "service-policy": "Configure QoS Service Policy",
-        "input": "Assign policy-map to the input of an interface",
-        "output": "Assign policy-map to the output of an interface",
-        "policy": "policy-map name",
-    },
-)
-def attach_policy(session: ConfigSession, args: Args) -> None:
-    """Attach the policy-map that a `service-policy` line names to the interface, or detach it."""
-    interface = session.interface
-    direction = "input" if "input" in args else "output"
-    if args.unset and "input" not in args and "output" not in args:
-        raise IncompleteError
-    attached = interface.service_policy_input if direction == "input" else interface.service_policy_output
-    name = args.optional("policy", str)
-    if args.unset:
-        if name is not None and attached != name:
-            raise RejectedError(f"% policy map {name} not configured")
-        _attach(interface, direction, None)
-        return
-    policy = session.device.policy_maps.get(args.value("policy", str))
-    if policy is None:
-        raise RejectedError(f"% policy map {name} not configured")
-    if attached not in (None, name):
-        raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
-    check_attached(session.device, policy, interface, direction)
-    _attach(interface, direction, policy.name)
+def interface_block(interface: Interface) -> list[str]:
+    """Return the lines of one interface."""
+    family: Family = "router" if interface.port is None else "switch"
+    lines = (line for lines in INTERFACE_LINES.of(family) for line in lines(interface))
+    return [f"interface {interface.name}", *(f" {line}" for line in lines)]
 
 
-def _attach(interface: Interface, direction: str, name: str | None) -> None:
-    if direction == "input":
-        interface.service_policy_input = name
-    else:
-        interface.service_policy_output = name
+@BLOCKS.at(90)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    yield from (interface_block(interface) for interface in device.interfaces.values())
+
+
+@INTERFACE_LINES.at(10)
+def _description_line(interface: Interface) -> Iterator[str]:
+    if interface.description is not None:
+        yield f"description {interface.description}"
+
+
+@INTERFACE_LINES.at(30)
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.bandwidth_kbps is not None:
+        yield f"bandwidth {interface.bandwidth_kbps}"
+    for address in interface.secondary_addresses:
+        yield f"ip address {address.ip} {address.netmask} secondary"
+    if interface.address is not None:
+        yield f"ip address {interface.address.ip} {interface.address.netmask}"
+    elif not interface.secondary_addresses and (interface.port is None or not interface.port.switched):
+        yield "no ip address"
+    if interface.encapsulation is not None:
+        yield f"encapsulation {interface.encapsulation}"
+    if interface.load_interval_s is not None:
+        yield f"load-interval {interface.load_interval_s}"
+    if interface.shutdown:
+        yield "shutdown"
+
+
+@INTERFACE_LINES.at(80, family="router")
+def _speed_lines(interface: Interface) -> Iterator[str]:
+    if not interface.serial:
+        yield f"duplex {interface.duplex}"
+        yield f"speed {interface.speed}"
+
+
+@INTERFACE_LINES.at(110)
+def _keepalive_line(interface: Interface) -> Iterator[str]:
+    if not interface.keepalive:
+        yield "no keepalive"
+    if interface.clock_rate_bps is not None:
+        yield f"clock rate {interface.clock_rate_bps}"
+
+
+@ENGINE_INTERFACE.at(10)
+def _engine(device: Device, interface: Interface) -> Config:
+    load_interval = interface.load_interval_s
+    return {
+        "enabled": not interface.shutdown,
+        "bandwidth_kbps": interface_bandwidth_kbps(interface),
+        "clock_rate_bps": interface.clock_rate_bps,
+        "encapsulation": (interface.encapsulation or "hdlc") if interface.serial else "ethernet",
+        "load_interval_s": DEFAULT_LOAD_INTERVAL_S if load_interval is None else load_interval,
+    }

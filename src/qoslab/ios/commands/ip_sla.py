@@ -6,23 +6,34 @@ the wording of the refusals are remembered, not taken from a printout.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import cast
+from typing import Any, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import (
+    Device,
+)
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
     DEFAULT_LIFE_S,
     DEFAULT_TIMEOUT_MS,
     MONTHS,
     REQUEST_SIZES,
+    IpSla,
     Kind,
     Operation,
     Schedule,
     Start,
+)
+from qoslab.ios.model.names import spaced
+from qoslab.ios.registry import (
+    BLOCKS,
+    ENGINE,
+    Config,
 )
 
 NO_TYPE = "sla"
@@ -336,3 +347,154 @@ def _responder(session: ConfigSession, args: Args) -> None:
     others = tuple(each for each in sla.responder_ports if each != port)
     sla.responder_ports = others if args.unset else tuple(sorted((*others, port)))
     sla.responder = sla.responder or not args.unset
+
+
+@BLOCKS.at(120)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    """Yield the blocks of IP SLA."""
+    sla = device.ip_sla
+    yield [
+        *(["ip sla responder"] if sla.responder else []),
+        *(f"ip sla responder udp-echo port {port}" for port in sla.responder_ports),
+    ]
+    for number in sorted(sla.operations):
+        block = [f"ip sla {number}", *(f" {line}" for line in operation_lines(sla.operations[number]))]
+        schedule = sla.schedules.get(number)
+        yield block if schedule is None else [*block, schedule_line(schedule)]
+
+
+def operation_lines(operation: Operation) -> Iterator[str]:
+    """Yield the lines below `ip sla N`, without indentation."""
+    if operation.kind is None:
+        return
+    words: list[object] = [operation.kind, operation.target]
+    options: tuple[tuple[str, object], ...] = (
+        ("", operation.target_port),
+        ("source-ip", operation.source),
+        ("source-interface", operation.source_interface),
+        ("source-port", operation.source_port),
+        ("control", None if operation.control else "disable"),
+        ("num-packets", operation.packets),
+        ("interval", operation.interval_ms),
+    )
+    for name, value in options:
+        words += [word for word in (name, value) if word != ""] if value is not None else []
+    yield spaced(words)
+    settings: tuple[tuple[str, object], ...] = (
+        ("request-data-size", operation.request_data_size),
+        ("timeout", operation.timeout_ms),
+        ("tos", operation.tos),
+        ("tag", operation.tag),
+        ("owner", operation.owner),
+        ("threshold", operation.threshold_ms),
+        ("frequency", operation.frequency_s),
+        ("history hours-of-statistics-kept", operation.hours),
+        ("history distributions-of-statistics-kept", operation.buckets),
+        ("history statistics-distribution-interval", operation.bucket_ms),
+    )
+    yield from (f"{name} {value}" for name, value in settings if value is not None)
+
+
+def schedule_line(schedule: Schedule) -> str:
+    """Return the `ip sla schedule` line."""
+    words = [f"ip sla schedule {schedule.number}"]
+    if schedule.life_s is None:
+        words.append("life forever")
+    elif schedule.life_s != DEFAULT_LIFE_S:
+        words.append(f"life {schedule.life_s}")
+    start = schedule.start
+    clock = f"{start.seconds // 3600:02}:{start.seconds // 60 % 60:02}:{start.seconds % 60:02}"
+    match start.kind:
+        case "now":
+            words.append("start-time now")
+        case "after":
+            words.append(f"start-time after {clock}")
+        case "at":
+            date = "" if start.date is None else f" {MONTHS[start.date[0] - 1]} {start.date[1]}"
+            words.append(f"start-time {clock}{date}")
+        case "pending":
+            pass
+    if schedule.ageout_s:
+        words.append(f"ageout {schedule.ageout_s}")
+    if schedule.recurring:
+        words.append("recurring")
+    return " ".join(words)
+
+
+@ENGINE.at(20)
+def _engine(device: Device) -> Config:
+    addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
+    ip_sla = compile_ip_sla(device.ip_sla, addresses)
+    return {} if ip_sla is None else {"ip_sla": ip_sla}
+
+
+def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str, Any] | None:
+    """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
+
+    `addresses` are those of the interfaces, for `source-interface`. The clocks count as not synchronised: there is no
+    NTP to tell.
+    """
+    operations = {
+        str(number): _engine_operation(operation, sla.schedules.get(number), addresses)
+        for number, operation in sla.operations.items()
+        if operation.kind is not None
+    }
+    if not operations and not sla.responder:
+        return None
+    return {
+        "responder": sla.responder,
+        "responder_ports": list(sla.responder_ports),
+        "synchronised": False,
+        "operations": operations,
+    }
+
+
+def _engine_operation(
+    operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]
+) -> dict[str, Any]:
+    source = operation.source or addresses.get(operation.source_interface or "")
+    settings = {
+        "packets": operation.packets,
+        "interval_ms": operation.interval_ms,
+        "frequency_s": operation.frequency_s,
+        "timeout_ms": operation.timeout_ms,
+        "threshold_ms": operation.threshold_ms,
+        "tos": operation.tos,
+        "hours": operation.hours,
+        "buckets": operation.buckets,
+        "bucket_ms": operation.bucket_ms,
+    }
+    return {
+        "type": operation.kind,
+        "target": str(operation.target),
+        "target_port": operation.target_port,
+        "source": None if source is None else str(source),
+        "source_port": operation.source_port,
+        "control": operation.control,
+        "request_data_size": operation.request_data_size,
+        **{name: value for name, value in settings.items() if value is not None},
+        "schedule": None if schedule is None else _engine_schedule(schedule),
+    }
+
+
+def _engine_schedule(schedule: Schedule) -> dict[str, Any]:
+    start: str | dict[str, Any] = schedule.start.kind
+    seconds = schedule.start.seconds
+    if schedule.start.kind == "after":
+        start = {"after": seconds}
+    elif schedule.start.kind == "at":
+        date = schedule.start.date
+        start = {
+            "at": {
+                "hour": seconds // 3600,
+                "minute": seconds // 60 % 60,
+                "second": seconds % 60,
+                "date": None if date is None else list(date),
+            }
+        }
+    return {
+        "life_s": schedule.life_s,
+        "start": start,
+        "ageout_s": schedule.ageout_s,
+        "recurring": schedule.recurring,
+    }

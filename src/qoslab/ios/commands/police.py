@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.policy import COLOURS, ActionName, Amount, Colour, Police, PoliceAction
+from qoslab.ios.counters import Police as PoliceCounters
+from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.policy import (
+    COLOURS,
+    ActionName,
+    Amount,
+    Colour,
+    Police,
+    PoliceAction,
+    PolicyClass,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    COUNTED_CLASS,
+    ENGINE_CLASS,
+    LISTED_CLASS,
+    Config,
+    CountedClass,
+    Layout,
+)
+from qoslab.ios.show.rates import rate_shown
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"
@@ -206,3 +228,231 @@ def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceA
         return (action,)
     others = (each for each in have if each.action not in ("transmit", "drop", action.action))
     return tuple(sorted((*others, action), key=lambda each: _ACTION_NAMES.index(each.action)))
+
+
+class PolicerPart(Protocol):
+    """What a line below a class adds to its policer, beside its command."""
+
+    def lines(self, police: Police) -> Iterable[str]:
+        """Return its lines of the running configuration."""
+
+    def engine(self, police: Police) -> Config:
+        """Return its part of the data plane's configuration."""
+
+    def listed(self, resolved: Config) -> Iterable[str]:
+        """Return its lines in `show policy-map`."""
+
+    def counted(self, police: PoliceCounters) -> Iterable[str]:
+        """Return its lines in `show policy-map interface`."""
+
+
+PARTS: list[PolicerPart] = []
+"""Filled by the modules of the parts."""
+
+
+# The running configuration.
+
+
+def _lines(each: PolicyClass, layout: Layout) -> list[str]:
+    return [] if each.police is None else police_lines(each.police, layout.queueing)
+
+
+def _alone(each: PolicyClass) -> bool:
+    """Whether its actions are on lines of their own.
+
+    Then it stands where no line before or behind it seems to be below the other, since clients take a configuration
+    apart by indentation: first in the classic layout, last in the later one.
+    """
+    return each.police is not None and any(each.police.actions(colour) for colour in COLOURS)
+
+
+@CLASS_LINES.at(10, family="router")
+def _first(each: PolicyClass, layout: Layout) -> list[str]:
+    return _lines(each, layout) if _alone(each) and not layout.hqf else []
+
+
+@CLASS_LINES.at(50, family="router")
+def _between(each: PolicyClass, layout: Layout) -> list[str]:
+    return [] if _alone(each) else _lines(each, layout)
+
+
+@CLASS_LINES.at(90, family="router")
+def _last(each: PolicyClass, layout: Layout) -> list[str]:
+    return _lines(each, layout) if _alone(each) and layout.hqf else []
+
+
+def police_lines(police: Police, indent: str) -> list[str]:
+    """Return the lines of a policer; actions have a line each and then it is indented by three blanks."""
+    text = {
+        "bps": lambda: f"police {police.cir.number}{_bounded('', police.bc)}{_bounded('', police.be)}",
+        "cir": lambda: (
+            f"police cir {rate_text(police.cir)}{_bounded(' bc', police.bc)}"
+            f"{_bounded(' pir', police.pir)}{_bounded(' be', police.be)}"
+        ),
+        "rate": lambda: (
+            f"police rate {rate_text(police.cir)}{_bounded(' burst', police.bc)}"
+            f"{_bounded(' peak-rate', police.pir)}{_bounded(' peak-burst', police.be)}"
+        ),
+    }[police.form]()
+    actions = [
+        f"     {colour}-action {_action_text(action)}" for colour in COLOURS for action in police.actions(colour) or ()
+    ]
+    indent = "   " if actions else indent
+    lines = [indent + text, *actions]
+    return [*lines, *(indent + line for part in PARTS for line in part.lines(police))]
+
+
+def _bounded(word: str, amount: Amount | None) -> str:
+    if amount is None:
+        return ""
+    return f"{word} {rate_text(amount)}" if amount.unit in ("bps", "percent") else f"{word} {burst_text(amount)}"
+
+
+def _action_text(action: PoliceAction) -> str:
+    if action.value is None:
+        return action.action
+    text = dscp_text(action.value) if action.action == "set-dscp-transmit" else str(action.value)
+    return f"{action.action} {text}"
+
+
+# The data plane's configuration.
+
+
+@ENGINE_CLASS.at(20)
+def _engine(each: PolicyClass) -> Config:
+    return {"police": None if each.police is None else _engine_police(each.police)}
+
+
+DEFAULT_CONFORM = (PoliceAction("transmit"),)
+
+
+DEFAULT_EXCEED = (PoliceAction("drop"),)
+
+
+def _engine_police(police: Police) -> dict[str, Any]:
+    return {
+        "form": "rate" if police.form == "rate" else "cir",
+        "cir": amount(police.cir),
+        "bc": amount(police.bc),
+        "pir": amount(police.pir),
+        "be": amount(police.be),
+        "conform": _actions(DEFAULT_CONFORM if police.conform is None else police.conform),
+        "exceed": _actions(DEFAULT_EXCEED if police.exceed is None else police.exceed),
+        "violate": None if police.violate is None else _actions(police.violate),
+        **{name: value for part in PARTS for name, value in part.engine(police).items()},
+    }
+
+
+def _actions(actions: tuple[PoliceAction, ...]) -> list[dict[str, Any]]:
+    return [
+        {"action": each.action} if each.value is None else {"action": each.action, "value": each.value}
+        for each in actions
+    ]
+
+
+# Show output.
+
+
+@LISTED_CLASS.at(80)
+def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("police") is not None:
+        yield from _listed_police(typed["police"], entry["police"])
+
+
+@COUNTED_CLASS.at(30)
+def _counted(shown: CountedClass) -> Iterator[str]:
+    if shown.counters["police"] is not None:
+        yield from _counted_police(shown.config["police"], shown.counters["police"])
+
+
+def _listed_police(typed: Config, resolved: Config) -> Iterator[str]:
+    rate_form = typed.get("form") == "rate"
+    cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
+    words = ["police"]
+    for rate_word, rate, burst_word, burst, burst_bytes in (
+        (cir, typed["cir"], bc, typed.get("bc"), resolved["bc_bytes"]),
+        (pir, typed.get("pir"), be, typed.get("be"), resolved["be_bytes"]),
+    ):
+        if rate is not None and "percent" in rate:
+            words.append(f"{rate_word} percent {percent_text(rate['percent'])}")
+        elif rate is not None:
+            words.append(f"{rate_word} {rate['bps']}" + (" bps" if rate_form else ""))
+        if burst is not None and "ms" in burst:
+            words.append(f"{burst_word} {burst['ms']} ms")
+        elif burst_bytes is not None:
+            words.append(f"{burst_word} {burst_bytes}" + (" bytes" if rate_form else ""))
+    yield "     " + " ".join(words)
+    actions = police_actions(typed)
+    for colour, of_colour in actions.items():
+        if colour == "violate" and typed.get("violate") is None:
+            continue
+        yield from (f"       {colour}-action {police_action(action)} " for action in of_colour)
+    for part in PARTS:
+        yield from (f"     {line}" for line in part.listed(resolved))
+
+
+def _counted_police(config: Config, police: PoliceCounters) -> Iterator[str]:
+    yield "police:"
+    yield from ("    " + line for line in _police_parameters(config, police))
+    actions = police_actions(config)
+    rates = [f"conformed {rate_shown(police['conformed']['rate_bps'])} bps"]
+    yield from _coloured("conformed", police["conformed"]["packets"], police["conformed"]["bytes"], actions["conform"])
+    yield from _coloured("exceeded", police["exceeded"]["packets"], police["exceeded"]["bytes"], actions["exceed"])
+    rates.append(f"exceed {rate_shown(police['exceeded']['rate_bps'])} bps")
+    violated = police["violated"]
+    if violated is not None:
+        yield from _coloured("violated", violated["packets"], violated["bytes"], actions["violate"])
+        rates.append(f"violate {rate_shown(violated['rate_bps'])} bps")
+    yield "  " + ", ".join(rates)
+    for part in PARTS:
+        yield from part.counted(police)
+
+
+def _police_parameters(config: Config, police: PoliceCounters) -> Iterator[str]:
+    # The words of the form `police rate`; the peak line of that form is [I].
+    rate_form = police["form"] == "rate"
+    cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
+    if police["cir_percent"] is not None:
+        yield f"{cir} {percent_text(police['cir_percent'])} %" + _milliseconds(bc, config.get("bc"))
+    first = f"{cir} {police['cir_bps']} bps, {bc} {police['bc_bytes']} bytes"
+    if police["pir_bps"] is None:
+        yield first if police["be_bytes"] is None else f"{first}, {be} {police['be_bytes']} bytes"
+        return
+    yield first
+    if police["pir_percent"] is not None:
+        yield f"{pir} {percent_text(police['pir_percent'])} %" + _milliseconds(be, config.get("be"))
+    yield f"{pir} {police['pir_bps']} bps, {be} {police['be_bytes']} bytes"
+
+
+def _milliseconds(word: str, burst: Config | None) -> str:
+    if burst is None or "ms" not in burst:
+        return ""
+    return f" {word} {burst['ms']} ms"
+
+
+def _coloured(colour: str, packets: int, size: int, actions: Sequence[Config]) -> Iterator[str]:
+    yield f"  {colour} {packets} packets, {size} bytes; actions:"
+    yield from (f"    {police_action(action)} " for action in actions)
+
+
+def police_action(action: Mapping[str, Any]) -> str:
+    """A policer's action: `transmit`, `set-dscp-transmit af21`."""
+    name = str(action["action"])
+    value = action.get("value")
+    if value is None:
+        return name
+    return f"{name} {dscp_text(value) if name == 'set-dscp-transmit' else value}"
+
+
+CONFORM_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "transmit"},)
+
+
+EXCEED_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "drop"},)
+
+
+def police_actions(police: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The actions in force for each colour; violate follows exceed when it was not given."""
+    conform = police.get("conform") or CONFORM_DEFAULT
+    exceed = police.get("exceed") or EXCEED_DEFAULT
+    violate = police.get("violate") or exceed
+    return {"conform": conform, "exceed": exceed, "violate": violate}

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv4Network
-from typing import Literal
+from collections.abc import Iterator
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.model.device import Line, Secret, StaticRoute, User
+from qoslab.ios.model.device import (
+    Device,
+    Secret,
+    User,
+)
 from qoslab.ios.model.secrets import secret_of, verify
+from qoslab.ios.registry import (
+    BLOCKS,
+)
 
-MAX_VTY = 15
 PRINTED_DELIMITER = "^C"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 BAD_HOSTNAME = "% Hostname contains one or more illegal characters."
-INCONSISTENT_MASK = "%Inconsistent address and mask"
-OWN_ADDRESS = "%Invalid next hop address (it's this router)"
 BAD_BANNER = "% Error: a banner can not contain ^C, which delimits it in the running configuration"
 BAD_SECRET = "ERROR: The secret you entered is not a valid encrypted secret."
 
@@ -199,56 +202,6 @@ def _domain_name(session: ConfigSession, args: Args) -> None:
     session.device.domain_name = None if args.unset else args.value("name", str)
 
 
-_ROUTE = "ip route <prefix:address> <mask:mask> (<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]"
-
-
-@CONFIG.add(
-    "config",
-    _ROUTE,
-    undo=Undo(key=_ROUTE),
-    no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]",
-    help={
-        **_IP,
-        "route": "Establish static routes",
-        "prefix": "Destination prefix",
-        "mask": "Destination prefix mask",
-        "hop": "Forwarding router's address",
-        "out": "Interface type and number",
-        "distance": "Distance metric for this route",
-    },
-)
-def _route(session: ConfigSession, args: Args) -> None:
-    device = session.device
-    prefix, mask = args.value("prefix", IPv4Address), args.value("mask", IPv4Address)
-    length = int(mask).bit_count()
-    if int(mask) != (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF or int(prefix) & ~int(mask):
-        raise RejectedError(INCONSISTENT_MASK)
-    out, hop = args.optional("out", str), args.optional("hop", IPv4Address)
-    network, distance = IPv4Network((prefix, length)), args.optional("distance", int)
-    if args.unset:
-        device.routes = [
-            route
-            for route in device.routes
-            if route.prefix != network
-            or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
-        ]
-        return
-    if out is not None and out not in device.interfaces:
-        raise args.invalid("out")
-    if hop is not None and any(i.address is not None and i.address.ip == hop for i in device.interfaces.values()):
-        raise RejectedError(OWN_ADDRESS)
-    route = StaticRoute(network, hop, out, None if distance == 1 else distance)
-    same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
-    device.routes = [r for r in device.routes if r not in same] + [route]
-    device.routes.sort(key=route_order)
-
-
-def route_order(route: StaticRoute) -> tuple[int, int, str, int]:
-    """Return the key by which a running configuration lists static routes."""
-    hop = 0 if route.next_hop is None else int(route.next_hop)
-    return int(route.prefix.network_address), route.prefix.prefixlen, route.interface or "", hop
-
-
 @CONFIG.add(
     "config",
     "banner motd <text:line>",
@@ -281,154 +234,46 @@ def _banner(session: ConfigSession, args: Args) -> None:
 # Terminal lines.
 
 
-def _single_lines(args: Args) -> list[str]:
-    """Return `line vty 0 4` as one line for each terminal line."""
-    if "console" in args:
-        return ["line con 0"]
-    first, last = args.value("first", int), args.optional("last", int)
-    return [f"line vty {number}" for number in range(first, (first if last is None else last) + 1)]
+@BLOCKS.at(10)
+def _heading(device: Device) -> Iterator[list[str]]:
+    timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
+    yield [f"version {device.hardware.version}", *timestamps]
+    yield [f"hostname {device.hostname}"]
+    yield _logging(device)
+    yield _ip_services(device)
+    yield [_user(device, name) for name in sorted(device.users)]
 
 
-@CONFIG.add(
-    "config",
-    "line (console <number:0-0>|vty <first:0-15> [<last:1-15>])",
-    undo=Undo(split=_single_lines),
-    help={
-        "line": "Configure a terminal line",
-        "console": "Primary terminal line",
-        "vty": "Virtual terminal",
-        "number": "Line number",
-        "first": "First Line number",
-        "last": "Last Line number",
-    },
-)
-def _line(session: ConfigSession, args: Args) -> None:
-    lines = session.device.lines
-    if "console" in args:
-        session.enter("line", "con 0")
-        return
-    first = args.value("first", int)
-    last = args.optional("last", int)
-    last = first if last is None else last
-    if last < first:
-        raise args.invalid("last")
-    for number in range(last + 1):
-        lines.setdefault(f"vty {number}", Line("vty", number))
-    session.enter("line", ",".join(f"vty {number}" for number in range(first, last + 1)))
+@BLOCKS.at(130)
+def _banner_block(device: Device) -> Iterator[list[str]]:
+    if device.banner_motd is not None:
+        yield f"banner motd {PRINTED_DELIMITER}{device.banner_motd}{PRINTED_DELIMITER}".split("\n")
 
 
-@CONFIG.add(
-    "config",
-    "line aux <number:0-0>",
-    undo=Undo(split=lambda args: ["line aux 0"]),
-    requires={"router"},
-    help={"line": "Configure a terminal line", "aux": "Auxiliary line", "number": "Line number"},
-)
-def _auxiliary_line(session: ConfigSession, args: Args) -> None:
-    session.enter("line", "aux 0")
+def _logging(device: Device) -> list[str]:
+    lines = [] if device.logging_buffered is None else [f"logging buffered {device.logging_buffered}"]
+    if not device.logging_console:
+        lines.append("no logging console")
+    if device.enable_secret is not None:
+        lines.append(f"enable secret {device.enable_secret.kind} {device.enable_secret.text}")
+    return lines
 
 
-@CONFIG.add_no(
-    "config",
-    "line vty <first:5-15> [<last:6-15>]",
-    help={"line": "Configure a terminal line", "vty": "Virtual terminal", "first": "First Line number", "last": "Last"},
-)
-def _no_line(session: ConfigSession, args: Args) -> None:
-    # IOS removes the line and all behind it; the first five are always there.
-    for number in range(args.value("first", int), MAX_VTY + 1):
-        session.device.lines.pop(f"vty {number}", None)
+def _ip_services(device: Device) -> list[str]:
+    lines = [] if device.ip_subnet_zero else ["no ip subnet-zero"]
+    if device.switch is not None:
+        lines.append("ip routing")
+    else:
+        lines.append("ip cef" if device.ip_cef else "no ip cef")
+    if not device.domain_lookup:
+        lines.append("no ip domain lookup")
+    if device.domain_name is not None:
+        lines.append(f"ip domain name {device.domain_name}")
+    return lines
 
 
-@CONFIG.add(
-    "line",
-    "exec-timeout <minutes:0-35791> [<seconds:0-2147483>]",
-    no=True,
-    undo=Undo(line="default exec-timeout"),
-    help={
-        "exec-timeout": "Set the EXEC timeout",
-        "minutes": "Timeout in minutes",
-        "seconds": "Timeout in seconds",
-    },
-)
-def _exec_timeout(session: ConfigSession, args: Args) -> None:
-    timeout: tuple[int, int] | None = None
-    if args.negated:
-        timeout = (0, 0)
-    elif not args.unset:
-        timeout = (args.value("minutes", int), args.optional("seconds", int) or 0)
-    for line in session.terminal_lines:
-        line.exec_timeout = None if timeout == (10, 0) else timeout
-
-
-@CONFIG.add(
-    "line",
-    "logging synchronous",
-    no=True,
-    help={"logging": "Modify message logging facilities", "synchronous": "Synchronized message output"},
-)
-def _logging_synchronous(session: ConfigSession, args: Args) -> None:
-    for line in session.terminal_lines:
-        line.logging_synchronous = not args.unset
-
-
-@CONFIG.add(
-    "line",
-    "login [local]",
-    no=True,
-    undo=Undo(line="default login"),
-    help={"login": "Enable password checking", "local": "Local password checking"},
-)
-def _login(session: ConfigSession, args: Args) -> None:
-    for line in session.terminal_lines:
-        default: Literal["none", "password"] = "password" if line.kind == "vty" else "none"
-        login: Literal["none", "password", "local"] = "local" if "local" in args else "password"
-        if args.form == "default":
-            login = default
-        elif args.negated:
-            login = "none"
-        line.login = None if login == default else login
-
-
-@CONFIG.add(
-    "line",
-    "password [0] <text:line>",
-    no=True,
-    help={
-        "password": "Set a password",
-        "0": "Specifies an UNENCRYPTED password will follow",
-        "text": "The UNENCRYPTED line password",
-    },
-)
-def _password(session: ConfigSession, args: Args) -> None:
-    for line in session.terminal_lines:
-        line.password = None if args.unset else args.value("text", str)
-
-
-@CONFIG.add(
-    "line",
-    "transport input (all|none|(ssh|telnet)+)",
-    no=True,
-    help={
-        "transport": "Define transport protocols for line",
-        "input": "Define which protocols to use when connecting to the terminal server",
-        "all": "All protocols",
-        "none": "No protocols",
-        "ssh": "TCP/IP SSH protocol",
-        "telnet": "TCP/IP Telnet protocol",
-    },
-)
-def _transport(session: ConfigSession, args: Args) -> None:
-    protocols = tuple(word for word in ("all", "none", "telnet", "ssh") if word in args)
-    for line in session.terminal_lines:
-        line.transport_input = None if args.unset else protocols
-
-
-@CONFIG.add(
-    "line",
-    "privilege level <level:0-15>",
-    no=True,
-    help={"privilege": "Change privilege level for line", "level": "Assign default privilege level for line"},
-)
-def _privilege(session: ConfigSession, args: Args) -> None:
-    for line in session.terminal_lines:
-        line.privilege = None if args.unset else args.value("level", int)
+def _user(device: Device, name: str) -> str:
+    user = device.users[name]
+    level = "" if user.privilege is None else f" privilege {user.privilege}"
+    secret = "" if user.secret is None else f" secret {user.secret.kind} {user.secret.text}"
+    return f"username {name}{level}{secret}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.commands.class_map import class_map_block, class_order
+from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 
 NVRAM_BYTES = 55 * 1024
 """Room for the startup configuration, as `show version` of a 3725 says."""
@@ -57,8 +59,8 @@ async def _show_running_interface(session: ExecSession, args: Args) -> str:
 )
 async def _show_running_policy_map(session: ExecSession, args: Args) -> str:
     device, wanted = session.device, args.optional("policy", str)
-    names = [name for name in running_config.policy_order(device) if wanted in (None, name)]
-    blocks = [running_config.policy_map_block(device, device.policy_maps[name]) for name in names]
+    names = [name for name in policy_order(device) if wanted in (None, name)]
+    blocks = [policy_map_block(device, device.policy_maps[name]) for name in names]
     return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
 
 
@@ -69,8 +71,8 @@ async def _show_running_policy_map(session: ExecSession, args: Args) -> str:
 )
 async def _show_running_class_map(session: ExecSession, args: Args) -> str:
     device, wanted = session.device, args.optional("class", str)
-    names = [name for name in running_config.class_order(device) if wanted in (None, name)]
-    blocks = [running_config.class_map_block(device.class_maps[name]) for name in names]
+    names = [name for name in class_order(device) if wanted in (None, name)]
+    blocks = [class_map_block(device.class_maps[name]) for name in names]
     return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
 
 

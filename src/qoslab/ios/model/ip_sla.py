@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
-from typing import Any, Literal
+from typing import Literal
 
 Kind = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
 
@@ -100,73 +99,3 @@ class IpSla:
     def copy(self) -> IpSla:
         """Return a copy that shares nothing mutable."""
         return IpSla(dict(self.operations), dict(self.schedules), self.responder, self.responder_ports)
-
-
-def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str, Any] | None:
-    """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
-
-    `addresses` are those of the interfaces, for `source-interface`. The clocks count as not synchronised: there is no
-    NTP to tell.
-    """
-    operations = {
-        str(number): _operation(operation, sla.schedules.get(number), addresses)
-        for number, operation in sla.operations.items()
-        if operation.kind is not None
-    }
-    if not operations and not sla.responder:
-        return None
-    return {
-        "responder": sla.responder,
-        "responder_ports": list(sla.responder_ports),
-        "synchronised": False,
-        "operations": operations,
-    }
-
-
-def _operation(operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]) -> dict[str, Any]:
-    source = operation.source or addresses.get(operation.source_interface or "")
-    settings = {
-        "packets": operation.packets,
-        "interval_ms": operation.interval_ms,
-        "frequency_s": operation.frequency_s,
-        "timeout_ms": operation.timeout_ms,
-        "threshold_ms": operation.threshold_ms,
-        "tos": operation.tos,
-        "hours": operation.hours,
-        "buckets": operation.buckets,
-        "bucket_ms": operation.bucket_ms,
-    }
-    return {
-        "type": operation.kind,
-        "target": str(operation.target),
-        "target_port": operation.target_port,
-        "source": None if source is None else str(source),
-        "source_port": operation.source_port,
-        "control": operation.control,
-        "request_data_size": operation.request_data_size,
-        **{name: value for name, value in settings.items() if value is not None},
-        "schedule": None if schedule is None else _schedule(schedule),
-    }
-
-
-def _schedule(schedule: Schedule) -> dict[str, Any]:
-    start: str | dict[str, Any] = schedule.start.kind
-    seconds = schedule.start.seconds
-    if schedule.start.kind == "after":
-        start = {"after": seconds}
-    elif schedule.start.kind == "at":
-        date = schedule.start.date
-        start = {
-            "at": {
-                "hour": seconds // 3600,
-                "minute": seconds // 60 % 60,
-                "second": seconds % 60,
-                "date": None if date is None else list(date),
-            }
-        }
-    return {
-        "life_s": schedule.life_s,
-        "start": start,
-        "ageout_s": schedule.ageout_s,
-        "recurring": schedule.recurring,
-    }

@@ -6,7 +6,7 @@ police bursts in bytes, shape bursts in bits. None means not configured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from qoslab.ios.catalyst.model import TrustState
@@ -209,19 +209,25 @@ class RandomDetect:
     """By precedence or code point, in its order."""
 
 
+QUEUEING = {"queueing": True}
+"""Marks an action that only the output direction knows."""
+LEAF = {"queueing": True, "leaf": True}
+"""Marks one that a class can't have beside a child policy that queues."""
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyClass:
     """A class of a policy-map with its actions."""
 
     name: str
-    bandwidth: Bandwidth | None = None
-    priority: Priority | None = None
-    shape: Shape | None = None
+    bandwidth: Bandwidth | None = field(default=None, metadata=QUEUEING)
+    priority: Priority | None = field(default=None, metadata=LEAF)
+    shape: Shape | None = field(default=None, metadata=QUEUEING)
     police: Police | None = None
-    fair_queue: FairQueue | None = None
-    queue_limit: int | None = None
+    fair_queue: FairQueue | None = field(default=None, metadata=LEAF)
+    queue_limit: int | None = field(default=None, metadata=QUEUEING)
     """Packets."""
-    random_detect: RandomDetect | None = None
+    random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
     trust: TrustState | None = None
     """On a switch: where the internal DSCP comes from."""
@@ -232,8 +238,13 @@ class PolicyClass:
     @property
     def queueing(self) -> bool:
         """Whether it has an action that only the output direction knows."""
-        actions = (self.bandwidth, self.priority, self.shape, self.fair_queue, self.queue_limit, self.random_detect)
-        return any(action is not None for action in actions)
+        return any(getattr(self, each.name) is not None for each in fields(self) if each.metadata)
+
+    @property
+    def leaf_actions(self) -> list[str]:
+        """The queueing actions that it has and that no class with a queueing child policy can have."""
+        names = (each.name for each in fields(self) if each.metadata == LEAF)
+        return [name.replace("_", "-") for name in names if getattr(self, name) is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from qoslab.ios.commands.access_list import access_line, access_list_order
 from qoslab.ios.counters import Counters
 from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, Device
-from qoslab.ios.running_config import access_line, access_list_order
 
 
 def show_access_lists(device: Device, counters: Counters, *, name: str | None = None) -> str:

@@ -10,8 +10,8 @@ from qoslab.ios.counters import InterfaceCounters, Propagation, Traffic
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
-from qoslab.ios.show.policy_interface import interval_text, rate_text
 from qoslab.ios.show.queueing import queue_lines
+from qoslab.ios.show.rates import interval_text, rate_shown
 from qoslab.ios.show.times import elapsed_text
 
 KEEPALIVE_S = 10
@@ -104,7 +104,7 @@ class InterfaceView:
         interval = interval_text(counters["load_interval_s"])
         for way in ("input", "output"):
             rates = counters["input"] if way == "input" else counters["output"]
-            bits, packets = rate_text(rates["rate_bps"]), round(rates["rate_pps"])
+            bits, packets = rate_shown(rates["rate_bps"]), round(rates["rate_pps"])
             yield f"  {interval} {way} rate {bits} bits/sec, {packets} packets/sec"
         yield from self._totals()
 

@@ -79,35 +79,3 @@ def _dscp_values(values: Sequence[int]) -> str:
 
 def _is_number(name: str) -> bool:
     return name.isdecimal()
-
-
-def set_text(field: str, value: int) -> str:
-    """A `set` action: `dscp ef`, `ip precedence 1`, `qos-group 20`."""
-    words = field.replace("ip_", "ip ").replace("qos_group", "qos-group")
-    return f"{words} {dscp_text(value) if field.endswith('dscp') else value}"
-
-
-def police_action(action: Mapping[str, Any]) -> str:
-    """A policer's action: `transmit`, `set-dscp-transmit af21`."""
-    name = str(action["action"])
-    value = action.get("value")
-    if value is None:
-        return name
-    return f"{name} {dscp_text(value) if name == 'set-dscp-transmit' else value}"
-
-
-CONFORM_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "transmit"},)
-EXCEED_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "drop"},)
-
-
-def police_actions(police: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """The actions in force for each colour; violate follows exceed when it was not given."""
-    conform = police.get("conform") or CONFORM_DEFAULT
-    exceed = police.get("exceed") or EXCEED_DEFAULT
-    violate = police.get("violate") or exceed
-    return {"conform": conform, "exceed": exceed, "violate": violate}
-
-
-def percent_text(percent: float) -> str:
-    """A percentage without needless decimals: 20, 12.5."""
-    return f"{percent:g}"

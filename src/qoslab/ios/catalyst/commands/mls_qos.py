@@ -5,10 +5,11 @@ Ranges: Catalyst 3750 command reference; those of the queue-set's thresholds are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from qoslab.ios.catalyst.compile import compile_qos
 from qoslab.ios.catalyst.model import (
     DEFAULT_COS_DSCP,
     DEFAULT_COS_INPUT,
@@ -25,9 +26,18 @@ from qoslab.ios.catalyst.model import (
     QueueSet,
     Thresholds,
 )
+from qoslab.ios.catalyst.running_config import qos_lines, vlan_blocks
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import (
+    Device,
+)
+from qoslab.ios.registry import (
+    BLOCKS,
+    ENGINE,
+    Config,
+)
 
 MAX_VALUES = 8
 """Code points in one line of a map."""
@@ -486,3 +496,14 @@ def _vlan_name(session: ConfigSession, args: Args) -> None:
 )
 def _ip_routing(session: ConfigSession, args: Args) -> None:
     """Do nothing: the switch routes between its routed ports; that can't be turned off here."""
+
+
+@BLOCKS.at(60, family="switch")
+def _blocks(device: Device) -> Iterator[list[str]]:
+    yield list(qos_lines(device.mls_qos))
+    yield from vlan_blocks(device.mls_qos)
+
+
+@ENGINE.at(10, family="switch")
+def _engine(device: Device) -> Config:
+    return {"switch": compile_qos(device.mls_qos)}

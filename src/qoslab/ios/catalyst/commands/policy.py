@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
+from qoslab.ios.catalyst.compile import compile_class
 from qoslab.ios.catalyst.model import TrustState
+from qoslab.ios.catalyst.running_config import policing_lines
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import add_match
-from qoslab.ios.commands.policy_map import change_class, change_marks
-from qoslab.ios.model.policy import Amount, Police, PoliceAction
+from qoslab.ios.commands.marking import change_marks
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.policy import (
+    Amount,
+    Police,
+    PoliceAction,
+    PolicyClass,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    ENGINE_CLASS,
+    Config,
+    Layout,
+)
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
 ONE_ACCESS_LIST = "Command rejected: class-map {name} has an access-group already, one is supported"
@@ -141,3 +156,13 @@ def _police_aggregate(session: ConfigSession, args: Args) -> None:
         if policy.name != session.policy_map.name and any(each.aggregate == name for each in policy.classes):
             raise RejectedError(AGGREGATE_ELSEWHERE.format(name=name, policy=policy.name))
     change_class(session, replace(session.policy_class, police=None, aggregate=name))
+
+
+@CLASS_LINES.at(10, family="switch")
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    yield from (f"  {line}" for line in policing_lines(each))
+
+
+@ENGINE_CLASS.at(70, family="switch")
+def _engine(each: PolicyClass) -> Config:
+    return compile_class(each)

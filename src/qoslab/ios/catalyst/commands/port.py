@@ -5,16 +5,28 @@ Everything is taken, kept and shown with QoS off too; it comes into force with `
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from qoslab.ios.catalyst.commands.mls_qos import MLS
+from qoslab.ios.catalyst.compile import compile_port
 from qoslab.ios.catalyst.model import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
+from qoslab.ios.catalyst.running_config import queueing_lines, switching_lines
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.interface import attach_policy
-from qoslab.ios.model.device import Speed
+from qoslab.ios.commands.service_policy import attach_policy
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+    Speed,
+)
+from qoslab.ios.registry import (
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
 
 # As IOS prints it when a port is put into a VLAN that does not exist yet [R].
 CREATING_VLAN = "% Access VLAN does not exist. Creating vlan {number}"
@@ -299,3 +311,31 @@ def _priority_queue(session: ConfigSession, args: Args) -> None:
 )
 def _queue_set(session: ConfigSession, args: Args) -> None:
     _change(session, queue_set=DEFAULT_PORT.queue_set if args.unset else args.value("set", int))
+
+
+@INTERFACE_LINES.at(20, family="switch")
+def _switching_lines(interface: Interface) -> Iterator[str]:
+    if interface.port is not None:
+        yield from switching_lines(interface.port)
+
+
+@INTERFACE_LINES.at(80, family="switch")
+def _speed_lines(interface: Interface) -> Iterator[str]:
+    # A switch prints what is forced only.
+    if interface.speed != "auto":
+        yield f"speed {interface.speed}"
+    if interface.duplex != "auto":
+        yield f"duplex {interface.duplex}"
+
+
+@INTERFACE_LINES.at(140, family="switch")
+def _queueing_lines(interface: Interface) -> Iterator[str]:
+    if interface.port is not None:
+        yield from queueing_lines(interface.port)
+
+
+@ENGINE_INTERFACE.at(70, family="switch")
+def _engine(device: Device, interface: Interface) -> Config:
+    if interface.port is None:
+        return {}
+    return {"switch": compile_port(interface.port, device.mls_qos, interface.speed)}

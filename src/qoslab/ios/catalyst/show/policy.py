@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.ios.running_config import class_lines
 from qoslab.ios.show.match import policy_match
 
 

@@ -1,0 +1,25 @@
+"""Rates and bursts of `police` and `shape`, as printed and as the data plane takes them."""
+
+from __future__ import annotations
+
+from qoslab.ios.model.policy import Amount
+
+
+def rate_text(amount: Amount) -> str:
+    """Return a rate as the running configuration prints it."""
+    return f"percent {amount.number}" if amount.unit == "percent" else str(amount.number)
+
+
+def burst_text(amount: Amount) -> str:
+    """Return a burst as the running configuration prints it."""
+    return f"{amount.number} ms" if amount.unit == "ms" else str(amount.number)
+
+
+def amount(amount: Amount | None) -> dict[str, int] | None:
+    """Return a rate or burst for the data plane."""
+    return None if amount is None else {amount.unit: amount.number}
+
+
+def percent_text(percent: float) -> str:
+    """Return a percentage without needless decimals: 20, 12.5."""
+    return f"{percent:g}"

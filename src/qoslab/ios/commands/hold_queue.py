@@ -1,0 +1,55 @@
+"""`hold-queue`: the software queues of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+)
+from qoslab.ios.registry import (
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
+
+
+@CONFIG.add(
+    "interface",
+    "hold-queue <packets:0-4096> (in|out)",
+    no="hold-queue [<packets:0-4096>] (in|out)",
+    undo=Undo(line="hold-queue [<packets:0-4096>] (in|out)"),
+    requires={"router"},
+    help={
+        "hold-queue": "Set hold queue depth",
+        "packets": "Queue length",
+        "in": "Input queue",
+        "out": "Output queue",
+    },
+)
+def _hold_queue(session: ConfigSession, args: Args) -> None:
+    packets = None if args.unset else args.value("packets", int)
+    if "in" in args:
+        session.interface.hold_queue_in = packets
+    elif packets == 0:
+        # The data plane has no interface without a queue.
+        raise args.invalid("packets")
+    else:
+        session.interface.hold_queue_out = packets
+
+
+@INTERFACE_LINES.at(160)
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.hold_queue_in is not None:
+        yield f"hold-queue {interface.hold_queue_in} in"
+    if interface.hold_queue_out is not None:
+        yield f"hold-queue {interface.hold_queue_out} out"
+
+
+@ENGINE_INTERFACE.at(30)
+def _engine(device: Device, interface: Interface) -> Config:
+    return {"hold_queue_out": interface.hold_queue_out}

@@ -1,0 +1,80 @@
+"""`fair-queue` of an interface: weighted fair queueing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.queueing import POWER_OF_TWO
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+    InterfaceFairQueue,
+)
+from qoslab.ios.registry import (
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
+
+THRESHOLD_POWER_OF_TWO = (
+    "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
+)
+
+
+_FAIR_QUEUE_HELP = {
+    "fair-queue": "Enable Fair Queuing on an Interface",
+    "threshold": "Congestive Discard Threshold",
+    "dynamic": "Number Dynamic Conversation Queues",
+    "reservable": "Number Reservable Conversation Queues",
+}
+
+
+_FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
+"""`no fair-queue` is a value of its own."""
+
+
+# HQF knows no conversations of an interface, so the figures exist before it only.
+@CONFIG.add(
+    "interface",
+    "fair-queue [<threshold:16-4096> [<dynamic:16-4096> [<reservable:0-1000>]]]",
+    no=True,
+    undo=_FAIR_QUEUE_UNDO,
+    requires={"classic"},
+    help=_FAIR_QUEUE_HELP,
+)
+@CONFIG.add("interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"hqf"}, help=_FAIR_QUEUE_HELP)
+def _fair_queue(session: ConfigSession, args: Args) -> None:
+    if args.form == "default" or (args.negated and not session.interface.serial):
+        session.interface.fair_queue = None
+        return
+    if args.negated:
+        session.interface.fair_queue = InterfaceFairQueue(enabled=False)
+        return
+    threshold, dynamic, reservable = (args.optional(name, int) for name in ("threshold", "dynamic", "reservable"))
+    if threshold is not None and threshold & (threshold - 1):
+        raise RejectedError(THRESHOLD_POWER_OF_TWO)
+    if dynamic is not None and dynamic & (dynamic - 1):
+        raise RejectedError(POWER_OF_TWO)
+    session.interface.fair_queue = InterfaceFairQueue(True, threshold, dynamic, reservable)
+
+
+def _text(fair_queue: InterfaceFairQueue) -> str:
+    if not fair_queue.enabled:
+        return "no fair-queue"
+    figures = (fair_queue.discard_threshold, fair_queue.dynamic_queues, fair_queue.reserved_queues)
+    return " ".join(["fair-queue", *(str(figure) for figure in figures if figure is not None)])
+
+
+@INTERFACE_LINES.at(100)
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.fair_queue is not None:
+        yield _text(interface.fair_queue)
+
+
+@ENGINE_INTERFACE.at(40)
+def _engine(device: Device, interface: Interface) -> Config:
+    return {"fair_queue": None if interface.fair_queue is None else asdict(interface.fair_queue)}

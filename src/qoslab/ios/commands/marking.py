@@ -1,0 +1,110 @@
+"""`set` in a class of a policy-map: marking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.device import (
+    Device,
+)
+from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.policy import (
+    Mark,
+    PolicyClass,
+    SetField,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    CLASS_RULES,
+    COUNTED_CLASS,
+    ENGINE_CLASS,
+    LISTED_CLASS,
+    Config,
+    CountedClass,
+    Layout,
+)
+
+DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
+
+_SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group")
+
+
+@CONFIG.add(
+    "policy-class",
+    "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>)",
+    no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>])",
+    undo=Undo(key="set ([ip] dscp|[ip] precedence|cos|qos-group)"),
+    requires={"router"},
+    help={
+        "set": "Set QoS values",
+        "ip": "Set IP specific values",
+        "dscp": "Set DSCP in IP(v4) and IPv6 packets",
+        "precedence": "Set precedence in IP(v4) and IPv6 packets",
+        "cos": "Set IEEE 802.1Q/ISL class of service/user priority",
+        "qos-group": "Set QoS Group",
+        "value": "New value",
+    },
+)
+def change_marks(session: ConfigSession, args: Args) -> None:
+    """Carry out a `set` line of a class."""
+    word = args.keywords[-1].replace("-", "_")
+    name = f"ip_{word}" if "ip" in args else word
+    field = next(each for each in _SET_FIELDS if each == name)
+    present = session.policy_class
+    # `set dscp` and `set ip dscp` write the same bits: the later line replaces the earlier.
+    others = [mark for mark in present.marks if mark.field.removeprefix("ip_") != word]
+    if args.unset:
+        gone = args.optional("value", int)
+        marks = [mark for mark in present.marks if mark.field != field or gone not in (None, mark.value)]
+    else:
+        marks = [*others, Mark(field, args.value("value", int))]
+    marks.sort(key=lambda mark: _SET_FIELDS.index(mark.field))
+    change_class(session, replace(present, marks=tuple(marks)))
+
+
+def _mark(mark: Mark) -> str:
+    name = mark.field.replace("ip_", "ip ").replace("_", "-")
+    return f"{name} {dscp_text(mark.value) if mark.field in ('dscp', 'ip_dscp') else mark.value}"
+
+
+def set_text(field: str, value: int) -> str:
+    """A `set` action: `dscp ef`, `ip precedence 1`, `qos-group 20`."""
+    words = field.replace("ip_", "ip ").replace("qos_group", "qos-group")
+    return f"{words} {dscp_text(value) if field.endswith('dscp') else value}"
+
+
+@CLASS_LINES.at(100)
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    yield from (f"  set {_mark(mark)}" for mark in each.marks)
+
+
+@ENGINE_CLASS.at(10)
+def _engine(each: PolicyClass) -> Config:
+    return {"set": [{"field": mark.field, "value": mark.value} for mark in each.marks]}
+
+
+@CLASS_RULES.at(40)
+def _check(device: Device, each: PolicyClass) -> None:
+    fields = {mark.field.removeprefix("ip_") for mark in each.marks}
+    if {"dscp", "precedence"} <= fields:
+        raise RejectedError(DSCP_AND_PRECEDENCE)
+
+
+@LISTED_CLASS.at(70)
+def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    for action in typed.get("set") or []:
+        yield f"      set {set_text(action['field'], action['value'])}"
+
+
+@COUNTED_CLASS.at(20)
+def _counted(shown: CountedClass) -> Iterator[str]:
+    if shown.counters["set"]:
+        yield "QoS Set"
+        for marked in shown.counters["set"]:
+            yield f"  {set_text(marked['field'], marked['value'])}"
+            yield f"    Packets marked {marked['packets']}"

@@ -1,0 +1,394 @@
+"""Queues of a class: `bandwidth`, `priority`, `queue-limit`, `fair-queue`, and what they may reserve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+)
+from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
+    Bandwidth,
+    FairQueue,
+    PolicyClass,
+    PolicyMap,
+    Priority,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    CLASS_RULES,
+    COUNTED_CLASS,
+    ENGINE_CLASS,
+    LISTED_CLASS,
+    OUTPUT_RULES,
+    POLICY_RULES,
+    Config,
+    CountedClass,
+    Layout,
+)
+from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
+
+MAX_SUM_PERCENT = 99
+"""Later generation: what classes may reserve in all; the rest is class-default's."""
+
+
+DEFAULT_MAX_RESERVED_PERCENT = 75
+"""Classic generation: share of the interface bandwidth that classes may reserve in all."""
+
+
+SUM_EXCEEDS_99 = "Sum total of class bandwidths exceeds 99 percent"
+
+
+MIXED_UNITS = "All classes with bandwidth should have consistent units"
+
+
+NOT_TOGETHER = "{one} and {other} can not be configured in the same class"
+
+
+FAIR_QUEUE_NOT_DEFAULT = "fair-queue can only be configured in class class-default"
+
+
+PRIORITY_IN_DEFAULT = "priority can not be configured in class class-default"
+
+
+POWER_OF_TWO = "Number of dynamic queues must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
+
+
+DEFAULT_QUEUE_LIMIT = 64
+
+
+_BANDWIDTH_HELP = {
+    "bandwidth": "Bandwidth",
+    "kbps": "Kilo Bits per second",
+    "percent": "% of total Bandwidth",
+    "share": "Percentage",
+    "remaining": "% of the remaining bandwidth",
+    "ratio": "ratio for sharing excess bandwidth",
+    "parts": "Ratio",
+}
+
+
+@CONFIG.add(
+    "policy-class",
+    "bandwidth (<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-100>)",
+    no=True,
+    requires={"router"},
+    help=_BANDWIDTH_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    "bandwidth remaining ratio <parts:1-1000>",
+    no=True,
+    undo=Undo(key="bandwidth"),
+    requires={"hqf"},
+    help=_BANDWIDTH_HELP,
+)
+def _bandwidth(session: ConfigSession, args: Args) -> None:
+    bandwidth = None
+    if not args.unset:
+        kbps, share, parts = (args.optional(name, int) for name in ("kbps", "share", "parts"))
+        if kbps is not None:
+            bandwidth = Bandwidth("kbps", kbps)
+        elif parts is not None:
+            bandwidth = Bandwidth("remaining_ratio", parts)
+        elif share is not None:
+            bandwidth = Bandwidth("remaining_percent" if "remaining" in args else "percent", share)
+    change_class(session, replace(session.policy_class, bandwidth=bandwidth))
+
+
+_PRIORITY_HELP = {
+    "priority": "Strict Scheduling Priority for this Class",
+    "kbps": "Kilo Bits per second",
+    "burst": "Burst in bytes",
+    "percent": "% of total bandwidth",
+    "share": "Percentage",
+    "level": "Multi-Level Priority Queue",
+    "queue": "Priority level",
+}
+
+
+@CONFIG.add(
+    "policy-class",
+    "priority [(<kbps:8-2000000>|percent <share:1-100>) [<burst:32-2000000>]]",
+    no=True,
+    requires={"router"},
+    help=_PRIORITY_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    "priority level <queue:1-2>",
+    no=True,
+    undo=Undo(key="priority"),
+    requires={"hqf"},
+    help=_PRIORITY_HELP,
+)
+def _priority(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    if args.unset:
+        change_class(session, replace(present, priority=None))
+        return
+    kbps, share = args.optional("kbps", int), args.optional("share", int)
+    priority = Priority(level=args.optional("queue", int))
+    if kbps is not None:
+        priority = Priority("kbps", kbps, args.optional("burst", int))
+    elif share is not None:
+        priority = Priority("percent", share, args.optional("burst", int))
+    change_class(session, replace(present, priority=priority))
+
+
+@CONFIG.add(
+    "policy-class",
+    "fair-queue [<queues:16-4096>]",
+    no=True,
+    requires={"router"},
+    help={"fair-queue": "Enable Flow-based Fair Queuing in this Class", "queues": "Number Dynamic Conversation Queues"},
+)
+def _fair_queue(session: ConfigSession, args: Args) -> None:
+    queues = args.optional("queues", int)
+    if queues is not None and queues & (queues - 1):
+        raise RejectedError(POWER_OF_TWO)
+    fair_queue = None if args.unset else FairQueue(queues)
+    change_class(session, replace(session.policy_class, fair_queue=fair_queue))
+
+
+@CONFIG.add(
+    "policy-class",
+    "queue-limit <packets:1-4096> [packets]",
+    no=True,
+    requires={"router"},
+    help={"queue-limit": "Queue Max Threshold for Tail Drop", "packets": "Packets"},
+)
+def _queue_limit(session: ConfigSession, args: Args) -> None:
+    limit = None if args.unset else args.value("packets", int)
+    change_class(session, replace(session.policy_class, queue_limit=limit))
+
+
+# The running configuration.
+
+
+def _priority_text(each: PolicyClass) -> str:
+    priority = each.priority
+    assert priority is not None
+    level = "" if priority.level is None else f" level {priority.level}"
+    rate = {"strict": "", "kbps": f" {priority.number}", "percent": f" percent {priority.number}"}[priority.unit]
+    return f"priority{level}{rate}{'' if priority.burst_bytes is None else f' {priority.burst_bytes}'}"
+
+
+def _bandwidth_text(each: PolicyClass) -> str:
+    bandwidth = each.bandwidth
+    assert bandwidth is not None
+    words = {"kbps": "", "percent": " percent", "remaining_percent": " remaining percent"}
+    return f"bandwidth{words.get(bandwidth.unit, ' remaining ratio')} {bandwidth.number}"
+
+
+@CLASS_LINES.at(20, family="router")
+def _priority_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.priority is not None:
+        yield layout.queueing + _priority_text(each)
+
+
+@CLASS_LINES.at(30, family="router")
+def _bandwidth_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.bandwidth is not None:
+        yield layout.queueing + _bandwidth_text(each)
+
+
+@CLASS_LINES.at(60, family="router")
+def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.queue_limit is not None:
+        yield f"{layout.queueing}queue-limit {each.queue_limit}{' packets' if layout.hqf else ''}"
+    if each.fair_queue is not None:
+        yield f"{layout.queueing}fair-queue{'' if each.fair_queue.queues is None else f' {each.fair_queue.queues}'}"
+
+
+@ENGINE_CLASS.at(40)
+def _engine(each: PolicyClass) -> Config:
+    priority = each.priority
+    return {
+        "queue_limit": None if each.queue_limit is None else {"packets": each.queue_limit},
+        "fair_queue": None if each.fair_queue is None else {"queues": each.fair_queue.queues},
+        "bandwidth": None if each.bandwidth is None else {each.bandwidth.unit: each.bandwidth.number},
+        "priority": None if priority is None else asdict(priority),
+    }
+
+
+# What IOS refuses.
+
+
+@CLASS_RULES.at(10)
+def _check_priority(device: Device, each: PolicyClass) -> None:
+    if each.priority is None:
+        return
+    if each.name == CLASS_DEFAULT:
+        raise RejectedError(PRIORITY_IN_DEFAULT)
+    for other in ("bandwidth", "fair-queue", "shape"):
+        if getattr(each, other.replace("-", "_")) is not None:
+            first, second = sorted((other, "priority"))
+            raise RejectedError(NOT_TOGETHER.format(one=first, other=second))
+
+
+@CLASS_RULES.at(20)
+def _check_fair_queue(device: Device, each: PolicyClass) -> None:
+    if each.fair_queue is not None and device.generation == "classic":
+        if each.name != CLASS_DEFAULT:
+            raise RejectedError(FAIR_QUEUE_NOT_DEFAULT)
+        if each.bandwidth is not None:
+            raise RejectedError(NOT_TOGETHER.format(one="bandwidth", other="fair-queue"))
+
+
+@POLICY_RULES.at(10)
+def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
+    """Refuse a policy-map that mixes units or reserves too much, whatever interface it is attached to."""
+    units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
+    if len(units) > 1:
+        raise RejectedError(MIXED_UNITS)
+    if device.generation == "hqf":
+        _check_sum(_reserved(policy, "percent"), _own(policy, "percent"), 100)
+    remaining = sum(
+        each.bandwidth.number
+        for each in policy.classes
+        if each.bandwidth and each.bandwidth.unit == "remaining_percent"
+    )
+    if remaining > 100:
+        raise RejectedError(SUM_EXCEEDS_99)
+
+
+@OUTPUT_RULES.at(10)
+def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> None:
+    rate = float(interface_bandwidth_kbps(interface))
+    share = DEFAULT_MAX_RESERVED_PERCENT
+    if interface.max_reserved_bandwidth is not None:
+        share = interface.max_reserved_bandwidth
+    _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
+
+
+def _check_sum(reserved: float, own: float, rate: float) -> None:
+    """Refuse more than the later generation has; class-default's own comes out of what the others leave."""
+    if reserved > rate * MAX_SUM_PERCENT / 100 or reserved + own > rate:
+        raise RejectedError(SUM_EXCEEDS_99)
+
+
+def _own(policy: PolicyMap, unit: str) -> int:
+    """Return what class-default has as its own bandwidth in `unit`."""
+    default = policy.find(CLASS_DEFAULT)
+    bandwidth = None if default is None else default.bandwidth
+    return bandwidth.number if bandwidth is not None and bandwidth.unit == unit else 0
+
+
+def _check_reserved(
+    device: Device, policy: PolicyMap, interface: Interface, rate: float, guaranteed: float, limit: float
+) -> None:
+    """Refuse a policy-map whose classes reserve more than they may, itself and further down; all in kbit/s.
+
+    `rate` is what percentages of `shape` are of, `guaranteed` those of `bandwidth` and `priority`; `limit` is what
+    classes may have in the classic generation.
+    """
+    reserved = _reserved(policy, "kbps") + guaranteed * _reserved(policy, "percent") / 100
+    if device.generation == "hqf":
+        own = _own(policy, "kbps") + guaranteed * _own(policy, "percent") / 100
+        _check_sum(reserved, own, guaranteed)
+    elif reserved > limit:
+        # Wording modelled on IOS.
+        raise RejectedError(
+            f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved:.0f} (kbps), "
+            f"available only {limit:.0f} (kbps)"
+        )
+    for each in policy.classes:
+        if each.service_policy is None:
+            continue
+        below, least = rate, guaranteed
+        if each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent"):
+            share = each.bandwidth.number
+            least = float(share) if each.bandwidth.unit == "kbps" else guaranteed * share / 100
+        if each.shape is not None:
+            amount = each.shape.rate
+            below = least = rate * amount.number / 100 if amount.unit == "percent" else amount.number / 1000
+        # [I] Below a class its own rate takes the place of the interface's bandwidth, all of it reservable.
+        _check_reserved(device, device.policy_maps[each.service_policy], interface, below, least, least)
+
+
+def _reserved(policy: PolicyMap, unit: str) -> int:
+    """Return what classes other than class-default reserve in `unit` (kbps, percent)."""
+    total = 0
+    for each in policy.classes:
+        if each.name == CLASS_DEFAULT:
+            continue
+        if each.bandwidth is not None and each.bandwidth.unit == unit:
+            total += each.bandwidth.number
+        if each.priority is not None and each.priority.unit == unit and each.priority.number is not None:
+            total += each.priority.number
+    return total
+
+
+# Show output.
+
+
+@LISTED_CLASS.at(10)
+def _listed_queues(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("priority") is not None:
+        yield from _listed_priority(config, typed["priority"], entry)
+    if typed.get("bandwidth") is not None:
+        yield from _listed_bandwidth(config, typed)
+
+
+@LISTED_CLASS.at(40)
+def _listed_limits(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("queue_limit") is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
+        yield f"      queue-limit {typed['queue_limit']['packets']} packets"
+    if typed.get("fair_queue") is not None:
+        queues = typed["fair_queue"].get("queues")
+        yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
+
+
+def _listed_priority(config: Config, priority: Config, entry: Config) -> Iterator[str]:
+    unit, number = priority["unit"], priority["number"]
+    if config["generation"] == "classic":
+        yield "      Strict Priority"
+        if unit != "strict":
+            # A percentage has no burst before it is attached.
+            burst = (entry.get("priority") or {}).get("burst_bytes")
+            text = f"Bandwidth {number} ({'kbps' if unit == 'kbps' else '%'})"
+            yield f"      {text}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
+        return
+    words = ["priority"]
+    if priority["level"] is not None:
+        words.append(f"level {priority['level']}")
+    if unit != "strict":
+        words.append(f"{number} ({'kbps' if unit == 'kbps' else '%'})")
+    if priority["burst_bytes"] is not None:
+        # [I] How a configured burst is printed.
+        words.append(f"burst {priority['burst_bytes']} (Bytes)")
+    yield "      " + " ".join(words)
+
+
+def _listed_bandwidth(config: Config, typed: Config) -> Iterator[str]:
+    ((unit, number),) = typed["bandwidth"].items()
+    classic = config["generation"] == "classic"
+    text = {
+        "kbps": f"{number} (kbps)",
+        "percent": f"{number} (%)",
+        "remaining_percent": f"remaining {number} (%)",
+        "remaining_ratio": f"remaining ratio {number}",
+    }[unit]
+    if not classic:
+        yield f"      bandwidth {text}"
+        return
+    limit = (typed.get("queue_limit") or {"packets": DEFAULT_QUEUE_LIMIT})["packets"]
+    threshold = "" if typed.get("random_detect") is not None else f" Max Threshold {limit} (packets)"
+    yield f"      Bandwidth {text}{threshold}"
+
+
+@COUNTED_CLASS.at(10)
+def _counted(shown: CountedClass) -> Iterator[str]:
+    if shown.hqf:
+        yield from hqf_queueing(shown.config, shown.counters)
+    else:
+        yield from classic_queueing(shown.counters)

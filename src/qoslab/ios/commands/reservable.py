@@ -1,0 +1,51 @@
+"""`max-reserved-bandwidth`: what classes may reserve of an interface in the classic generation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+)
+from qoslab.ios.registry import (
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
+from qoslab.ios.rules import check_attached
+
+
+@CONFIG.add(
+    "interface",
+    "max-reserved-bandwidth <percent:1-100>",
+    no=True,
+    requires={"classic"},
+    help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
+)
+def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
+    percent = None if args.unset else args.value("percent", int)
+    check_reserved(session, replace(session.interface, max_reserved_bandwidth=percent))
+    session.interface.max_reserved_bandwidth = percent
+
+
+def check_reserved(session: ConfigSession, changed: Interface) -> None:
+    """Refuse a change of the interface that leaves less than its output policy reserves."""
+    name = changed.service_policy_output
+    policy = None if name is None else session.device.policy_maps.get(name)
+    if policy is not None:
+        check_attached(session.device, policy, changed, "output")
+
+
+@INTERFACE_LINES.at(130)
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.max_reserved_bandwidth is not None:
+        yield f"max-reserved-bandwidth {interface.max_reserved_bandwidth}"
+
+
+@ENGINE_INTERFACE.at(50)
+def _engine(device: Device, interface: Interface) -> Config:
+    return {"max_reserved_percent": interface.max_reserved_bandwidth}

@@ -1,0 +1,88 @@
+"""Static routes: `ip route`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import (
+    Device,
+    StaticRoute,
+)
+from qoslab.ios.model.names import spaced
+from qoslab.ios.registry import (
+    BLOCKS,
+)
+
+INCONSISTENT_MASK = "%Inconsistent address and mask"
+
+
+OWN_ADDRESS = "%Invalid next hop address (it's this router)"
+
+
+_ROUTE = "ip route <prefix:address> <mask:mask> (<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]"
+
+
+_IP = {"ip": "Global IP configuration subcommands"}
+
+
+@CONFIG.add(
+    "config",
+    _ROUTE,
+    undo=Undo(key=_ROUTE),
+    no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]",
+    help={
+        **_IP,
+        "route": "Establish static routes",
+        "prefix": "Destination prefix",
+        "mask": "Destination prefix mask",
+        "hop": "Forwarding router's address",
+        "out": "Interface type and number",
+        "distance": "Distance metric for this route",
+    },
+)
+def _route(session: ConfigSession, args: Args) -> None:
+    device = session.device
+    prefix, mask = args.value("prefix", IPv4Address), args.value("mask", IPv4Address)
+    length = int(mask).bit_count()
+    if int(mask) != (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF or int(prefix) & ~int(mask):
+        raise RejectedError(INCONSISTENT_MASK)
+    out, hop = args.optional("out", str), args.optional("hop", IPv4Address)
+    network, distance = IPv4Network((prefix, length)), args.optional("distance", int)
+    if args.unset:
+        device.routes = [
+            route
+            for route in device.routes
+            if route.prefix != network
+            or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
+        ]
+        return
+    if out is not None and out not in device.interfaces:
+        raise args.invalid("out")
+    if hop is not None and any(i.address is not None and i.address.ip == hop for i in device.interfaces.values()):
+        raise RejectedError(OWN_ADDRESS)
+    route = StaticRoute(network, hop, out, None if distance == 1 else distance)
+    same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
+    device.routes = [r for r in device.routes if r not in same] + [route]
+    device.routes.sort(key=route_order)
+
+
+def route_order(route: StaticRoute) -> tuple[int, int, str, int]:
+    """Return the key by which a running configuration lists static routes."""
+    hop = 0 if route.next_hop is None else int(route.next_hop)
+    return int(route.prefix.network_address), route.prefix.prefixlen, route.interface or "", hop
+
+
+def route_line(route: StaticRoute) -> str:
+    """Return the `ip route` line of a static route."""
+    parts = [route.prefix.network_address, route.prefix.netmask, route.interface, route.next_hop, route.distance]
+    return "ip route " + spaced(part for part in parts if part is not None)
+
+
+@BLOCKS.at(100)
+def _block(device: Device) -> Iterator[list[str]]:
+    classful = [] if device.ip_classless else ["no ip classless"]
+    yield [*classful, *(route_line(route) for route in device.routes)]

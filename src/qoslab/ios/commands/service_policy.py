@@ -1,0 +1,145 @@
+"""`service-policy`: a child below a class, a policy on an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+)
+from qoslab.ios.model.policy import (
+    PolicyClass,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    ENGINE_CLASS,
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    LISTED_CLASS,
+    Config,
+    Layout,
+)
+from qoslab.ios.rules import MAX_LEVELS, check_attached, descendants, levels
+
+POLICY_UNKNOWN = "% policy map {name} not configured"
+
+
+LOOP = "% Policy-map {name} can not be its own child"
+
+
+TOO_DEEP = "% Policy-map hierarchy exceeds {limit} levels"
+
+
+ALREADY_ATTACHED = "Policy map {policy} is already attached"
+
+
+@CONFIG.add(
+    "policy-class",
+    "service-policy <policy:word>",
+    no=True,
+    requires={"router"},
+    help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
+)
+def _service_policy(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    device = session.device
+    if args.unset:
+        change_class(session, replace(present, service_policy=None))
+        return
+    name = args.value("policy", str)
+    child = device.policy_maps.get(name)
+    if child is None:
+        raise RejectedError(POLICY_UNKNOWN.format(name=name))
+    policy = session.policy_map
+    if any(part.name == policy.name for part in descendants(device, child)):
+        raise RejectedError(LOOP.format(name=policy.name))
+    if _levels_above(device, policy.name) + 1 + levels(device, child) > MAX_LEVELS:
+        raise RejectedError(TOO_DEEP.format(limit=MAX_LEVELS))
+    change_class(session, replace(present, service_policy=name))
+
+
+def _levels_above(device: Device, name: str) -> int:
+    """Return how many levels of policy-maps there are above the policy-map `name`."""
+    parents = [p.name for p in device.policy_maps.values() if any(c.service_policy == name for c in p.classes)]
+    return max((1 + _levels_above(device, parent) for parent in parents), default=0)
+
+
+@CONFIG.add(
+    "interface",
+    "service-policy (input|output) <policy:word>",
+    no=True,
+    undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
+    requires={"router"},
+    help={
+        "service-policy": "Configure QoS Service Policy",
+        "input": "Assign policy-map to the input of an interface",
+        "output": "Assign policy-map to the output of an interface",
+        "policy": "policy-map name",
+    },
+)
+def attach_policy(session: ConfigSession, args: Args) -> None:
+    """Attach the policy-map that a `service-policy` line names to the interface, or detach it."""
+    interface = session.interface
+    direction = "input" if "input" in args else "output"
+    if args.unset and "input" not in args and "output" not in args:
+        raise IncompleteError
+    attached = interface.service_policy_input if direction == "input" else interface.service_policy_output
+    name = args.optional("policy", str)
+    if args.unset:
+        if name is not None and attached != name:
+            raise RejectedError(f"% policy map {name} not configured")
+        _attach(interface, direction, None)
+        return
+    policy = session.device.policy_maps.get(args.value("policy", str))
+    if policy is None:
+        raise RejectedError(f"% policy map {name} not configured")
+    if attached not in (None, name):
+        raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
+    check_attached(session.device, policy, interface, direction)
+    _attach(interface, direction, policy.name)
+
+
+def _attach(interface: Interface, direction: str, name: str | None) -> None:
+    if direction == "input":
+        interface.service_policy_input = name
+    else:
+        interface.service_policy_output = name
+
+
+@CLASS_LINES.at(110)
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.service_policy is not None:
+        yield f"  service-policy {each.service_policy}"
+
+
+@INTERFACE_LINES.at(150)
+def _interface_lines(interface: Interface) -> Iterator[str]:
+    if interface.service_policy_input is not None:
+        yield f"service-policy input {interface.service_policy_input}"
+    if interface.service_policy_output is not None:
+        yield f"service-policy output {interface.service_policy_output}"
+
+
+@ENGINE_CLASS.at(60)
+def _engine(each: PolicyClass) -> Config:
+    return {"service_policy": each.service_policy}
+
+
+@ENGINE_INTERFACE.at(60)
+def _engine_interface(device: Device, interface: Interface) -> Config:
+    return {
+        "service_policy_input": interface.service_policy_input,
+        "service_policy_output": interface.service_policy_output,
+    }
+
+
+@LISTED_CLASS.at(90)
+def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("service_policy") is not None:
+        yield f"      service-policy {typed['service_policy']}"

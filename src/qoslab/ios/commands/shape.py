@@ -1,0 +1,111 @@
+"""`shape` in a class of a policy-map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.policy import (
+    Amount,
+    PolicyClass,
+    Shape,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    ENGINE_CLASS,
+    INPUT_RULES,
+    LISTED_CLASS,
+    Config,
+    Layout,
+)
+
+SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
+
+LEAST_EXCESS_BURST = 256
+"""Bits; none at all (0) is possible too."""
+
+
+_SHAPE_HELP = {
+    "shape": "Traffic Shaping",
+    "average": "configure token bucket: CIR (bps) [Bc (bits) [Be (bits)]], send out Bc only per interval",
+    "peak": "configure token bucket: CIR (bps) [Bc (bits) [Be (bits)]], send out Bc+Be per interval",
+    "rate": "Target Bit Rate (bits per second)",
+    "bc": "bits per interval, sustained",
+    "be": "bits per interval, excess",
+    "percent": "% of interface bandwidth for Committed information rate",
+    "share": "Percentage",
+    "bc-ms": "Sustained burst in milliseconds",
+    "be-ms": "Excess burst in milliseconds",
+    "ms": "milliseconds",
+}
+
+
+def _shape_syntax(top: int) -> str:
+    return (
+        f"shape (average|peak) (<rate:8000-{top}> [<bc:256-154400000> [<be:0-154400000>]]"
+        "|percent <share:1-100> [<bc-ms:10-2000> ms [<be-ms:10-2000> ms]])"
+    )
+
+
+# The highest rates are remembered from the command line of each generation, not confirmed by a document.
+@CONFIG.add("policy-class", _shape_syntax(154_400_000), no=True, requires={"classic"}, help=_SHAPE_HELP)
+@CONFIG.add("policy-class", _shape_syntax(1_000_000_000), no=True, requires={"hqf"}, help=_SHAPE_HELP)
+def _shape(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    if args.unset:
+        change_class(session, replace(present, shape=None))
+        return
+    rate, share = args.optional("rate", int), args.optional("share", int)
+    amounts = [Amount(number, "bits") for name in ("bc", "be") for number in args.values(name, int)]
+    amounts += [Amount(number, "ms") for name in ("bc-ms", "be-ms") for number in args.values(name, int)]
+    if any(0 < number < LEAST_EXCESS_BURST for number in args.values("be", int)):
+        raise args.invalid("be")
+    shape = Shape(
+        mode="average" if "average" in args else "peak",
+        rate=Amount(rate, "bps") if rate is not None else Amount(share or 0, "percent"),
+        bc=amounts[0] if amounts else None,
+        be=amounts[1] if len(amounts) > 1 else None,
+    )
+    change_class(session, replace(present, shape=shape))
+
+
+@CLASS_LINES.at(40, family="router")
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.shape is not None:
+        amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
+        yield f"{layout.queueing}shape {each.shape.mode} {rate_text(each.shape.rate)}{amounts}"
+
+
+@ENGINE_CLASS.at(30)
+def _engine(each: PolicyClass) -> Config:
+    shape = each.shape
+    if shape is None:
+        return {"shape": None}
+    amounts = {"rate": amount(shape.rate), "bc": amount(shape.bc), "be": amount(shape.be)}
+    return {"shape": {"mode": shape.mode, **amounts}}
+
+
+@INPUT_RULES.at(10)
+def _output_only(each: PolicyClass) -> None:
+    if each.shape is not None:
+        raise RejectedError(SHAPE_OUTPUT_ONLY)
+
+
+@LISTED_CLASS.at(30)
+def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+    if typed.get("shape") is not None:
+        yield from _listed_shape(typed["shape"])
+
+
+def _listed_shape(shape: Config) -> Iterator[str]:
+    yield f"      {shape['mode'].capitalize()} Rate Traffic Shaping"
+    rate, bc, be = shape["rate"], shape.get("bc"), shape.get("be")
+    text = f"cir {percent_text(rate['percent'])}%" if "percent" in rate else f"cir {rate['bps']} (bps)"
+    for word, burst in (("bc", bc), ("be", be)):
+        if burst is not None:
+            text += f" {word} {burst['bits']} (bits)" if "bits" in burst else f" {word} {burst['ms']} (msec)"
+    yield f"      {text}"

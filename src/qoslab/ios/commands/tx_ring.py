@@ -1,0 +1,39 @@
+"""`tx-ring-limit`: the hardware queue of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.device import (
+    Device,
+    Interface,
+)
+from qoslab.ios.registry import (
+    ENGINE_INTERFACE,
+    INTERFACE_LINES,
+    Config,
+)
+
+
+@CONFIG.add(
+    "interface",
+    "tx-ring-limit <packets:1-32767>",
+    no=True,
+    requires={"router"},
+    help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
+)
+def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
+    session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
+
+
+@INTERFACE_LINES.at(90)
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.tx_ring_limit is not None:
+        yield f"tx-ring-limit {interface.tx_ring_limit}"
+
+
+@ENGINE_INTERFACE.at(20)
+def _engine(device: Device, interface: Interface) -> Config:
+    return {"tx_ring_limit": interface.tx_ring_limit}

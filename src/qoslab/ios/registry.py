@@ -1,0 +1,89 @@
+"""What each command contributes to the walkers: the modules of `commands` and `catalyst.commands` fill these lists.
+
+A walker (`running_config`, `compile`, `rules`, `show.policy_map`, `show.policy_interface`) goes through a list in the
+order of the ranks, which is IOS's where something is printed, and knows no command by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from qoslab.ios.counters import ClassCounters
+from qoslab.ios.model.device import Device, Family, Interface
+from qoslab.ios.model.policy import PolicyClass, PolicyMap
+
+Contributed = TypeVar("Contributed", bound=Callable[..., Any])
+Config = Mapping[str, Any]
+"""A part of the data plane's configuration (docs/control-protocol.md)."""
+
+
+class Contributions(Generic[Contributed]):
+    """Functions of commands, in the order of their ranks."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[int, Family | None, Contributed]] = []
+
+    def at(self, rank: int, *, family: Family | None = None) -> Callable[[Contributed], Contributed]:
+        """Register the decorated function, for all devices or for those of one family."""
+
+        def register(function: Contributed) -> Contributed:
+            self._all.append((rank, family, function))
+            self._all.sort(key=lambda each: each[0])
+            return function
+
+        return register
+
+    def of(self, family: Family) -> list[Contributed]:
+        """Return the functions that hold for devices of that family."""
+        return [function for _, only, function in self._all if only in (None, family)]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a running configuration indents the lines below a class of a policy-map."""
+
+    hqf: bool
+    queueing: str
+    """What stands before queueing actions and `police`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedClass:
+    """A class of a policy-map in `show policy-map interface`."""
+
+    config: Config
+    """As configured; empty where class-default is not."""
+    counters: ClassCounters
+    hqf: bool
+
+
+# The running configuration.
+BLOCKS: Contributions[Callable[[Device], Iterable[Sequence[str]]]] = Contributions()
+"""Blocks of lines between two `!`."""
+INTERFACE_LINES: Contributions[Callable[[Interface], Iterable[str]]] = Contributions()
+"""Lines below `interface NAME`, without indentation."""
+CLASS_LINES: Contributions[Callable[[PolicyClass, Layout], Iterable[str]]] = Contributions()
+"""Lines below `class NAME` in a policy-map, indented."""
+
+# The data plane's configuration; what differs between families is added to what all have.
+ENGINE: Contributions[Callable[[Device], Config]] = Contributions()
+ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], Config]] = Contributions()
+ENGINE_CLASS: Contributions[Callable[[PolicyClass], Config]] = Contributions()
+
+# What IOS refuses: the functions raise RejectedError.
+CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
+"""Combinations of actions in one class."""
+POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions()
+"""The classes of one policy-map together."""
+INPUT_RULES: Contributions[Callable[[PolicyClass], None]] = Contributions()
+"""Actions that a policy attached to the input can't have, at any level."""
+OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Contributions()
+"""What an interface can't carry as its output policy."""
+
+# Show output.
+LISTED_CLASS: Contributions[Callable[[Config, Config, Config], Iterable[str]]] = Contributions()
+"""A class in `show policy-map`, of the whole configuration, its own as typed, and its own with defaults filled in."""
+COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()
+"""A class in `show policy-map interface`, below the lines of its criteria and without the indentation of the body."""

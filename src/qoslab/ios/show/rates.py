@@ -1,0 +1,16 @@
+"""Rates and intervals as `show` output prints them."""
+
+from __future__ import annotations
+
+RATE_UNIT = 1000
+"""Printed rates are multiples of this many bits per second."""
+
+
+def interval_text(seconds: int) -> str:
+    """The load interval: `5 minute`, `30 second`."""
+    return f"{seconds // 60} minute" if seconds % 60 == 0 else f"{seconds} second"
+
+
+def rate_shown(bits_per_second: float) -> int:
+    """A rate as printed, rounded to whole kilobits."""
+    return int(bits_per_second / RATE_UNIT + 0.5) * RATE_UNIT
