@@ -17,8 +17,9 @@ LINUX = Node(platform="linux")
 def test_registry() -> None:
     for name, platform in PLATFORMS.items():
         assert platform.name == name
-        assert platform.is_router == (platform.ansible_role is not None)
     assert platform_of(R3725) is PLATFORMS["ios"]
+    roles = {node.model or node.platform: platform_of(node).ansible_role(node) for node in (HOST, R3725, SWITCH, LINUX)}
+    assert roles == {"host": None, "3725": "ios", "3750G": "ios_switch", "linux": "linux_router"}
 
 
 @pytest.mark.parametrize(
