@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,38 @@ def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
         (str(row["traffic"]), int(row["stream"])): f"{row['traffic'] if several else 'stream'} {row['stream']}"
         for row in flows.to_dict("records")
     }
+
+
+@dataclass(frozen=True)
+class ClassPeaks:
+    """The highest rates of a class between two readings, and how its bucket and its queue were."""
+
+    offered_bps: float
+    sent_bps: float
+    dropped_bps: float
+    bucket_bytes: tuple[float, float, float] | None
+    """Least, greatest, last; None without a dynamic bucket."""
+    queue_packets: int | None
+    """The longest; None without a queue."""
+
+
+def class_peaks(rates: pd.DataFrame) -> ClassPeaks:
+    """Of what `class_rates` gives; it must have rows."""
+    offered, sent, dropped = (float(rates[f"{name}_bps"].max()) for name in ("offered", "sent", "dropped"))
+    sizes, queue = rates["bucket_bytes"].dropna(), rates["queue_packets"].dropna()
+    return ClassPeaks(
+        offered,
+        sent,
+        dropped,
+        (sizes.min(), sizes.max(), sizes.iloc[-1]) if len(sizes) else None,
+        int(queue.max()) if len(queue) else None,
+    )
+
+
+def means_until(table: pd.DataFrame, seconds: float) -> dict[str, float]:
+    """The mean of each column of a series by `time_s` from 0 to the given time; 0 where nothing is in it."""
+    busy = table[(table.index >= 0) & (table.index < seconds)]
+    return {str(name): float(busy[name].mean()) if len(busy) else 0.0 for name in table.columns}
 
 
 def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequence[FlowRecord]) -> pd.DataFrame:

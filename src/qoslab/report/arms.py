@@ -207,9 +207,9 @@ def _io_graphs(experiment: Experiment, own: dict[str, pd.DataFrame], record: Cel
         table = series.flow_throughput(packets, own["flows"], record.flows)
         if table.empty:
             continue
-        busy = table[(table.index >= 0) & (table.index < experiment.duration.seconds)]
-        mean = float(busy[ALL].mean()) if len(busy) else 0.0
-        flows = [f"{name} {text.rate(float(busy[name].mean()))}" for name in busy.columns if name != ALL]
+        means = series.means_until(table, experiment.duration.seconds)
+        mean = means.pop(ALL)
+        flows = [f"{name} {text.rate(each)}" for name, each in means.items()]
         if len(flows) > 8:
             flows = [f"{len(flows)} flows"]
         _, unit = figures.unit_of(float(table[ALL].max()))
@@ -300,24 +300,25 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
         rates = series.class_rates(table)
         if rates.empty:
             continue
-        offered, sent, dropped = (float(rates[f"{name}_bps"].max()) for name in ("offered", "sent", "dropped"))
-        if offered == 0:
+        peaks = series.class_peaks(rates)
+        if peaks.offered_bps == 0:
             continue
-        summary = f"Highest between two readings: offered {text.rate(offered)}, sent {text.rate(sent)}"
-        summary += f", dropped {text.rate(dropped)}" if dropped else ", nothing dropped"
-        if rates["bucket_bytes"].notna().any():
-            sizes = rates["bucket_bytes"].dropna()
-            summary += f"; bucket {text.size(sizes.min())} to {text.size(sizes.max())}"
-            summary += f", at the end {text.size(sizes.iloc[-1])}"
-        if rates["queue_packets"].notna().any():
-            summary += f"; queue at most {int(rates['queue_packets'].max())} packets"
+        summary = (
+            f"Highest between two readings: offered {text.rate(peaks.offered_bps)}, sent {text.rate(peaks.sent_bps)}"
+        )
+        summary += f", dropped {text.rate(peaks.dropped_bps)}" if peaks.dropped_bps else ", nothing dropped"
+        if peaks.bucket_bytes is not None:
+            least, greatest, last = map(text.size, peaks.bucket_bytes)
+            summary += f"; bucket {least} to {greatest}, at the end {last}"
+        if peaks.queue_packets is not None:
+            summary += f"; queue at most {peaks.queue_packets} packets"
         name = _class_name(table.iloc[0].to_dict(), True)
         graphs.append(
             graph_of(
                 f"class-{anchor}-{number}",
                 f"The router's own counters: {name}",
                 summary + ". Bits as the router counts them: IP and its layer-2 header.",
-                figures.unit_of(offered)[1],
+                figures.unit_of(peaks.offered_bps)[1],
                 figures.class_graph(rates),
             )
         )
