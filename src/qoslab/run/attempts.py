@@ -125,13 +125,18 @@ class Ledger:
         """All cells, for the manifest."""
         return tuple(
             CellSummary(
-                arm=entry.planned.arm, parameters=as_texts(entry.planned.parameters),
-                repetition=entry.planned.repetition, key=entry.key, folder=entry.folder, valid=entry.valid,
-                reasons=() if entry.valid or entry.spared else entry.reasons, spared=entry.spared,
+                arm=entry.planned.arm,
+                parameters=as_texts(entry.planned.parameters),
+                repetition=entry.planned.repetition,
+                key=entry.key,
+                folder=entry.folder,
+                valid=entry.valid,
+                reasons=() if entry.valid or entry.spared else entry.reasons,
+                spared=entry.spared,
                 earlier=tuple(entry.earlier),
             )
             for entry in self.entries.values()
-        )  # fmt: skip
+        )
 
 
 def _verdict(record: CellRecord | None, key: str) -> tuple[bool, tuple[str, ...]]:

@@ -17,9 +17,17 @@ from qoslab.shipped import checkout
 from qoslab.traffic import INSTALLED
 
 PACKAGES = (
-    "ansible", "ansible-core", "ansible-runner", "ansible-pylibssh", "asyncssh",
-    "genie", "pandas", "pyats", "pyroute2", "unicon",
-)  # fmt: skip
+    "ansible",
+    "ansible-core",
+    "ansible-runner",
+    "ansible-pylibssh",
+    "asyncssh",
+    "genie",
+    "pandas",
+    "pyats",
+    "pyroute2",
+    "unicon",
+)
 
 _TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
 """Programs that measure and are not ours."""
@@ -59,8 +67,11 @@ def commit() -> str | None:
     try:
         done = subprocess.run(
             ["git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True, text=True, timeout=20, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

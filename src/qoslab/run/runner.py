@@ -114,9 +114,13 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         progress.expect(len(request.plan.cells), len(request.plan.cells) - missing)
         interrupted = threading.Event()
         schedule = Schedule(
-            ledger, Jobs(request.jobs, missing), progress,
-            interrupted=interrupted, attempts=request.attempts, enough=request.enough,
-        )  # fmt: skip
+            ledger,
+            Jobs(request.jobs, missing),
+            progress,
+            interrupted=interrupted,
+            attempts=request.attempts,
+            enough=request.enough,
+        )
         shared = _Shared(request, folder, progress, schedule, interrupted)
         started = datetime.now(UTC)
         crew = _Crew(shared)
@@ -164,9 +168,14 @@ class _Crew:
         try:
             label = "lab" if self._shared.schedule.jobs.workers == 1 else f"lab {number + 1}"
             slot = WorkerSlot(
-                number, label, self._shared.folder.path / "restore", shared=self._common,
-                tell=self._shared.progress, note=self._shared.progress.note, interrupted=self._shared.interrupted,
-            )  # fmt: skip
+                number,
+                label,
+                self._shared.folder.path / "restore",
+                shared=self._common,
+                tell=self._shared.progress,
+                note=self._shared.progress.note,
+                interrupted=self._shared.interrupted,
+            )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
                     self._run(number, worker, task)
@@ -189,10 +198,15 @@ class _Crew:
             from qoslab.run.cluster.crew import ClusterCrew
 
             ClusterCrew(
-                shared.request.scheduler, lease=shared.schedule.lease_now, finish=shared.schedule.finish,
-                folder_of=shared.folder_of, interrupted=shared.interrupted, note=shared.progress.note,
-                workers=shared.request.jobs or len(os.sched_getaffinity(0)), tls=shared.request.tls,
-            ).run(shared.schedule.more)  # fmt: skip
+                shared.request.scheduler,
+                lease=shared.schedule.lease_now,
+                finish=shared.schedule.finish,
+                folder_of=shared.folder_of,
+                interrupted=shared.interrupted,
+                note=shared.progress.note,
+                workers=shared.request.jobs or len(os.sched_getaffinity(0)),
+                tls=shared.request.tls,
+            ).run(shared.schedule.more)
         except BaseException as error:
             self._errors.append(error)
             shared.interrupted.set()
@@ -282,9 +296,12 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
     offloads = lab.pop("offloads_on", {})
     ended = datetime.now(UTC)
     session = Session(
-        started=started, ended=ended, overrides=request.overrides, versions=facts.get("versions", {}),
+        started=started,
+        ended=ended,
+        overrides=request.overrides,
+        versions=facts.get("versions", {}),
         commit=facts.get("commit"),
-    )  # fmt: skip
+    )
     return Manifest(
         experiment=request.plan.experiment,
         published=request.published,

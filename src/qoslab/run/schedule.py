@@ -50,9 +50,15 @@ class Schedule:
     """
 
     def __init__(
-        self, ledger: Ledger, jobs: Jobs, progress: Progress, *, interrupted: threading.Event, attempts: int = 1,
+        self,
+        ledger: Ledger,
+        jobs: Jobs,
+        progress: Progress,
+        *,
+        interrupted: threading.Event,
+        attempts: int = 1,
         enough: Callable[[Sequence[Cell]], str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`enough` is asked before each cell: why it is not needed, or nothing where it is."""
         self.ledger = ledger
         self.jobs = jobs

@@ -60,7 +60,9 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
     """
     used = lab_kind(planned.lab).tools_used(planned.experiment)
     words = [
-        planned.sweep.digest(planned.identity), __version__, f"lab: {planned.lab}",
+        planned.sweep.digest(planned.identity),
+        __version__,
+        f"lab: {planned.lab}",
         *(f"{tool}: {tools.get(tool, '')}" for tool in used),
-    ]  # fmt: skip
+    ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -119,6 +119,7 @@ class _Checker:
                 answer(node, router, observation.command, [blank_sample(node, router)])
             except NotSimulatedError as error:
                 yield self.note(
-                    ("observe", index, "command"), f'"{observation.command}", which needs {error.what}',
+                    ("observe", index, "command"),
+                    f'"{observation.command}", which needs {error.what}',
                     "a command that is answered from a router's counters and configuration",
-                )  # fmt: skip
+                )

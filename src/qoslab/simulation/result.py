@@ -73,9 +73,13 @@ def read_result(text: str) -> Result:
         if not all(routers.values()):
             raise ValueError("a router without samples")
         return Result(
-            version=str(said["version"]), virtual_ns=int(said["virtual_ns"]), events=int(said["events"]),
-            flows=said["flows"], hosts=said["hosts"], routers=routers,
-        )  # fmt: skip
+            version=str(said["version"]),
+            virtual_ns=int(said["virtual_ns"]),
+            events=int(said["events"]),
+            flows=said["flows"],
+            hosts=said["hosts"],
+            routers=routers,
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(
             f"{PROGRAM}: what it printed is no result ({type(error).__name__}: {error})",

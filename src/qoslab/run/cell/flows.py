@@ -123,9 +123,12 @@ class RunningFlow:
         if self._started is None:
             return None
         return FlowRecord(
-            traffic=self.flow.name, source=self._ends.source, destination=self._ends.destination, port=self._port,
+            traffic=self.flow.name,
+            source=self._ends.source,
+            destination=self._ends.destination,
+            port=self._port,
             started=self._started,
-        )  # fmt: skip
+        )
 
     def done(self) -> bool:
         """Whether both sides are done. A side that died makes the flow done: `result` then says what it left.
@@ -188,9 +191,12 @@ class RunningFlow:
 
 
 def run_flows(
-    flows: Sequence[RunningFlow], check: Check, during: Callable[[], None],
-    *, started: Callable[[], None] | None = None,
-) -> dict[str, FlowResult]:  # fmt: skip
+    flows: Sequence[RunningFlow],
+    check: Check,
+    during: Callable[[], None],
+    *,
+    started: Callable[[], None] | None = None,
+) -> dict[str, FlowResult]:
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an

@@ -157,9 +157,14 @@ class _CellRun:
         self._check()
         # A session of its own: Ctrl-C is for the run, which ends it.
         process = subprocess.Popen(
-            [str(own_program(PROGRAM)), "run"], cwd=self._cell.path, text=True, start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [str(own_program(PROGRAM)), "run"],
+            cwd=self._cell.path,
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         deadline = time.monotonic() + limit
         given: str | None = scenario
         with self._processes.running(process):

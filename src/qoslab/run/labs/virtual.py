@@ -119,9 +119,12 @@ class LabWorker:
         self._labs += 1
         self._tell(self._label, "lab up")
         lab = Lab.up(
-            topology, name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
-            tcp_profile=experiment.tcp_of(experiment.arms[0]), seed=experiment.seed, ssh=ssh,
-        )  # fmt: skip
+            topology,
+            name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
+            tcp_profile=experiment.tcp_of(experiment.arms[0]),
+            seed=experiment.seed,
+            ssh=ssh,
+        )
         self._lab = lab
         for name in command_lines:
             if name not in ssh:
