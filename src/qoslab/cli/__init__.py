@@ -33,6 +33,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "testbed": ("qoslab.cli.testbed", "Print the pyATS testbed of a running lab or of an inventory."),
     "doctor": ("qoslab.cli.doctor", "Check whether this machine has what qoslab needs."),
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
+    "generate": ("qoslab.cli.generate", "Write the files of a checkout that are made from others."),
 }
 """Each subcommand's module, and its line in `qoslab --help`."""
 

@@ -14,11 +14,11 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 
 
-class RouterError(QoslabError):
+class CommandFailedError(QoslabError):
     """The router could not do what a command asked of it."""
 
 
-class DataPlaneError(RouterError):
+class DataPlaneError(CommandFailedError):
     """A request to the data plane failed."""
 
 
@@ -34,11 +34,11 @@ class DataPlaneRefusedError(DataPlaneError):
         self.code = code
 
 
-class KernelRefusedError(RouterError):
+class KernelRefusedError(CommandFailedError):
     """The router's IP stack will not take an address, a route or an interface's state."""
 
 
-class StorageError(RouterError):
+class StorageError(CommandFailedError):
     """The startup configuration cannot be read or written."""
 
 
@@ -161,7 +161,7 @@ class Environment(Protocol):
         """Let `change` edit a copy of the running configuration, then put that in force.
 
         Edits of several logins come one after the other. When `change` raises, or the data plane or the IP stack
-        refuses the result (`RouterError`), the present configuration stays.
+        refuses the result (`CommandFailedError`), the present configuration stays.
         """
 
     def data_plane_config(self) -> Mapping[str, Any]:

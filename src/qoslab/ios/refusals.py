@@ -46,6 +46,9 @@ _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]m
 REFUSED = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
 """Any of these, in a line of all that a router said."""
 
+NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
+"""What a router says of a show command that it does not have."""
+
 
 def refusal_in(said: str) -> str | None:
     """The line by which a router refused what was typed, of all that it said; None where it did not."""

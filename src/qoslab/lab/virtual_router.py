@@ -19,6 +19,7 @@ from qoslab.ios.config import ConfigSession
 from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.environment import (
     Activity,
+    CommandFailedError,
     CpuUse,
     DataPlaneDownError,
     Neighbour,
@@ -27,7 +28,6 @@ from qoslab.ios.environment import (
     Port,
     ProcessCpu,
     RouteEntry,
-    RouterError,
     StorageError,
 )
 from qoslab.ios.model.device import Device
@@ -172,7 +172,7 @@ class VirtualRouter:
         try:
             if previous is None or _network(device) != _network(self._device):
                 await self._stack.apply(device)
-        except RouterError:
+        except CommandFailedError:
             await self._stack.apply(self._device)
             if previous is not None and config != previous:
                 await self._control.configure(previous)

@@ -265,7 +265,7 @@ def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled(Generic[Handler]):
+class Compiled(Generic[Handler]):
     """One form (plain, `no`, `default`) of a command as an automaton."""
 
     command: Command[Handler]
@@ -278,7 +278,7 @@ class _Compiled(Generic[Handler]):
 class _Thread(Generic[Handler]):
     """A place in a command's automaton which the tokens so far lead to, with what was captured on the way."""
 
-    compiled: _Compiled[Handler]
+    compiled: Compiled[Handler]
     state: int
     captures: tuple[Capture, ...] = ()
     keywords: tuple[Capture, ...] = ()
@@ -297,7 +297,7 @@ class Table(Generic[Handler]):
 
     texts: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
-    _modes: dict[str, list[_Compiled[Handler]]] = field(default_factory=dict)
+    _modes: dict[str, list[Compiled[Handler]]] = field(default_factory=dict)
 
     def add(
         self,
@@ -349,10 +349,14 @@ class Table(Generic[Handler]):
                     if name not in texts:
                         raise ValueError(f"command {text!r}: no help text for {name!r}")
                 for each in modes:
-                    self._modes.setdefault(each, []).append(_Compiled(command, form, automaton, texts))
+                    self._modes.setdefault(each, []).append(Compiled(command, form, automaton, texts))
             return handler
 
         return register
+
+    def forms(self, mode: str) -> list[Compiled[Handler]]:
+        """Return each form of each command of a mode, in the order of registration."""
+        return list(self._modes.get(mode, ()))
 
     def parse(
         self,

@@ -20,7 +20,7 @@ from qoslab.ios.cli.terminal import (
     Terminal,
 )
 from qoslab.ios.config import ConfigSession, commands_of
-from qoslab.ios.environment import DataPlaneDownError, Environment, RouterError
+from qoslab.ios.environment import CommandFailedError, DataPlaneDownError, Environment
 from qoslab.ios.exec import EXEC, ExecSession
 from qoslab.ios.model.device import Device
 
@@ -107,7 +107,7 @@ class Shell:
             # A refused configuration line is an `Error`, which Ansible looks for.
             kind = "" if self.session.config is None else "Error: "
             self.terminal.write(f"% {kind}{DATA_PLANE_DOWN}\n")
-        except RouterError as error:
+        except CommandFailedError as error:
             self.terminal.write(f"% Error: {error.message}\n")
         except Interrupted:
             pass
@@ -145,7 +145,7 @@ class Shell:
 
         try:
             await self.environment.edit(change)
-        except RouterError:
+        except CommandFailedError:
             config.position = before
             config.finished = False
             raise

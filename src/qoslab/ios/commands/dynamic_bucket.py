@@ -13,8 +13,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.counters import DynamicBucketCounters
-from qoslab.ios.counters import Police as PoliceCounters
+from qoslab.ios.counters import DynamicCounters, PoliceCounters
 from qoslab.ios.model.policy import DynamicBucket, Police
 from qoslab.ios.registry import Config
 
@@ -126,7 +125,7 @@ def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:
     return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
 
 
-def _counted(bucket: DynamicBucketCounters) -> Iterator[str]:
+def _counted(bucket: DynamicCounters) -> Iterator[str]:
     # No IOS prints this.
     yield "qoslab-extension dynamic-bucket:"
     yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"

@@ -11,7 +11,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.counters import Police as PoliceCounters
+from qoslab.ios.counters import PoliceCounters
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,

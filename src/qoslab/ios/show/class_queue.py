@@ -8,14 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qoslab.ios.counters import ClassCounters, ClassQueue, PriorityQueue, RandomDetect, RandomDetectRow, Shape, Volume
+from qoslab.ios.counters import (
+    ClassCounters,
+    ClassQueueCounters,
+    Count,
+    PriorityQueueCounters,
+    RandomDetectCounters,
+    RandomDetectRow,
+    ShapeCounters,
+)
 from qoslab.ios.model.names import dscp_text
 
 Config = Mapping[str, Any]
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 
-NONE: Volume = {"packets": 0, "bytes": 0}
+NONE: Count = {"packets": 0, "bytes": 0}
 
 
 def _total_drops(counters: ClassCounters) -> int:
@@ -61,7 +69,7 @@ def hqf_queueing(config: Config, counters: ClassCounters) -> Iterator[str]:
         yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
 
 
-def _hqf_depth(queue: ClassQueue, counters: ClassCounters) -> str:
+def _hqf_depth(queue: ClassQueueCounters, counters: ClassCounters) -> str:
     # Drops at a flow's own limit count in both figures.
     total = _total_drops(counters)
     if queue["per_flow_limit"] is None:
@@ -84,7 +92,7 @@ def _hqf_bandwidth(counters: ClassCounters) -> Iterator[str]:
         yield f"bandwidth {bandwidth['kbps']} kbps"
 
 
-def _hqf_random_detect(red: RandomDetect, fair: bool) -> Iterator[str]:
+def _hqf_random_detect(red: RandomDetectCounters, fair: bool) -> Iterator[str]:
     weight = red["exponential_weight"]
     yield f"Exp-weight-constant: {weight} (1/{2**weight})"
     yield f"Mean queue depth: {int(red['mean_depth'])} packets"
@@ -101,7 +109,7 @@ def _hqf_random_detect(red: RandomDetect, fair: bool) -> Iterator[str]:
         yield _red_row(red, row, (8, 15, 14, 17, 19, 14))
 
 
-def _red_row(red: RandomDetect, row: RandomDetectRow, widths: tuple[int, ...]) -> str:
+def _red_row(red: RandomDetectCounters, row: RandomDetectRow, widths: tuple[int, ...]) -> str:
     """A row of early detection's table: the name to the left, figures to the right of their columns."""
     name = dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
@@ -110,7 +118,7 @@ def _red_row(red: RandomDetect, row: RandomDetectRow, widths: tuple[int, ...]) -
     return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
 
 
-def hqf_priority_queue(queue: PriorityQueue, named: bool) -> Iterator[str]:
+def hqf_priority_queue(queue: PriorityQueueCounters, named: bool) -> Iterator[str]:
     """The queue that priority classes share, below its heading; `named`: levels have been configured."""
     drops = queue["drops"]["packets"]
     # Some integrated services routers have an empty line in place of the word, which Genie's parser trips over.
@@ -157,7 +165,7 @@ def _conversation(number: int | None) -> Iterator[str]:
         yield f"Output Queue: Conversation {number} "
 
 
-def _matched(queue: ClassQueue | None) -> str:
+def _matched(queue: ClassQueueCounters | None) -> str:
     """Packets that found the interface congested."""
     matched = NONE if queue is None else queue["congested"]
     return f"(pkts matched/bytes matched) {matched['packets']}/{matched['bytes']}"
@@ -200,7 +208,7 @@ def _classic_class(counters: ClassCounters) -> Iterator[str]:
     yield f"(depth/total drops/no-buffer drops) {depth}/{_total_drops(counters)}/0"
 
 
-def _classic_random_detect(red: RandomDetect) -> Iterator[str]:
+def _classic_random_detect(red: RandomDetectCounters) -> Iterator[str]:
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     yield f"   mean queue depth: {int(red['mean_depth'])}"
@@ -213,7 +221,7 @@ def _classic_random_detect(red: RandomDetect) -> Iterator[str]:
     yield ""
 
 
-def _classic_shape(shape: Shape, queue: ClassQueue | None) -> Iterator[str]:
+def _classic_shape(shape: ShapeCounters, queue: ClassQueueCounters | None) -> Iterator[str]:
     depth = 0 if queue is None else queue["depth_packets"]
     yield "Traffic Shaping"
     yield "     Target/Average   Byte   Sustain   Excess    Interval  Increment"

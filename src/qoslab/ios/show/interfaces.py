@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from qoslab.ios.counters import InterfaceCounters, Propagation, Traffic
+from qoslab.ios.counters import DirectionCounters, InterfaceCounters, PropagationCounters
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
@@ -25,7 +25,7 @@ def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
     hardware = chassis.interface(interface.name)
     if hardware is None:
         raise ValueError(f"{interface.name} is not an interface of a {chassis.name}")
-    none: Traffic = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
+    none: DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
     return {
         "enabled": not interface.shutdown,
         "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
@@ -50,10 +50,11 @@ def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
         "access_list_hits": None,
         "policy_input": None,
         "policy_output": None,
+        "switch": None,
     }
 
 
-NOTHING_ON_THE_WAY: Propagation = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
+NOTHING_ON_THE_WAY: PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
 
 
 def dotted_mac(mac: str) -> str:

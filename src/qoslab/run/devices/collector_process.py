@@ -28,13 +28,13 @@ from ipaddress import ip_address
 from typing import Any, TextIO
 
 from qoslab.genie.parse import parse, register
+from qoslab.ios.refusals import NO_SUCH_COMMAND
 
 CONNECT_S = 20
 """Until a router has answered a login."""
 COMMAND_S = 60
 """Until a router has printed all of an answer."""
 
-REFUSED = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
 """Unicon adds the command that it started."""
@@ -203,7 +203,7 @@ class Server:
                     raise ConnectError("unknown", "it is not a router that was connected to")
                 command = request["command"]
                 raw = session.execute(command)
-                if refused := REFUSED.search(raw):
+                if refused := NO_SUCH_COMMAND.search(raw):
                     return {"raw": raw, "parsed": None, "reason": f"the router refused the command: {refused[0]}"}
                 found = parse(session.os, command, raw)
                 return {"raw": raw, "parsed": found.parsed, "reason": found.reason}

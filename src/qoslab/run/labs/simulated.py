@@ -35,7 +35,7 @@ from qoslab.simulation.scenario import EPOCH, Scenario, build_scenario, configur
 from qoslab.simulation.show import answer
 from qoslab.traffic.endpoints import address_of
 
-REFUSED = f"{PROGRAM}: scenario: "
+SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
 """What `qos-sim` says first of a scenario that does not hold; the path and the reason follow."""
 LEAST_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
@@ -183,8 +183,8 @@ class _CellRun:
         if process.returncode == 0:
             return said
         reason = (errors.strip().splitlines() or ["it said nothing"])[-1]
-        if reason.startswith(REFUSED):
-            raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(REFUSED)}")
+        if reason.startswith(SCENARIO_REFUSED):
+            raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
         raise SimulationError(f"{PROGRAM} ended with status {process.returncode}: {reason}")
 
     def _keep(self, result: Result, scenario: Scenario, routers: Mapping[str, Router]) -> None:

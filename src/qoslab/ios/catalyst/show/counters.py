@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from qoslab.ios.counters import InterfaceCounters, Profile, SwitchPortCounters
+from qoslab.ios.counters import InterfaceCounters, ProfileCounters, SwitchPortCounters
 from qoslab.ios.model.names import short_name
 
+INPUT_QUEUES = 2
 QUEUES = 4
 THRESHOLDS = 3
 _LAST_DSCP_ROW = 4
@@ -20,6 +21,7 @@ def idle() -> SwitchPortCounters:
         "dscp_out": [0] * 64,
         "cos_in": [0] * 8,
         "cos_out": [0] * 8,
+        "input_enqueued": [[0] * THRESHOLDS for _ in range(INPUT_QUEUES)],
         "enqueued": [[0] * THRESHOLDS for _ in range(QUEUES)],
         "dropped": [[0] * THRESHOLDS for _ in range(QUEUES)],
         "policer": {"in_profile": 0, "out_of_profile": 0},
@@ -31,7 +33,7 @@ def idle() -> SwitchPortCounters:
 
 def since(now: SwitchPortCounters, before: SwitchPortCounters) -> SwitchPortCounters:
     """What was counted since `before`; depths are those of now."""
-    policer: Profile = {
+    policer: ProfileCounters = {
         "in_profile": now["policer"]["in_profile"] - before["policer"]["in_profile"],
         "out_of_profile": now["policer"]["out_of_profile"] - before["policer"]["out_of_profile"],
     }
