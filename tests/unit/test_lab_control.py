@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.ios.compile import compile_device
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port, StorageError
 from qoslab.ios.model.device import Device, StaticRoute
 from qoslab.ios.model.routes import installable_routes
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import checksum
-from qoslab.lab.virtual_router import VirtualRouter
+from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
 from qoslab.platforms.ios import MODELS, SOFTWARE
 
 Answer = Callable[[dict[str, Any]], bytes | None]
@@ -160,15 +159,9 @@ class Stack:
 def router(path: Path, stack: Stack) -> VirtualRouter:
     hardware = MODELS["3725"].hardware()
     return VirtualRouter(
-        "R1",
-        chassis=MODELS["3725"],
-        software=SOFTWARE["classic"],
-        blank=Device(hardware),
-        control=ControlClient(path / "s"),
-        stack=stack,  # type: ignore[arg-type]
-        startup_path=path / "startup-config",
+        Make(MODELS["3725"], SOFTWARE["classic"], Device(hardware, hostname="R1")),
+        Bound(ControlClient(path / "s"), stack, path / "startup-config"),  # type: ignore[arg-type]
         enable_secret="labs",
-        compiler=compile_device,
         log=lambda line: None,
     )
 

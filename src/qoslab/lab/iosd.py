@@ -45,13 +45,12 @@ import asyncssh
 
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.ios.cli.shell import Shell
-from qoslab.ios.compile import compile_device
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.lab.control import ControlClient
 from qoslab.lab.peer import is_own
 from qoslab.lab.stack import IpStack, NamespaceThread
-from qoslab.lab.virtual_router import VirtualRouter
+from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
 from qoslab.platforms.ios import MODELS
 
 SPEC_FORMAT = 1
@@ -304,15 +303,9 @@ class Daemon:
         hardware = model.hardware(spec.generation)
         control = ControlClient(spec.control)
         router = VirtualRouter(
-            spec.name,
-            chassis=model,
-            software=model.software(hardware.generation),
-            blank=Device(hardware, hostname=spec.name),
-            control=control,
-            stack=IpStack(self._namespaces, spec.netns, hardware.interfaces),
-            startup_path=spec.startup_config,
+            Make(model, model.software(hardware.generation), Device(hardware, hostname=spec.name)),
+            Bound(control, IpStack(self._namespaces, spec.netns, hardware.interfaces), spec.startup_config),
             enable_secret=spec.enable_secret,
-            compiler=compile_device,
             log=_log,
         )
         self._routers[spec.name] = router

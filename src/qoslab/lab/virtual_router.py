@@ -15,6 +15,7 @@ from typing import Any
 from qoslab.ios.catalyst.show.counters import since
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.login import USER_LEVEL
+from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.environment import (
@@ -51,36 +52,40 @@ class _CpuSample:
     switches: int
 
 
+@dataclass(frozen=True)
+class Make:
+    """What a virtual router is a model of."""
+
+    chassis: Chassis
+    software: Software
+    blank: Device
+    """The device without any configuration; its hostname is the router's name."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What carries out a virtual router's configuration, and what keeps it."""
+
+    control: ControlClient
+    stack: IpStack
+    startup_path: Path
+    """Where its startup configuration is kept."""
+
+
 class VirtualRouter:
     """Implements `qoslab.ios.environment.Environment` on a live router."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        chassis: Chassis,
-        software: Software,
-        blank: Device,
-        control: ControlClient,
-        stack: IpStack,
-        startup_path: Path,
-        enable_secret: str,
-        compiler: Callable[[Device], dict[str, Any]],
-        log: Callable[[str], None],
-    ) -> None:
-        """`blank` is the device without any configuration; `startup_path` where its startup configuration is kept."""
-        self.name = name
-        self._chassis = chassis
-        self._software = software
-        self._blank = blank
-        self._control = control
+    def __init__(self, make: Make, bound: Bound, *, enable_secret: str, log: Callable[[str], None]) -> None:
+        self.name = make.blank.hostname
+        self._make = make
+        self._control = bound.control
         # A connection of its own, so that a command never waits behind a sample.
-        self._sampling = ControlClient(control.path)
-        self._stack = stack
-        self._startup_path = startup_path
+        self._sampling = ControlClient(bound.control.path)
+        self._stack = bound.stack
+        self._startup_path = bound.startup_path
         self._enable_secret = enable_secret
-        self._compiler = compiler
         self._log = log
+        blank = make.blank
         self._device = blank.copy()
         self._boot_device = self._device
         self._booted = self.now()
@@ -117,7 +122,7 @@ class VirtualRouter:
         await self._stack.close()
 
     async def _boot(self) -> list[str]:
-        device, refused = load_configuration(self._blank, self.startup_config() or "")
+        device, refused = load_configuration(self._make.blank, self.startup_config() or "")
         async with self._editing:
             await self._put_in_force(device)
         self._boot_device = self._device
@@ -161,7 +166,7 @@ class VirtualRouter:
                     await self.clear_qos_statistics()
 
     async def _put_in_force(self, device: Device) -> None:
-        config = self._compiler(device)
+        config = compile_device(device)
         # The data plane goes by the node's name; the hostname may change.
         config["router"] = self.name
         # The data plane has ports only where a cable is plugged in.
@@ -225,12 +230,12 @@ class VirtualRouter:
     @property
     def chassis(self) -> Chassis:
         """The hardware."""
-        return self._chassis
+        return self._make.chassis
 
     @property
     def software(self) -> Software:
         """The software image."""
-        return self._software
+        return self._make.software
 
     @property
     def booted(self) -> datetime:
