@@ -26,7 +26,7 @@ from qoslab.cli.options import (
 )
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.labs import lab_kind
+from qoslab.labs import LabKind, lab_kind
 from qoslab.plan import Plan
 from qoslab.printing import echo
 from qoslab.schema import Sweep, load_published
@@ -94,7 +94,7 @@ def command(
     tls_cert: Path | None,
     tls_key: Path | None,
     as_json: bool,
-) -> ExitStatus:  # fmt: skip
+) -> ExitStatus:
     """Run an experiment in a lab and compare with the published figures.
 
     EXPERIMENT is a file, or the name of one in experiments/. The figures go to standard output, everything else to
@@ -102,13 +102,8 @@ def command(
     tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
     invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
-    if scheduler not in (None, "local") and jobs is not None:
-        raise click.UsageError(
-            "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
-        )
     tls = {"ca_file": tls_ca_file, "cert": tls_cert, "key": tls_key}
-    if any(tls.values()) and scheduler in (None, "local"):
-        raise click.UsageError("found --tls-… without the address of a --scheduler, expected tls://HOST:PORT")
+    _check_scheduler(scheduler, jobs, tls)
     folder = None
     recorded: Mapping[str, Any] = {}
     if resume is not None:
@@ -124,11 +119,8 @@ def command(
 
     plan = choice.plan(sweep)
     matrix = bool(sweep.parameters)
-    side_by_side = None if jobs == "auto" or (jobs is None and matrix) else int(jobs or 1)
     kind = lab_kind(choice.lab_or_default)
-    if not kind.real_time and jobs in (None, "auto"):
-        # Nothing has to be punctual: as many as there are processors, at most one for each cell.
-        side_by_side = min(len(os.sched_getaffinity(0)), len(plan.cells))
+    side_by_side = _side_by_side(jobs, plan, kind)
     scheduler = scheduler or kind.scheduler
     expected = expected_labs(side_by_side, len(plan.cells))
     if dry_run:
@@ -140,7 +132,11 @@ def command(
     from qoslab.run.runner import Request, carry_out
 
     request = Request(
-        file, plan, published, (*(f"--set {each}" for each in sets), *choice.words()), RUNS,
+        file,
+        plan,
+        published,
+        (*(f"--set {each}" for each in sets), *choice.words()),
+        RUNS,
         jobs=side_by_side,
         # In a sweep, whose labs leave little time, it would only be in the way.
         meanwhile=None if matrix else _load_analysis,
@@ -151,7 +147,7 @@ def command(
         scheduler=scheduler,
         broken_off=_report_what_there_is,
         tls=tls,
-    )  # fmt: skip
+    )
 
     _end_as_by_ctrl_c()
     with (
@@ -166,6 +162,24 @@ def command(
 
     print_outcome(outcome, made, as_json=as_json)
     return outcome.exit_status
+
+
+def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping[str, Path | None]) -> None:
+    """Raise `UsageError` for options that do not go with the scheduler."""
+    if scheduler not in (None, "local") and jobs is not None:
+        raise click.UsageError(
+            "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
+        )
+    if any(tls.values()) and scheduler in (None, "local"):
+        raise click.UsageError("found --tls-… without the address of a --scheduler, expected tls://HOST:PORT")
+
+
+def _side_by_side(jobs: int | str | None, plan: Plan, kind: LabKind) -> int | None:
+    """Cells at a time; None: as many as turn out to be possible."""
+    if not kind.real_time and jobs in (None, "auto"):
+        # Nothing has to be punctual: as many as there are processors, at most one for each cell.
+        return min(len(os.sched_getaffinity(0)), len(plan.cells))
+    return None if jobs == "auto" or (jobs is None and plan.sweep.parameters) else int(jobs or 1)
 
 
 def _end_as_by_ctrl_c() -> None:
@@ -240,9 +254,14 @@ def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
     if as_json:
         arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
         told = {
-            "experiment": plan.experiment.name, "lab": plan.lab, "cells": len(plan.cells), "arms": arms, "labs": labs,
-            "seconds": plan.seconds_with(labs), "seconds_with_one_lab": plan.seconds,
-        }  # fmt: skip
+            "experiment": plan.experiment.name,
+            "lab": plan.lab,
+            "cells": len(plan.cells),
+            "arms": arms,
+            "labs": labs,
+            "seconds": plan.seconds_with(labs),
+            "seconds_with_one_lab": plan.seconds,
+        }
         echo(json.dumps(told, indent=2))
     else:
         echo("\n".join(summary_lines(plan, labs)))
