@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from qoslab.ios.counters import ClassCounters
 from qoslab.ios.model.device import Device, Family, Interface
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
+
+if TYPE_CHECKING:
+    # Annotations alone need it, and every start would pay for it.
+    from qoslab.ios.counters import ClassCounters
 
 Contributed = TypeVar("Contributed", bound=Callable[..., Any])
 Config = Mapping[str, Any]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from qoslab.errors import IosError
@@ -264,14 +264,19 @@ def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
     return syntax.Automaton(syntax.mandatory(syntax.shortened(node) if shorten else node))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled(Generic[Handler]):
-    """One form (plain, `no`, `default`) of a command as an automaton."""
+    """One form (plain, `no`, `default`) of a command."""
 
     command: Command[Handler]
     form: Form
-    automaton: syntax.Automaton
+    node: syntax.Node
     help: Mapping[str, str]
+
+    @cached_property
+    def automaton(self) -> syntax.Automaton:
+        """Its automaton, made when a line is first matched where the command exists."""
+        return syntax.Automaton(self.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +349,11 @@ class Table(Generic[Handler]):
         def register(handler: Handler) -> Handler:
             command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN)
             for form, node in forms:
-                automaton = syntax.Automaton(node)
-                for name in automaton.names():
+                for name in syntax.names(node):
                     if name not in texts:
                         raise ValueError(f"command {text!r}: no help text for {name!r}")
                 for each in modes:
-                    self._modes.setdefault(each, []).append(Compiled(command, form, automaton, texts))
+                    self._modes.setdefault(each, []).append(Compiled(command, form, node, texts))
             return handler
 
         return register

@@ -98,6 +98,17 @@ def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     return Sequence(tuple(nodes)), index
 
 
+def names(node: Node) -> Iterator[str]:
+    """Yield the name of every keyword and argument."""
+    if isinstance(node, str | Argument):
+        yield node if isinstance(node, str) else node.name
+    elif isinstance(node, Repeat):
+        yield from names(node.node)
+    else:
+        for each in node.nodes:
+            yield from names(each)
+
+
 def prefixed(word: str, node: Node) -> Node:
     """Return the syntax with a keyword in front."""
     return Sequence((word, node))
@@ -161,12 +172,6 @@ class Automaton:
     def accepts(self, state: int) -> bool:
         """Whether the line may end in `state`."""
         return self._final in self._reach[state]
-
-    def names(self) -> Iterator[str]:
-        """Yield the name of every keyword and argument."""
-        for edges in self._edges:
-            for edge in edges:
-                yield edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name
 
     def fill(self, words: tuple[Word, ...]) -> str | None:
         """Return the longest text of this syntax that some of `words` make, in their order; None if there is none."""

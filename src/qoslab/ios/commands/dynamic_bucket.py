@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.counters import DynamicCounters, PoliceCounters
 from qoslab.ios.model.policy import DynamicBucket, Police
 from qoslab.ios.registry import Config
+
+if TYPE_CHECKING:
+    # Annotations alone need it, and every start would pay for it.
+    from qoslab.ios.counters import DynamicCounters, PoliceCounters
 
 NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
 NO_POLICER = "% The class has no policer: configure police first"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.counters import PoliceCounters
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,
@@ -32,6 +31,10 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.show.rates import rate_shown
+
+if TYPE_CHECKING:
+    # Annotations alone need it, and every start would pay for it.
+    from qoslab.ios.counters import PoliceCounters
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"

@@ -6,18 +6,21 @@ All lines are without the indentation of the class's body.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qoslab.ios.counters import (
-    ClassCounters,
-    ClassQueueCounters,
-    Count,
-    PriorityQueueCounters,
-    RandomDetectCounters,
-    RandomDetectRow,
-    ShapeCounters,
-)
 from qoslab.ios.model.names import dscp_text
+
+if TYPE_CHECKING:
+    # Annotations alone need it, and every start would pay for it.
+    from qoslab.ios.counters import (
+        ClassCounters,
+        ClassQueueCounters,
+        Count,
+        PriorityQueueCounters,
+        RandomDetectCounters,
+        RandomDetectRow,
+        ShapeCounters,
+    )
 
 Config = Mapping[str, Any]
 
