@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from qoslab.analysis import Outcome
     from qoslab.model.experiment import Enough
     from qoslab.results import Cell, RunFolder
+    from qoslab.run.runner import Request
 
 SWEEP_ATTEMPTS = 3
 """How often a cell of a sweep is tried that a busy machine or a failed lab made invalid."""
@@ -126,15 +127,12 @@ def command(
     if dry_run:
         _say_plan(plan, expected, as_json=as_json)
         return ExitStatus.WITHIN
-    published = _published(file, sweep)
-
-    from qoslab.run.progress import RUN, RunProgress
-    from qoslab.run.runner import Request, carry_out
+    from qoslab.run.runner import Request
 
     request = Request(
         file,
         plan,
-        published,
+        _published(file, sweep),
         (*(f"--set {each}" for each in sets), *choice.words()),
         RUNS,
         jobs=side_by_side,
@@ -148,17 +146,24 @@ def command(
         broken_off=_report_what_there_is,
         tls=tls,
     )
+    return _carry_out(request, expected, as_json=as_json)
 
+
+def _carry_out(request: Request, expected: int, *, as_json: bool) -> ExitStatus:
+    """Run it and show what came of it; `expected` is the number of labs that it is estimated with."""
+    from qoslab.run.progress import RUN, RunProgress
+    from qoslab.run.runner import carry_out
+
+    plan = request.plan
     _end_as_by_ctrl_c()
     with (
-        RunProgress(sweep.experiment.title, len(plan.cells), plan.seconds_with(expected)) as progress,
+        RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(expected)) as progress,
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
         outcome = _report(made)
         made.publish()
-
-    from qoslab.cli.figures import print_outcome
+    from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
 
     print_outcome(outcome, made, as_json=as_json)
     return outcome.exit_status
