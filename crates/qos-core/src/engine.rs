@@ -20,7 +20,7 @@ use crate::frame::port::{PortId, Side};
 use crate::link::outputs::Outputs;
 use crate::plan::port::PortPlan;
 use crate::port::WayOut;
-use crate::queueing::winner_tree::Tournament;
+use crate::queueing::winner_tree::WinnerTree;
 use crate::router::egress::Egress;
 use crate::router::ingress::Ingress;
 use crate::time::{Duration, Time};
@@ -62,8 +62,8 @@ pub struct Engine<P> {
     /// The ports whose links take time.
     delayed: Vec<usize>,
     /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
-    in_due: Tournament,
-    out_due: Tournament,
+    in_due: WinnerTree,
+    out_due: WinnerTree,
     start: Time,
 }
 
@@ -92,8 +92,8 @@ impl<P> Engine<P> {
             outputs: Outputs(Vec::new()),
             pools: Vec::new(),
             delayed: Vec::new(),
-            in_due: Tournament::new(ports.ports.len()),
-            out_due: Tournament::new(ports.ports.len()),
+            in_due: WinnerTree::new(ports.ports.len()),
+            out_due: WinnerTree::new(ports.ports.len()),
             start,
         };
         for (index, (name, config)) in ports.ports.iter().enumerate() {
@@ -223,13 +223,13 @@ impl<P> Engine<P> {
 
     /// Notes when a port's way in next has something to do.
     fn note_in(&mut self, index: usize) {
-        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(Tournament::<u64>::NONE, |time| time.0));
+        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(WinnerTree::<u64>::NONE, |time| time.0));
     }
 
     /// Notes when a port's way out next has something to do.
     fn note_out(&mut self, index: usize) {
         let egress = &self.ports[index].egress;
-        self.out_due.set(index, egress.deadline().map_or(Tournament::<u64>::NONE, |time| time.0));
+        self.out_due.set(index, egress.deadline().map_or(WinnerTree::<u64>::NONE, |time| time.0));
         if let Some(egress) = egress.as_switch() {
             self.pools[egress.asic()].set_release(index, egress.next_release());
         }
@@ -348,7 +348,7 @@ impl<P> Engine<P> {
     /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self.in_due.least_key().min(self.out_due.least_key());
-        (next != Tournament::<u64>::NONE).then_some(Time(next))
+        (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.

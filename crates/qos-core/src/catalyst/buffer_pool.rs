@@ -3,7 +3,7 @@
 use crate::config::catalyst_constants::{ASIC_CELLS, CPU_CELLS, QUEUES};
 use crate::counters::catalyst::SwitchCounters;
 use crate::plan::catalyst::QueueLimits;
-use crate::queueing::winner_tree::Tournament;
+use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
 
 /// The cells that a queue holds.
@@ -30,12 +30,12 @@ pub(crate) struct Pool {
     held: u32,
     held_common: u32,
     /// When each port of the engine will next give cells back.
-    releases: Tournament,
+    releases: WinnerTree,
 }
 
 impl Pool {
     pub fn new(ports: usize) -> Pool {
-        Pool { reserved: 0, held: 0, held_common: 0, releases: Tournament::new(ports) }
+        Pool { reserved: 0, held: 0, held_common: 0, releases: WinnerTree::new(ports) }
     }
 
     /// Cells for queues.
@@ -89,7 +89,7 @@ impl Pool {
 
     /// When a port will next give cells back.
     pub fn set_release(&mut self, port: usize, release: Option<Time>) {
-        self.releases.set(port, release.map_or(Tournament::NONE, |time| time.0));
+        self.releases.set(port, release.map_or(WinnerTree::NONE, |time| time.0));
     }
 
     /// A port that gives cells back by `now`.

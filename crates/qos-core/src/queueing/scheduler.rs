@@ -19,7 +19,7 @@ use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
 use crate::queueing::weighted_fair;
-use crate::queueing::winner_tree::Tournament;
+use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
 
 /// Virtual time of a byte at weight 1: so large that dividing it by a weight loses less than a millionth.
@@ -57,11 +57,40 @@ enum Body<P> {
     Inner(Inner),
 }
 
+impl<P> Body<P> {
+    /// Of the node of that number in `plans`.
+    fn new(plan: &NodePlan, plans: &[NodePlan], children: Vec<usize>, seed: u64, index: usize) -> Body<P> {
+        match &plan.body {
+            BodyPlan::Leaf { queue, random_detect } => Body::Leaf {
+                queue: Queue::of(queue, seed),
+                random_detect: random_detect
+                    .as_ref()
+                    .map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64))),
+            },
+            BodyPlan::Inner { .. } => {
+                let mut priority = [None; PRIORITY_LEVELS];
+                for child in &children {
+                    if let Rank::Priority(level) = plans[*child].rank {
+                        priority[level] = Some(*child);
+                    }
+                }
+                Body::Inner(Inner {
+                    contest: WinnerTree::new(children.len()),
+                    children,
+                    priority,
+                    priority_ready: [false; PRIORITY_LEVELS],
+                    virtual_time: 0,
+                })
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Inner {
     children: Vec<usize>,
     /// Children without priority that may send, by virtual start time or sequence number.
-    contest: Tournament<u128>,
+    contest: WinnerTree<u128>,
     priority: [Option<usize>; PRIORITY_LEVELS],
     priority_ready: [bool; PRIORITY_LEVELS],
     /// Start time, or sequence number, of the packet served last.
@@ -108,14 +137,14 @@ impl<P> Node<P> {
 pub(crate) struct Scheduler<P> {
     nodes: Vec<Node<P>>,
     /// When shapers let the next packet go, by timer.
-    timers: Tournament<u64>,
+    timers: WinnerTree<u64>,
     /// The nodes of the timers.
     shaped: Vec<usize>,
     /// The classic hold-queue: most packets of all conversations, and how many there are.
     hold: Option<u64>,
     held: u64,
     /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
-    tails: Tournament<u64>,
+    tails: WinnerTree<u64>,
     active: u32,
     max_active: u32,
 }
@@ -130,29 +159,7 @@ impl<P> Scheduler<P> {
         let mut shaped = Vec::new();
         let mut nodes: Vec<Node<P>> = Vec::with_capacity(plans.len());
         for (index, plan) in plans.iter().enumerate() {
-            let body = match &plan.body {
-                BodyPlan::Leaf { queue, random_detect } => Body::Leaf {
-                    queue: Queue::of(queue, seed),
-                    random_detect: random_detect
-                        .as_ref()
-                        .map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64))),
-                },
-                BodyPlan::Inner { .. } => {
-                    let mut priority = [None; PRIORITY_LEVELS];
-                    for child in &children[index] {
-                        if let Rank::Priority(level) = plans[*child].rank {
-                            priority[level] = Some(*child);
-                        }
-                    }
-                    Body::Inner(Inner {
-                        contest: Tournament::new(children[index].len()),
-                        children: std::mem::take(&mut children[index]),
-                        priority,
-                        priority_ready: [false; PRIORITY_LEVELS],
-                        virtual_time: 0,
-                    })
-                }
-            };
+            let body = Body::new(plan, plans, std::mem::take(&mut children[index]), seed, index);
             let timer = shaped.len();
             if plan.shape.is_some() {
                 shaped.push(index);
@@ -183,8 +190,8 @@ impl<P> Scheduler<P> {
             });
         }
         Scheduler {
-            timers: Tournament::new(shaped.len()),
-            tails: Tournament::new(if hold.is_some() { nodes.len() } else { 0 }),
+            timers: WinnerTree::new(shaped.len()),
+            tails: WinnerTree::new(if hold.is_some() { nodes.len() } else { 0 }),
             nodes,
             shaped,
             hold: hold.map(u64::from),
@@ -243,9 +250,14 @@ impl<P> Scheduler<P> {
         }
     }
 
+    /// The node above; none above the root.
+    fn parent(&self, node: usize) -> Option<usize> {
+        (node != ROOT).then(|| self.nodes[node].plan.parent)
+    }
+
     /// The node and those above it, the root last.
     fn line(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(Some(from), |node| (*node != ROOT).then(|| self.nodes[*node].plan.parent))
+        std::iter::successors(Some(from), |node| self.parent(*node))
     }
 
     /// Brings the shapers of a node and above it up to `now`. Call before anything changes there.
@@ -253,18 +265,15 @@ impl<P> Scheduler<P> {
         if self.shaped.is_empty() {
             return;
         }
-        let mut node = from;
-        loop {
+        let mut at = Some(from);
+        while let Some(node) = at {
             if self.nodes[node].shaper.is_some() {
                 let head = self.head(node).map(|head| head.counted_len);
                 if let Some(shaper) = &mut self.nodes[node].shaper {
                     shaper.advance(now, head);
                 }
             }
-            if node == ROOT {
-                return;
-            }
-            node = self.nodes[node].plan.parent;
+            at = self.parent(node);
         }
     }
 
@@ -282,10 +291,10 @@ impl<P> Scheduler<P> {
             if release.is_some() {
                 ready = None;
             }
-            self.timers.set(timer, release.map_or(Tournament::<u64>::NONE, |time| time.0.min(u64::MAX - 1)));
+            self.timers.set(timer, release.map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1)));
         } else if this.shaper.is_some() {
             let timer = this.timer;
-            self.timers.set(timer, Tournament::<u64>::NONE);
+            self.timers.set(timer, WinnerTree::<u64>::NONE);
         }
         if node == ROOT {
             return;
@@ -315,18 +324,15 @@ impl<P> Scheduler<P> {
             }),
         };
         self.nodes[node].key = key;
-        self.inner(parent).contest.set(child, key.unwrap_or(Tournament::<u128>::NONE));
+        self.inner(parent).contest.set(child, key.unwrap_or(WinnerTree::<u128>::NONE));
     }
 
     /// Brings a node and those above it up to date with a change below it.
     fn settle(&mut self, from: usize) {
-        let mut node = from;
-        loop {
+        let mut at = Some(from);
+        while let Some(node) = at {
             self.contend(node);
-            if node == ROOT {
-                return;
-            }
-            node = self.nodes[node].plan.parent;
+            at = self.parent(node);
         }
     }
 
@@ -337,7 +343,7 @@ impl<P> Scheduler<P> {
         self.max_active = self.max_active.max(self.active);
         if node.numbered && self.hold.is_some() {
             let highest = node.queue().and_then(Queue::highest);
-            let key = highest.map_or(Tournament::<u64>::NONE, |number| Tournament::<u64>::NONE - 1 - number);
+            let key = highest.map_or(WinnerTree::<u64>::NONE, |number| WinnerTree::<u64>::NONE - 1 - number);
             self.tails.set(leaf, key);
         }
     }
@@ -389,13 +395,10 @@ impl<P> Scheduler<P> {
                 None => Enqueued::Queued,
             },
         };
-        let mut node = leaf;
-        loop {
+        let mut at = Some(leaf);
+        while let Some(node) = at {
             self.nodes[node].depth.add(bytes);
-            if node == ROOT {
-                break;
-            }
-            node = self.nodes[node].plan.parent;
+            at = self.parent(node);
         }
         self.held += u64::from(self.nodes[leaf].numbered);
         self.recount(leaf, before);
@@ -445,15 +448,12 @@ impl<P> Scheduler<P> {
 
     fn uncount(&mut self, leaf: usize, bytes: u32) {
         self.held -= u64::from(self.nodes[leaf].numbered);
-        let mut node = leaf;
-        loop {
+        let mut at = Some(leaf);
+        while let Some(node) = at {
             let depth = &mut self.nodes[node].depth;
             depth.packets -= 1;
             depth.bytes -= u64::from(bytes);
-            if node == ROOT {
-                return;
-            }
-            node = self.nodes[node].plan.parent;
+            at = self.parent(node);
         }
     }
 
@@ -487,31 +487,38 @@ impl<P> Scheduler<P> {
         if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
             red.transmitted(&item.descriptor);
         }
-        let mut node = leaf;
-        loop {
-            let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();
-            let this = &mut self.nodes[node];
-            this.output.add(bytes);
-            if item.delayed & (1 << this.level) != 0 {
-                this.delayed.add(bytes);
-            }
-            if let Some(shaper) = &mut this.shaper {
-                shaper.take(bytes, emptied);
-            }
-            if node == ROOT {
-                return Some(item);
-            }
-            let parent = this.plan.parent;
-            if let Some(key) = this.key.take() {
-                this.finish = match this.plan.rank {
-                    Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
-                    Rank::Factor(_) | Rank::Priority(_) => key,
-                };
-                self.inner(parent).virtual_time = key;
-            }
-            self.contend(node);
-            node = parent;
+        let mut at = Some(leaf);
+        while let Some(node) = at {
+            self.leave(node, &item);
+            at = self.parent(node);
         }
+        Some(item)
+    }
+
+    /// A packet that waited below a node leaves it.
+    fn leave(&mut self, node: usize, item: &Item<P>) {
+        let bytes = item.bytes();
+        let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();
+        let this = &mut self.nodes[node];
+        this.output.add(bytes);
+        if item.delayed & (1 << this.level) != 0 {
+            this.delayed.add(bytes);
+        }
+        if let Some(shaper) = &mut this.shaper {
+            shaper.take(bytes, emptied);
+        }
+        if node == ROOT {
+            return;
+        }
+        let parent = this.plan.parent;
+        if let Some(key) = this.key.take() {
+            this.finish = match this.plan.rank {
+                Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
+                Rank::Factor(_) | Rank::Priority(_) => key,
+            };
+            self.inner(parent).virtual_time = key;
+        }
+        self.contend(node);
     }
 
     /// When a shaper will next let a packet go, and which. Meaningful after a `dequeue` that gave nothing.

@@ -15,7 +15,7 @@ use crate::counters::count::Count;
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::frame::drop_reason::DropReason;
 use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
-use crate::queueing::winner_tree::Tournament;
+use crate::queueing::winner_tree::WinnerTree;
 
 #[derive(Debug)]
 struct Conversation<P> {
@@ -29,9 +29,9 @@ struct Conversation<P> {
 pub(crate) struct WeightedFair<P> {
     conversations: Vec<Conversation<P>>,
     /// By the head's sequence number: the least leaves next.
-    heads: Tournament,
+    heads: WinnerTree,
     /// By the tail's sequence number, negated: the least is the first to be discarded.
-    tails: Tournament,
+    tails: WinnerTree,
     /// Sequence number of the packet served last.
     served: u64,
     active: u32,
@@ -49,8 +49,8 @@ impl<P> WeightedFair<P> {
     pub fn new(flows: u32, per_flow: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
         WeightedFair {
             conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
-            heads: Tournament::new(flows as usize),
-            tails: Tournament::new(flows as usize),
+            heads: WinnerTree::new(flows as usize),
+            tails: WinnerTree::new(flows as usize),
             served: 0,
             active: 0,
             per_flow: per_flow as usize,
@@ -69,8 +69,8 @@ impl<P> WeightedFair<P> {
 
     fn update(&mut self, index: usize) {
         let items = &self.conversations[index].items;
-        self.heads.set(index, items.front().map_or(Tournament::NONE, |(number, _)| *number));
-        self.tails.set(index, items.back().map_or(Tournament::NONE, |(number, _)| u64::MAX - 1 - number));
+        self.heads.set(index, items.front().map_or(WinnerTree::NONE, |(number, _)| *number));
+        self.tails.set(index, items.back().map_or(WinnerTree::NONE, |(number, _)| u64::MAX - 1 - number));
     }
 
     fn count_out(&mut self, index: usize, item: &Item<P>) {
@@ -94,7 +94,7 @@ impl<P> WeightedFair<P> {
 
     /// The number of the packet that `discard` would remove.
     pub fn highest(&self) -> Option<u64> {
-        Some(Tournament::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
+        Some(WinnerTree::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
     }
 
     /// The number that a packet would get, or why its conversation does not take it.

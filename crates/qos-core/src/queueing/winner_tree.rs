@@ -14,26 +14,26 @@ impl Key for u128 {
     const NONE: u128 = u128::MAX;
 }
 
-/// A tournament between as many keys as a power of two.
+/// A tree of winners between as many keys as a power of two.
 #[derive(Debug)]
-pub(crate) struct Tournament<K = u64> {
+pub(crate) struct WinnerTree<K = u64> {
     keys: Vec<K>,
     /// The inner nodes of a binary tree, root at 1: each holds the index of the lesser key beneath it.
     winners: Vec<u32>,
 }
 
-impl<K: Key> Tournament<K> {
+impl<K: Key> WinnerTree<K> {
     /// The key of an index that does not take part.
     pub const NONE: K = K::NONE;
 
-    pub fn new(size: usize) -> Tournament<K> {
+    pub fn new(size: usize) -> WinnerTree<K> {
         let size = size.next_power_of_two().max(2);
         let mut winners = vec![0; size];
         for node in (1..size).rev() {
             // Any index beneath the node will do while no key takes part: the leftmost.
             winners[node] = if node >= size / 2 { (node * 2 - size) as u32 } else { winners[node * 2] };
         }
-        Tournament { keys: vec![K::NONE; size], winners }
+        WinnerTree { keys: vec![K::NONE; size], winners }
     }
 
     /// Changes a key.
@@ -86,15 +86,15 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_search(size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)) {
-            let mut tournament: Tournament = Tournament::new(size);
+            let mut tree: WinnerTree = WinnerTree::new(size);
             let mut keys = vec![u64::NONE; size];
-            prop_assert_eq!(tournament.least(), None);
+            prop_assert_eq!(tree.least(), None);
             for (index, key) in changes {
                 let index = index % size;
                 keys[index] = key.unwrap_or(u64::NONE);
-                tournament.set(index, keys[index]);
+                tree.set(index, keys[index]);
                 let expected = keys.iter().enumerate().filter(|(_, key)| **key != u64::NONE).min_by_key(|(index, key)| (**key, *index));
-                prop_assert_eq!(tournament.least(), expected.map(|(index, _)| index));
+                prop_assert_eq!(tree.least(), expected.map(|(index, _)| index));
             }
         }
     }
