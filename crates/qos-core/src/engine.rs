@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalyst::buffer_pool::Pool;
+use crate::catalyst::buffer_pool::BufferPool;
 use crate::classify::access_list::AccessList;
-use crate::compile::policy::Compiler;
-use crate::compile::{catalyst, port, wiring};
-use crate::config::catalyst::SwitchConfig;
+use crate::compile::configuration::{compile, Compiled};
+use crate::compile::{port, wiring};
 use crate::config::router::RouterConfig;
-use crate::config::wiring::{PortConfig, PortsConfig};
-use crate::counters::count::Count;
-use crate::counters::port::{AccessEntryCounters, Counters, InterfaceCounters, LinkCounters};
+use crate::config::wiring::PortsConfig;
+use crate::counters::port::{AccessEntryCounters, Counters};
 use crate::counters::resolved::Resolved;
 use crate::counters::totals::PortTotals;
 use crate::error::ConfigError;
@@ -18,11 +16,8 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::output::Output;
 use crate::frame::port::{PortId, Side};
 use crate::link::outputs::Outputs;
-use crate::plan::port::PortPlan;
-use crate::port::WayOut;
+use crate::port::{audit_memory, due_key, NamedPort, Shared};
 use crate::queueing::winner_tree::WinnerTree;
-use crate::router::egress::Egress;
-use crate::router::ingress::Ingress;
 use crate::time::{Duration, Time};
 use crate::wire::framing::Framing;
 
@@ -50,30 +45,18 @@ use crate::wire::framing::Framing;
 #[derive(Debug)]
 pub struct Engine<P> {
     names: BTreeMap<String, PortId>,
-    ports: Vec<Port<P>>,
-    access_lists: Vec<AccessList>,
-    /// Numbers of the access lists in `access_lists`; a list keeps its number as long as it is configured.
+    ports: Vec<NamedPort<P>>,
+    shared: Shared<P>,
+    /// Numbers of the access lists; a list keeps its number as long as it is configured.
     access_list_numbers: BTreeMap<String, usize>,
     config: Option<RouterConfig>,
     resolved: Resolved,
-    outputs: Outputs<P>,
-    /// A switch's memory, by ASIC.
-    pools: Vec<Pool>,
     /// The ports whose links take time.
     delayed: Vec<usize>,
     /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
     in_due: WinnerTree,
     out_due: WinnerTree,
     start: Time,
-}
-
-#[derive(Debug)]
-struct Port<P> {
-    name: String,
-    config: PortConfig,
-    plan: PortPlan,
-    ingress: Ingress<P>,
-    egress: WayOut<P>,
 }
 
 impl<P> Engine<P> {
@@ -85,12 +68,10 @@ impl<P> Engine<P> {
         let mut engine = Engine {
             names: BTreeMap::new(),
             ports: Vec::new(),
-            access_lists: Vec::new(),
+            shared: Shared { lists: Vec::new(), pools: Vec::new(), outputs: Outputs(Vec::new()) },
             access_list_numbers: BTreeMap::new(),
             config: None,
             resolved: Resolved { policy_maps: BTreeMap::new() },
-            outputs: Outputs(Vec::new()),
-            pools: Vec::new(),
             delayed: Vec::new(),
             in_due: WinnerTree::new(ports.ports.len()),
             out_due: WinnerTree::new(ports.ports.len()),
@@ -103,25 +84,14 @@ impl<P> Engine<P> {
                     format!("{} ports: at most 65536 are possible", ports.ports.len()),
                 ));
             };
-            if config.link.rate_bps == 0 {
-                let message = "0 b/s: give the rate of the link, framing included";
-                return Err(ConfigError::new(format!("ports.{name}.link.rate_bps"), message));
-            }
             wiring::check(&config.link, &format!("ports.{name}.link"))?;
             let id = PortId(number);
-            let plan = port::unconfigured(config);
-            engine.names.insert(name.clone(), id);
-            let ingress = Ingress::new(id, &plan, config, start);
-            if ingress.least_delay() > Duration::ZERO {
+            let port = NamedPort::new(id, name, config, port::unconfigured(config), ports.seed, start);
+            if port.least_delay() > Duration::ZERO {
                 engine.delayed.push(index);
             }
-            engine.ports.push(Port {
-                name: name.clone(),
-                config: config.clone(),
-                ingress,
-                egress: WayOut::Router(Box::new(Egress::new(id, &plan, config, ports.seed, start))),
-                plan,
-            });
+            engine.names.insert(name.clone(), id);
+            engine.ports.push(port);
         }
         Ok(engine)
     }
@@ -154,49 +124,29 @@ impl<P> Engine<P> {
     /// The path and reason of the first thing that cannot be used; then nothing has changed.
     pub fn configure(&mut self, now: Time, config: &RouterConfig) -> Result<(), ConfigError> {
         let numbers = self.numbered(config);
-        let compiler = Compiler::new(config, &self.names, &numbers);
-        compiler.check()?;
-        let resolved = compiler.resolve()?;
-        if let Some(unknown) = config.interfaces.keys().find(|name| !self.names.contains_key(*name)) {
-            let known: Vec<_> = self.names.keys().map(String::as_str).collect();
-            let message = format!("the router has no such port: it has {}", known.join(", "));
-            return Err(ConfigError::new(format!("interfaces.{unknown}"), message));
-        }
-        let mut plans = Vec::with_capacity(self.ports.len());
-        for port in &self.ports {
-            let interface = config.interfaces.get(&port.name);
-            plans.push(port::configured(&port.name, &port.config, interface, &compiler)?);
-        }
+        let wiring = self.ports.iter().map(|port| (port.name.as_str(), &port.config));
+        let Compiled { ports, resolved, reserved_cells } = compile(config, &self.names, &numbers, wiring)?;
         if self.config.as_ref().is_some_and(|before| before.switch.is_some() != config.switch.is_some()) {
             let message = "a router does not become a switch, nor a switch a router: start another daemon";
             return Err(ConfigError::new("switch", message));
         }
         // Everything is checked: from here on nothing fails.
         self.advance(now);
-        if let Some(switch) = &config.switch {
-            self.set_up_switch(now, switch, &plans);
-        }
-        let empty = AccessList::new("", &[]);
-        self.access_lists.resize(numbers.values().map(|number| number + 1).max().unwrap_or(0), empty);
+        BufferPool::reserve(&mut self.shared.pools, &reserved_cells, self.ports.len());
+        let lists = &mut self.shared.lists;
+        lists.resize(numbers.values().map(|number| number + 1).max().unwrap_or(0), AccessList::new("", &[]));
         for (name, entries) in &config.access_lists {
-            let list = &mut self.access_lists[numbers[name]];
+            let list = &mut lists[numbers[name]];
             if list.name != *name || list.entries != *entries {
                 *list = AccessList::new(name, entries);
             }
         }
         self.access_list_numbers = numbers;
-        for (port, plan) in self.ports.iter_mut().zip(plans) {
-            if port.plan != plan {
-                port.ingress.configure(now, &port.plan, &plan);
-                let (lists, pools) = (&mut self.access_lists, &mut self.pools);
-                port.egress.configure(now, &port.plan, &plan, lists, pools, &mut self.outputs);
-                port.plan = plan;
-            }
-            // Also where the policy goes on: its access lists may be others.
-            port.ingress.index(&self.access_lists);
-            port.egress.index(&self.access_lists);
-        }
+        let plans = std::mem::take(&mut self.ports).into_iter().zip(ports);
+        self.ports = plans.map(|(port, plan)| port.configured(now, plan, &mut self.shared)).collect();
         for index in 0..self.ports.len() {
+            // Also where the policies go on: their access lists may be others.
+            self.ports[index].index(&self.shared.lists);
             self.note_in(index);
             self.note_out(index);
         }
@@ -205,34 +155,15 @@ impl<P> Engine<P> {
         Ok(())
     }
 
-    /// Makes the ports those of a switch, which they are for ever, and the memory what the configuration reserves of it.
-    fn set_up_switch(&mut self, now: Time, switch: &SwitchConfig, plans: &[PortPlan]) {
-        let wired = plans.iter().filter_map(|plan| Some(&plan.switch.as_ref()?.egress));
-        for (asic, cells) in catalyst::reserved(switch, wired).into_iter().enumerate() {
-            if asic == self.pools.len() {
-                self.pools.push(Pool::new(self.ports.len()));
-            }
-            self.pools[asic].set_reserved(cells);
-        }
-        let as_switch = |(port, plan): (Port<P>, &PortPlan)| Port {
-            egress: port.egress.into_switch(now, plan, &mut self.outputs),
-            ..port
-        };
-        self.ports = std::mem::take(&mut self.ports).into_iter().zip(plans).map(as_switch).collect();
-    }
-
     /// Notes when a port's way in next has something to do.
     fn note_in(&mut self, index: usize) {
-        self.in_due.set(index, self.ports[index].ingress.deadline().map_or(WinnerTree::<u64>::NONE, |time| time.0));
+        self.in_due.set(index, due_key(self.ports[index].in_due()));
     }
 
     /// Notes when a port's way out next has something to do.
     fn note_out(&mut self, index: usize) {
-        let egress = &self.ports[index].egress;
-        self.out_due.set(index, egress.deadline().map_or(WinnerTree::<u64>::NONE, |time| time.0));
-        if let Some(egress) = egress.as_switch() {
-            self.pools[egress.asic()].set_release(index, egress.next_release());
-        }
+        let due = self.ports[index].out_due(index, &mut self.shared.pools);
+        self.out_due.set(index, due_key(due));
     }
 
     /// Numbers for the access lists of a configuration: those that are in force keep theirs.
@@ -264,7 +195,7 @@ impl<P> Engine<P> {
     /// If there is no such port.
     pub fn receive(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
         let index = usize::from(port.0);
-        self.ports[index].ingress.receive(arrival, descriptor, payload, &mut self.outputs);
+        self.ports[index].receive(arrival, descriptor, payload, &mut self.shared.outputs);
         self.note_in(index);
     }
 
@@ -274,31 +205,18 @@ impl<P> Engine<P> {
     /// If there is no such port.
     pub fn transmit(&mut self, arrival: Time, port: PortId, descriptor: Descriptor, payload: P) {
         let index = usize::from(port.0);
-        match &mut self.ports[index].egress {
-            WayOut::Router(egress) => {
-                egress.transmit(arrival, descriptor, payload, &mut self.access_lists, &mut self.outputs);
-            }
-            WayOut::Switch(egress) => {
-                let asic = egress.asic();
-                let (now, short) = egress.prepare(arrival, &descriptor, &mut self.pools[asic]);
-                if short {
-                    self.note_out(index);
-                    self.settle_memory(asic, now);
-                }
-                if let WayOut::Switch(egress) = &mut self.ports[index].egress {
-                    egress.transmit(now, descriptor, payload, &mut self.pools[asic], &mut self.outputs);
-                }
-            }
+        if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
+            self.note_out(index);
+            self.settle_memory(asic, now);
         }
+        self.ports[index].transmit(arrival, descriptor, payload, &mut self.shared);
         self.note_out(index);
     }
 
     /// Lets the ports of a switch's ASIC give back the cells that are due by `now`.
     fn settle_memory(&mut self, asic: usize, now: Time) {
-        while let Some(other) = self.pools[asic].release_due(now) {
-            if let WayOut::Switch(egress) = &mut self.ports[other].egress {
-                egress.settle(now, &mut self.pools[asic]);
-            }
+        while let Some(other) = self.shared.pools[asic].release_due(now) {
+            self.ports[other].settle(now, &mut self.shared.pools);
             self.note_out(other);
         }
     }
@@ -306,7 +224,7 @@ impl<P> Engine<P> {
     /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across ports.
     pub fn poll(&mut self, now: Time, into: &mut Vec<Output<P>>) {
         self.advance(now);
-        into.append(&mut self.outputs.0);
+        into.append(&mut self.shared.outputs.0);
     }
 
     /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`, and settles nothing
@@ -320,19 +238,19 @@ impl<P> Engine<P> {
         if ahead > Duration::ZERO {
             for index in 0..self.delayed.len() {
                 let index = self.delayed[index];
-                let ingress = &mut self.ports[index].ingress;
-                ingress.advance(now + ahead.min(ingress.least_delay()), &mut self.access_lists, &mut self.outputs);
+                let port = &mut self.ports[index];
+                port.advance_in(now + ahead.min(port.least_delay()), &mut self.shared);
                 self.note_in(index);
             }
         }
-        into.append(&mut self.outputs.0);
+        into.append(&mut self.shared.outputs.0);
     }
 
     fn advance(&mut self, now: Time) {
         self.advance_in(now);
         while self.out_due.least_key() <= now.0 {
             let Some(index) = self.out_due.least() else { return };
-            self.ports[index].egress.advance(now, &mut self.pools, &mut self.outputs);
+            self.ports[index].advance_out(now, &mut self.shared);
             self.note_out(index);
         }
     }
@@ -340,7 +258,7 @@ impl<P> Engine<P> {
     fn advance_in(&mut self, now: Time) {
         while self.in_due.least_key() <= now.0 {
             let Some(index) = self.in_due.least() else { return };
-            self.ports[index].ingress.advance(now, &mut self.access_lists, &mut self.outputs);
+            self.ports[index].advance_in(now, &mut self.shared);
             self.note_in(index);
         }
     }
@@ -354,42 +272,22 @@ impl<P> Engine<P> {
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
         self.advance(now);
-        for asic in 0..self.pools.len() {
+        for asic in 0..self.shared.pools.len() {
             self.settle_memory(asic, now);
         }
-        let mut interfaces = BTreeMap::new();
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            if interface.is_some_and(|wanted| usize::from(wanted.0) != index) {
-                continue;
-            }
-            let (input, policy_input) = port.ingress.counters(now);
-            let egress = port.egress.counters(now, &port.plan);
-            let counters = InterfaceCounters {
-                enabled: port.plan.enabled,
-                load_interval_s: port.plan.load_interval_s,
-                line_rate_bps: port.plan.rate.0,
-                input,
-                output: egress.output,
-                queue: egress.queue,
-                tx_ring: egress.tx_ring,
-                queueing_delay: egress.queueing_delay,
-                link: LinkCounters { input: port.ingress.link_counters(), output: egress.link },
-                access_list_hits: None,
-                policy_input,
-                policy_output: egress.policy,
-                switch: port.egress.as_switch().map(|egress| egress.port_counters(port.ingress.switch_counts())),
-            };
-            interfaces.insert(port.name.clone(), counters);
-        }
+        let wanted = |index: usize| interface.is_none_or(|wanted| usize::from(wanted.0) == index);
+        let ports = self.ports.iter_mut().enumerate().filter(|(index, _)| wanted(*index));
+        let interfaces = ports.map(|(_, port)| (port.name.clone(), port.counters(now))).collect();
         let entries = |number: &usize| {
-            self.access_lists[*number].hits.iter().map(|packets| AccessEntryCounters { packets: *packets }).collect()
+            let hits = self.shared.lists[*number].hits.iter();
+            hits.map(|packets| AccessEntryCounters { packets: *packets }).collect()
         };
         Counters {
             time_ns: now.0,
             uptime_ns: now.since(self.start).0,
             interfaces,
             access_lists: self.access_list_numbers.iter().map(|(name, n)| (name.clone(), entries(n))).collect(),
-            switch: (!self.pools.is_empty()).then(|| Pool::counters(&self.pools)),
+            switch: (!self.shared.pools.is_empty()).then(|| BufferPool::counters(&self.shared.pools)),
         }
     }
 
@@ -398,12 +296,11 @@ impl<P> Engine<P> {
         self.advance(now);
         for (index, port) in self.ports.iter_mut().enumerate() {
             if interface.is_none_or(|wanted| usize::from(wanted.0) == index) {
-                port.ingress.clear(now);
-                port.egress.clear(now);
+                port.clear(now);
             }
         }
         if interface.is_none() {
-            self.access_lists.iter_mut().for_each(|list| list.hits.fill(0));
+            self.shared.lists.iter_mut().for_each(|list| list.hits.fill(0));
         }
     }
 
@@ -417,11 +314,7 @@ impl<P> Engine<P> {
     /// # Panics
     /// If there is no such port.
     pub fn totals(&self, port: PortId, side: Side) -> PortTotals {
-        let port = &self.ports[usize::from(port.0)];
-        match side {
-            Side::Inside => port.ingress.totals(),
-            Side::Wire => port.egress.totals(),
-        }
+        self.ports[usize::from(port.0)].totals(side)
     }
 
     /// Checks that every packet and byte is accounted for: offered = sent + dropped + queued, by port and by class. Costs time proportional to
@@ -431,21 +324,8 @@ impl<P> Engine<P> {
     /// What does not add up.
     pub fn audit(&self) -> Result<(), String> {
         for port in &self.ports {
-            let fail = |what: String| format!("port {}: {what}", port.name);
-            for totals in [port.ingress.totals(), port.egress.totals()] {
-                let dropped = totals.dropped.into_iter().fold(Count::default(), Count::plus);
-                if totals.offered != totals.sent.plus(dropped).plus(totals.queued) {
-                    return Err(fail(format!("offered is not sent + dropped + queued: {totals:?}")));
-                }
-            }
-            port.ingress.audit().map_err(fail)?;
-            port.egress.audit().map_err(fail)?;
+            port.audit().map_err(|what| format!("port {}: {what}", port.name))?;
         }
-        for (asic, pool) in self.pools.iter().enumerate() {
-            let ports = self.ports.iter().filter_map(|port| port.egress.as_switch());
-            pool.audit(ports.filter(|egress| egress.asic() == asic).map(|egress| egress.held()))
-                .map_err(|what| format!("memory {asic}: {what}"))?;
-        }
-        Ok(())
+        audit_memory(&self.ports, &self.shared.pools)
     }
 }

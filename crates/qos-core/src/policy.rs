@@ -16,7 +16,8 @@ use crate::meter::policer::Meter;
 use crate::meter::token_bucket::TokenBuckets;
 use crate::meter::tokens::Colour;
 use crate::plan::classes::{ClassPlan, LevelPlan, PolicyPlan};
-use crate::plan::police::Algorithm;
+use crate::plan::police::{Algorithm, PolicePlan};
+use crate::plan::port::PortPlan;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::scheduler::{Node, Scheduler};
 use crate::queueing::statistics;
@@ -115,6 +116,21 @@ impl Policy {
     pub fn new(plan: PolicyPlan, now: Time, load_interval_s: u32, police_in_drop_rate: bool) -> Policy {
         let states = plan.classes.iter().map(|class| ClassState::new(class, now)).collect();
         Policy { plan, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
+    }
+
+    /// The input policy of a port.
+    pub fn input(plan: &PortPlan, now: Time) -> Option<Policy> {
+        let policy = plan.input.clone()?;
+        Some(Policy::new(policy, now, plan.load_interval_s, plan.police_in_drop_rate))
+    }
+
+    /// Changes the input policy of a port; one whose plan did not change goes on.
+    pub fn replace_input(policy: &mut Option<Policy>, now: Time, old: &PortPlan, new: &PortPlan) {
+        if new.input != old.input || new.police_in_drop_rate != old.police_in_drop_rate {
+            *policy = Policy::input(new, now);
+        } else if let Some(policy) = policy {
+            policy.set_load_interval(new.load_interval_s);
+        }
     }
 
     /// Makes the indexes of classes anew. Without them every class is asked; wherever an access list has changed they must be made again before
@@ -326,29 +342,7 @@ impl Policy {
             set: set
                 .map(|(set, packets)| SetCounters { field: set.field, value: set.value, packets: *packets })
                 .collect(),
-            police: plan.police.as_ref().map(|police| {
-                let [conformed, exceeded, violated] = &mut state.colours;
-                let two_buckets = police.algorithm != Algorithm::SingleBucket;
-                let meter = state.meter.as_ref();
-                let dynamic = meter.and_then(|meter| meter.dynamic(now));
-                PoliceCounters {
-                    form: police.form,
-                    cir_bps: police.cir_bps,
-                    cir_percent: police.cir_percent,
-                    bc_bytes: dynamic.as_ref().map_or(police.bc_bytes, |dynamic| dynamic.bucket_bytes),
-                    pir_bps: match police.algorithm {
-                        Algorithm::TwoRate { pir_bps } => Some(pir_bps),
-                        _ => None,
-                    },
-                    pir_percent: police.pir_percent,
-                    be_bytes: two_buckets.then_some(police.be_bytes),
-                    conformed: conformed.colour(now, load_interval_s),
-                    exceeded: exceeded.colour(now, load_interval_s),
-                    violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
-                    tokens_lost: meter.map(Meter::tokens_lost).unwrap_or_default(),
-                    dynamic,
-                }
-            }),
+            police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
             shape: node.and_then(statistics::shape),
             queue: node.map(|node| statistics::class(node, plan.conversation, state.congested)),
             bandwidth: plan.bandwidth,
@@ -390,5 +384,29 @@ impl Policy {
             }
         }
         Ok(())
+    }
+}
+
+fn police_counters(police: &PolicePlan, state: &mut ClassState, now: Time, load_interval_s: u32) -> PoliceCounters {
+    let [conformed, exceeded, violated] = &mut state.colours;
+    let two_buckets = police.algorithm != Algorithm::SingleBucket;
+    let meter = state.meter.as_ref();
+    let dynamic = meter.and_then(|meter| meter.dynamic(now));
+    PoliceCounters {
+        form: police.form,
+        cir_bps: police.cir_bps,
+        cir_percent: police.cir_percent,
+        bc_bytes: dynamic.as_ref().map_or(police.bc_bytes, |dynamic| dynamic.bucket_bytes),
+        pir_bps: match police.algorithm {
+            Algorithm::TwoRate { pir_bps } => Some(pir_bps),
+            _ => None,
+        },
+        pir_percent: police.pir_percent,
+        be_bytes: two_buckets.then_some(police.be_bytes),
+        conformed: conformed.colour(now, load_interval_s),
+        exceeded: exceeded.colour(now, load_interval_s),
+        violated: two_buckets.then(|| violated.colour(now, load_interval_s)),
+        tokens_lost: meter.map(Meter::tokens_lost).unwrap_or_default(),
+        dynamic,
     }
 }

@@ -1,104 +1,230 @@
-//! A port's way out: a router's or a switch's.
+//! The ports: a router's or a Catalyst's, behind one face.
 
-use crate::catalyst::buffer_pool::Pool;
-use crate::catalyst::egress::SwitchEgress;
+use crate::catalyst::buffer_pool::BufferPool;
+use crate::catalyst::port::CatalystPort;
 use crate::classify::access_list::AccessList;
+use crate::config::wiring::PortConfig;
+use crate::counters::count::Count;
+use crate::counters::port::InterfaceCounters;
 use crate::counters::totals::PortTotals;
-use crate::link::line::EgressCounters;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::port::{PortId, Side};
+use crate::link::inbound::Inbound;
+use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
-use crate::plan::port::PortPlan;
-use crate::router::egress::Egress;
-use crate::time::Time;
+use crate::plan::port::{KindPlan, PortPlan};
+use crate::queueing::winner_tree::WinnerTree;
+use crate::router::port::RouterPort;
+use crate::time::{Duration, Time};
 
-/// A port's way out. `pools` is the switch's memory, empty in a router.
+/// What the ports of an engine share.
 #[derive(Debug)]
-pub(crate) enum WayOut<P> {
-    Router(Box<Egress<P>>),
-    Switch(Box<SwitchEgress<P>>),
+pub(crate) struct Shared<P> {
+    pub lists: Vec<AccessList>,
+    /// The memory of a Catalyst, by ASIC; a router has none.
+    pub pools: Vec<BufferPool>,
+    pub outputs: Outputs<P>,
+}
+
+/// A port: its name, its wiring, what it runs, and that at work.
+#[derive(Debug)]
+pub(crate) struct NamedPort<P> {
+    pub name: String,
+    pub config: PortConfig,
+    plan: PortPlan,
+    seed: u64,
+    port: Port<P>,
+}
+
+/// A port at work.
+#[derive(Debug)]
+enum Port<P> {
+    Router(Box<RouterPort<P>>),
+    Catalyst(Box<CatalystPort<P>>),
 }
 
 macro_rules! each {
-    ($way:expr, $inner:ident => $call:expr) => {
-        match $way {
-            WayOut::Router($inner) => $call,
-            WayOut::Switch($inner) => $call,
+    ($port:expr, $inner:ident => $call:expr) => {
+        match $port {
+            Port::Router($inner) => $call,
+            Port::Catalyst($inner) => $call,
         }
     };
 }
 
-impl<P> WayOut<P> {
-    /// The same port as a switch's: what waits is dropped.
-    pub fn into_switch(self, now: Time, plan: &PortPlan, outputs: &mut Outputs<P>) -> WayOut<P> {
-        match (self, &plan.switch) {
-            (WayOut::Router(egress), Some(switch)) => {
-                let line = egress.into_line(now, outputs);
-                WayOut::Switch(Box::new(SwitchEgress::new(line, plan.enabled, &switch.egress)))
-            }
-            (as_it_was, _) => as_it_was,
+impl<P> Port<P> {
+    /// The port of a plan at the end of a link.
+    fn new(link: (Inbound<P>, Outbound<P>), plan: &PortPlan, seed: u64, now: Time) -> Port<P> {
+        match &plan.kind {
+            KindPlan::Router(router) => Port::Router(Box::new(RouterPort::new(link, (plan, router), seed, now))),
+            KindPlan::Catalyst(catalyst) => Port::Catalyst(Box::new(CatalystPort::new(link, (plan, catalyst), now))),
         }
     }
 
-    pub fn configure(
-        &mut self,
-        now: Time,
-        old: &PortPlan,
-        new: &PortPlan,
-        lists: &mut [AccessList],
-        pools: &mut [Pool],
-        outputs: &mut Outputs<P>,
-    ) {
-        match (self, &new.switch) {
-            (WayOut::Router(egress), _) => egress.configure(now, old, new, lists, outputs),
-            (WayOut::Switch(egress), Some(plan)) => {
-                let pool = &mut pools[egress.asic()];
-                egress.configure(now, new, &plan.egress, pool, outputs);
-            }
-            (WayOut::Switch(_), None) => unreachable!("a switch stays one"),
+    fn into_link(self, now: Time, shared: &mut Shared<P>) -> (Inbound<P>, Outbound<P>) {
+        match self {
+            Port::Router(port) => port.into_link(now, &mut shared.outputs),
+            Port::Catalyst(port) => port.into_link(now, &mut shared.pools, &mut shared.outputs),
         }
     }
+}
 
-    /// Makes the index of the output policy's classes anew; a switch has none.
+impl<P> NamedPort<P> {
+    /// A port of that number, which runs `plan`. `seed` is that of flow hashes.
+    pub fn new(id: PortId, name: &str, config: &PortConfig, plan: PortPlan, seed: u64, now: Time) -> NamedPort<P> {
+        let link = (Inbound::new(id, &plan, config, now), Outbound::new(id, &plan, config, now));
+        let port = Port::new(link, &plan, seed, now);
+        NamedPort { name: name.to_owned(), config: config.clone(), plan, seed, port }
+    }
+
+    /// The port with another plan. One of the other kind begins anew at the end of the same link; what waits in the old
+    /// one is dropped.
+    pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
+        if self.plan == plan {
+            return self;
+        }
+        let NamedPort { name, config, plan: old, seed, port } = self;
+        let port = match (port, &plan.kind) {
+            (Port::Router(mut port), KindPlan::Router(router)) => {
+                port.configure(now, &old, (&plan, router), &mut shared.lists, &mut shared.outputs);
+                Port::Router(port)
+            }
+            (Port::Catalyst(mut port), KindPlan::Catalyst(catalyst)) => {
+                port.configure(now, &old, (&plan, catalyst), &mut shared.pools, &mut shared.outputs);
+                Port::Catalyst(port)
+            }
+            (port, _) => Port::new(port.into_link(now, shared), &plan, seed, now),
+        };
+        NamedPort { name, config, plan, seed, port }
+    }
+
+    /// Makes the indexes of the policies' classes anew.
     pub fn index(&mut self, lists: &[AccessList]) {
-        match self {
-            WayOut::Router(egress) => egress.index(lists),
-            WayOut::Switch(_) => {}
-        }
+        each!(&mut self.port, port => port.index(lists));
     }
 
-    pub fn advance(&mut self, now: Time, pools: &mut [Pool], outputs: &mut Outputs<P>) {
-        match self {
-            WayOut::Router(egress) => egress.advance(now, outputs),
-            WayOut::Switch(egress) => {
-                let pool = &mut pools[egress.asic()];
-                egress.advance(now, pool, outputs);
+    /// A frame came from the link.
+    pub fn receive(&mut self, arrival: Time, descriptor: Descriptor, payload: P, outputs: &mut Outputs<P>) {
+        each!(&mut self.port, port => port.ingress.inbound.receive(arrival, descriptor, payload, outputs));
+    }
+
+    /// To be called before [`transmit`](Self::transmit). Where a Catalyst's memory lacks cells for the frame: of which
+    /// ASIC, and up to when its ports should be settled first.
+    pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, shared: &mut Shared<P>) -> Option<(usize, Time)> {
+        match &mut self.port {
+            Port::Router(_) => None,
+            Port::Catalyst(port) => {
+                let asic = port.egress.asic();
+                Some((asic, port.egress.prepare(arrival, descriptor, &mut shared.pools[asic])?))
             }
         }
     }
 
-    pub fn as_switch(&self) -> Option<&SwitchEgress<P>> {
-        match self {
-            WayOut::Router(_) => None,
-            WayOut::Switch(egress) => Some(egress),
+    /// A frame goes out.
+    pub fn transmit(&mut self, arrival: Time, descriptor: Descriptor, payload: P, shared: &mut Shared<P>) {
+        match &mut self.port {
+            Port::Router(port) => {
+                port.egress.transmit(arrival, descriptor, payload, &mut shared.lists, &mut shared.outputs);
+            }
+            Port::Catalyst(port) => {
+                let pool = &mut shared.pools[port.egress.asic()];
+                port.egress.transmit(descriptor, payload, pool, &mut shared.outputs);
+            }
         }
     }
 
-    pub fn deadline(&self) -> Option<Time> {
-        each!(self, egress => egress.deadline())
+    /// Gives back the cells of a Catalyst's memory that are due by `now`.
+    pub fn settle(&mut self, now: Time, pools: &mut [BufferPool]) {
+        match &mut self.port {
+            Port::Router(_) => {}
+            Port::Catalyst(port) => {
+                let pool = &mut pools[port.egress.asic()];
+                port.egress.settle(now, pool);
+            }
+        }
     }
 
-    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
-        each!(self, egress => egress.counters(now, plan))
+    /// Passes inside what has arrived by `now`.
+    pub fn advance_in(&mut self, now: Time, shared: &mut Shared<P>) {
+        each!(&mut self.port, port => port.ingress.advance(now, &mut shared.lists, &mut shared.outputs));
     }
 
+    /// Passes on what has reached the other end of the link by `now`.
+    pub fn advance_out(&mut self, now: Time, shared: &mut Shared<P>) {
+        match &mut self.port {
+            Port::Router(port) => port.egress.advance(now, &mut shared.outputs),
+            Port::Catalyst(port) => {
+                let pool = &mut shared.pools[port.egress.asic()];
+                port.egress.advance(now, pool, &mut shared.outputs);
+            }
+        }
+    }
+
+    /// The least time that the link takes to here, as far as this end does it.
+    pub fn least_delay(&self) -> Duration {
+        each!(&self.port, port => port.ingress.inbound.least_delay())
+    }
+
+    /// When the way in next has something to do.
+    pub fn in_due(&self) -> Option<Time> {
+        each!(&self.port, port => port.ingress.inbound.deadline())
+    }
+
+    /// When the way out next has something to do. Tells a Catalyst's memory when this port, of that number, gives cells
+    /// back.
+    pub fn out_due(&self, index: usize, pools: &mut [BufferPool]) -> Option<Time> {
+        match &self.port {
+            Port::Router(port) => port.egress.deadline(),
+            Port::Catalyst(port) => {
+                pools[port.egress.asic()].set_release(index, port.egress.next_release());
+                port.egress.deadline()
+            }
+        }
+    }
+
+    /// What was counted.
+    pub fn counters(&mut self, now: Time) -> InterfaceCounters {
+        each!(&mut self.port, port => port.counters(now, &self.plan))
+    }
+
+    /// Zeroes the counters; queues and token buckets stay.
     pub fn clear(&mut self, now: Time) {
-        each!(self, egress => egress.clear(now));
+        each!(&mut self.port, port => port.clear(now));
     }
 
-    pub fn totals(&self) -> PortTotals {
-        each!(self, egress => egress.totals())
+    /// Where the frames of one direction went.
+    pub fn totals(&self, side: Side) -> PortTotals {
+        match side {
+            Side::Inside => each!(&self.port, port => port.ingress.inbound.totals()),
+            Side::Wire => each!(&self.port, port => port.egress.totals()),
+        }
     }
 
+    /// Checks that every packet and byte is accounted for.
     pub fn audit(&self) -> Result<(), String> {
-        each!(self, egress => egress.audit())
+        for totals in [self.totals(Side::Inside), self.totals(Side::Wire)] {
+            let dropped = totals.dropped.into_iter().fold(Count::default(), Count::plus);
+            if totals.offered != totals.sent.plus(dropped).plus(totals.queued) {
+                return Err(format!("offered is not sent + dropped + queued: {totals:?}"));
+            }
+        }
+        each!(&self.port, port => port.audit())
     }
+}
+
+/// Checks that what the ports hold of each ASIC's memory is what it counts.
+pub(crate) fn audit_memory<P>(ports: &[NamedPort<P>], pools: &[BufferPool]) -> Result<(), String> {
+    for (asic, pool) in pools.iter().enumerate() {
+        let held = ports.iter().filter_map(|port| match &port.port {
+            Port::Catalyst(port) if port.egress.asic() == asic => Some(port.egress.held()),
+            Port::Catalyst(_) | Port::Router(_) => None,
+        });
+        pool.audit(held).map_err(|what| format!("memory {asic}: {what}"))?;
+    }
+    Ok(())
+}
+
+/// The key of a deadline among others.
+pub(crate) fn due_key(deadline: Option<Time>) -> u64 {
+    deadline.map_or(WinnerTree::<u64>::NONE, |time| time.0)
 }

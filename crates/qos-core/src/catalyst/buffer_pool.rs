@@ -8,14 +8,14 @@ use crate::time::Time;
 
 /// The cells that a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct QueueBuffers {
     /// Of those reserved for it.
     pub reserved: u32,
     /// Of the common ones.
     pub common: u32,
 }
 
-impl Held {
+impl QueueBuffers {
     pub fn total(self) -> u32 {
         self.reserved + self.common
     }
@@ -23,31 +23,37 @@ impl Held {
 
 /// The memory of one ASIC.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct BufferPool {
     /// Reserved for the queues of all ports.
     reserved: u32,
-    /// Held by queues, and what of that is common.
+    /// QueueBuffers by queues, and what of that is common.
     held: u32,
     held_common: u32,
     /// When each port of the engine will next give cells back.
     releases: WinnerTree,
 }
 
-impl Pool {
-    pub fn new(ports: usize) -> Pool {
-        Pool { reserved: 0, held: 0, held_common: 0, releases: WinnerTree::new(ports) }
+impl BufferPool {
+    fn new(ports: usize) -> BufferPool {
+        BufferPool { reserved: 0, held: 0, held_common: 0, releases: WinnerTree::new(ports) }
     }
 
     /// Cells for queues.
     const CELLS: u32 = ASIC_CELLS - CPU_CELLS;
 
-    pub fn set_reserved(&mut self, cells: u32) {
-        self.reserved = cells;
+    /// Makes the memory of each ASIC, which stays for ever, and reserves of it so many cells for queues.
+    pub fn reserve(pools: &mut Vec<BufferPool>, cells: &[u32], ports: usize) {
+        for (asic, cells) in cells.iter().enumerate() {
+            if asic == pools.len() {
+                pools.push(BufferPool::new(ports));
+            }
+            pools[asic].reserved = *cells;
+        }
     }
 
     /// Cells that are not reserved. None when the reservations exceed the memory: then a reserved cell may be missing too (inferred).
     fn common(&self) -> u32 {
-        Pool::CELLS.saturating_sub(self.reserved)
+        BufferPool::CELLS.saturating_sub(self.reserved)
     }
 
     fn common_free(&self) -> u32 {
@@ -55,14 +61,14 @@ impl Pool {
     }
 
     /// What a queue with these limits would take for a frame of `cells`, if it is there.
-    pub fn offer(&self, held: Held, limits: &QueueLimits, cells: u32) -> Option<Held> {
+    pub fn offer(&self, held: QueueBuffers, limits: &QueueLimits, cells: u32) -> Option<QueueBuffers> {
         let reserved = cells.min(limits.reserved.saturating_sub(held.reserved));
         let common = cells - reserved;
-        let there = common <= self.common_free() && cells <= Pool::CELLS.saturating_sub(self.held);
-        there.then_some(Held { reserved, common })
+        let there = common <= self.common_free() && cells <= BufferPool::CELLS.saturating_sub(self.held);
+        there.then_some(QueueBuffers { reserved, common })
     }
 
-    pub fn take(&mut self, held: &mut Held, part: Held) {
+    pub fn take(&mut self, held: &mut QueueBuffers, part: QueueBuffers) {
         held.reserved += part.reserved;
         held.common += part.common;
         self.held += part.total();
@@ -70,7 +76,7 @@ impl Pool {
     }
 
     /// Common cells are given back first.
-    pub fn give_back(&mut self, held: &mut Held, cells: u32) {
+    pub fn give_back(&mut self, held: &mut QueueBuffers, cells: u32) {
         let common = cells.min(held.common);
         held.common -= common;
         held.reserved -= cells - common;
@@ -79,11 +85,11 @@ impl Pool {
     }
 
     /// A queue's reservation has changed.
-    pub fn reserve_anew(&mut self, held: &mut Held, limits: &QueueLimits) {
+    pub fn reserve_anew(&mut self, held: &mut QueueBuffers, limits: &QueueLimits) {
         let total = held.total();
         let reserved = total.min(limits.reserved);
         self.held_common -= held.common;
-        *held = Held { reserved, common: total - reserved };
+        *held = QueueBuffers { reserved, common: total - reserved };
         self.held_common += held.common;
     }
 
@@ -98,19 +104,19 @@ impl Pool {
     }
 
     /// All ASICs together.
-    pub fn counters(pools: &[Pool]) -> SwitchCounters {
-        let sum = |cells: fn(&Pool) -> u32| pools.iter().map(cells).sum();
+    pub fn counters(pools: &[BufferPool]) -> SwitchCounters {
+        let sum = |cells: fn(&BufferPool) -> u32| pools.iter().map(cells).sum();
         SwitchCounters {
             cells_total: sum(|_| ASIC_CELLS),
             cells_reserved: sum(|pool| pool.reserved),
-            cells_common: sum(Pool::common),
-            cells_common_free: sum(Pool::common_free),
+            cells_common: sum(BufferPool::common),
+            cells_common_free: sum(BufferPool::common_free),
         }
     }
 
     /// Checks that the ports' queues hold what the memory counts.
-    pub fn audit(&self, queues: impl Iterator<Item = [Held; QUEUES]>) -> Result<(), String> {
-        let mut found = Held::default();
+    pub fn audit(&self, queues: impl Iterator<Item = [QueueBuffers; QUEUES]>) -> Result<(), String> {
+        let mut found = QueueBuffers::default();
         for held in queues.flatten() {
             found.reserved += held.reserved;
             found.common += held.common;

@@ -1,29 +1,25 @@
-//! A switch port's way out: queue by label, weighted tail drop on cells, shaped and shared round robin, rewrite, serialiser, propagation.
+//! A Catalyst port's egress: queue by label, weighted tail drop on cells, shaped and shared round robin, rewrite, link.
 //!
-//! A frame holds its cells until its last bit is on the wire. As with a router's port, decisions are settled in order of time and no earlier than
-//! needed (see [`crate::engine::Engine`] on time); what other ports of the same memory have given back by then is settled when it matters.
+//! A frame holds its cells until its last bit is on the wire. As with a router's port, decisions are settled in order of
+//! time and no earlier than needed (see [`crate::Engine`] on time); what other ports of the same memory have given back
+//! by then is settled when it matters.
 
 use std::collections::VecDeque;
 
-use crate::catalyst::buffer_pool::{Held, Pool};
+use crate::catalyst::buffer_pool::{BufferPool, QueueBuffers};
 use crate::catalyst::ingress::IngressCounts;
 use crate::catalyst::srr::{Busy, Srr};
-use crate::config::catalyst_constants::{CELL_BYTES, FIFO_CHARGED, GAP, QUEUES, THRESHOLDS};
+use crate::config::catalyst_constants::{CELL_BYTES, FIFO_CHARGED, GAP, QUEUES, SHOWN_OUTPUT_QUEUE, THRESHOLDS};
 use crate::counters::catalyst::SwitchPortCounters;
 use crate::counters::count::Count;
-use crate::counters::port::{InterfaceQueueCounters, PropagationCounters, RingCounters};
+use crate::counters::port::{InterfaceQueueCounters, Strategy};
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::frame::label::Label;
-use crate::frame::port::PortId;
-use crate::link::delay_line::{DelayLine, InFlight};
-use crate::link::impairment::{Fate, Impairment};
-use crate::link::line::{earlier, EgressCounters, Line};
+use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
 use crate::link::serialiser::Serialiser;
-use crate::link::traffic::Traffic;
-use crate::meter::queueing_delay::QueueingDelay;
 use crate::plan::catalyst::{EgressPlan, QueueAt};
 use crate::plan::port::PortPlan;
 use crate::time::Time;
@@ -71,30 +67,20 @@ struct Upcoming {
     end: Time,
 }
 
-/// A switch port's way out.
+/// A Catalyst port's egress.
 #[derive(Debug)]
-pub(crate) struct SwitchEgress<P> {
-    port: PortId,
+pub(crate) struct Egress<P> {
+    pub outbound: Outbound<P>,
     plan: EgressPlan,
     queues: [VecDeque<Waiting<P>>; QUEUES],
     busy: Busy,
-    held: [Held; QUEUES],
+    held: [QueueBuffers; QUEUES],
     srr: Srr,
-    /// The physical line.
-    link: Serialiser,
     /// When the next frame may start: the line at its operational bandwidth.
     pace: Serialiser,
     passing: Option<Passing>,
     /// The frame that starts next as things are.
     upcoming: Option<Upcoming>,
-    impairment: Impairment,
-    wire: DelayLine<P>,
-    /// Everything up to here is settled.
-    settled: Time,
-    last: Time,
-    enabled: bool,
-    traffic: Traffic,
-    delay: QueueingDelay,
     queue_drops: u64,
     counts: EgressCounts,
 }
@@ -104,112 +90,99 @@ pub(crate) fn cells(descriptor: &Descriptor) -> u32 {
     (descriptor.line_len - GAP).div_ceil(CELL_BYTES)
 }
 
-impl<P> SwitchEgress<P> {
-    /// Takes over from a port that was not configured yet and has nothing waiting.
-    pub fn new(line: Line<P>, enabled: bool, plan: &EgressPlan) -> SwitchEgress<P> {
-        let Line { port, link, impairment, wire, settled, last, traffic, delay } = line;
-        let mut pace = Serialiser::new(plan.operational_rate(), settled);
-        pace.take(link.start(settled), 0);
-        let mut egress = SwitchEgress {
-            port,
+impl<P> Egress<P> {
+    /// With nothing waiting.
+    pub fn new(mut outbound: Outbound<P>, port: &PortPlan, plan: &EgressPlan) -> Egress<P> {
+        let mut pace = Serialiser::new(plan.operational_rate(), outbound.settled);
+        pace.take(outbound.link.start(outbound.settled), 0);
+        outbound.configure(port);
+        Egress {
             plan: plan.clone(),
             queues: std::array::from_fn(|_| VecDeque::new()),
             busy: 0,
-            held: [Held::default(); QUEUES],
-            srr: Srr::new(plan, settled),
-            link,
+            held: [QueueBuffers::default(); QUEUES],
+            srr: Srr::new(plan, outbound.settled),
+            outbound,
             pace,
             passing: None,
             upcoming: None,
-            impairment,
-            wire,
-            settled,
-            last,
-            enabled,
-            traffic,
-            delay,
             queue_drops: 0,
             counts: EgressCounts::default(),
-        };
-        egress.link.set_rate(plan.speed);
-        egress
+        }
     }
 
     pub fn asic(&self) -> usize {
         self.plan.asic
     }
 
-    pub fn held(&self) -> [Held; QUEUES] {
+    pub fn held(&self) -> [QueueBuffers; QUEUES] {
         self.held
     }
 
     pub fn configure(
         &mut self,
         now: Time,
-        new: &PortPlan,
+        port: &PortPlan,
         plan: &EgressPlan,
-        pool: &mut Pool,
+        pool: &mut BufferPool,
         outputs: &mut Outputs<P>,
     ) {
-        let now = now.max(self.settled);
+        let now = now.max(self.outbound.settled);
         self.run(now, pool);
-        self.link.set_rate(plan.speed);
+        self.outbound.configure(port);
         self.pace.set_rate(plan.operational_rate());
         self.srr.configure(plan);
         for (held, limits) in self.held.iter_mut().zip(&plan.limits) {
             pool.reserve_anew(held, limits);
         }
-        self.traffic.load_interval_s = new.load_interval_s;
-        self.enabled = new.enabled;
         if self.plan.qos && !plan.qos {
             self.counts = EgressCounts::default();
         }
         self.plan = plan.clone();
-        if !new.enabled {
+        if !port.enabled {
             self.purge(now, pool, outputs);
         }
         self.look_ahead();
         self.run(now, pool);
     }
 
+    /// Drops what waits: the port becomes another one. The cells of the frame on the wire are given back.
+    pub fn give_up(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
+        let now = now.max(self.outbound.settled);
+        self.run(now, pool);
+        self.purge(now, pool, outputs);
+        self.upcoming = None;
+        self.release(Time(u64::MAX), pool);
+    }
+
     /// Drops everything that waits.
-    fn purge(&mut self, now: Time, pool: &mut Pool, outputs: &mut Outputs<P>) {
+    fn purge(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
         for (queue, held) in self.queues.iter_mut().zip(&mut self.held) {
             for waiting in queue.drain(..) {
                 pool.give_back(held, waiting.cells);
-                self.traffic.dropped(DropReason::Disabled, waiting.descriptor.counted_len);
-                outputs.drop_wire(now, self.port, DropReason::Disabled, waiting.payload);
+                let bytes = waiting.descriptor.counted_len;
+                self.outbound.drop(now, bytes, waiting.payload, DropReason::Disabled, outputs);
             }
         }
         self.busy = 0;
     }
 
-    /// A frame is to leave by this port: settles what comes before it and says whether the memory lacks cells for it, so that other
-    /// ports should be settled first.
-    pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, pool: &mut Pool) -> (Time, bool) {
-        let arrival = arrival.max(self.last);
-        self.last = arrival;
-        if arrival < self.settled {
-            self.traffic.late(self.settled.since(arrival));
-        }
-        let now = arrival.max(self.settled);
+    /// A frame is to leave by this port: settles what comes before it. Where the memory lacks cells for it, gives the
+    /// moment up to which other ports should be settled first.
+    pub fn prepare(&mut self, arrival: Time, descriptor: &Descriptor, pool: &mut BufferPool) -> Option<Time> {
+        let (_, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now, pool);
         let queue = usize::from(self.at(self.label(descriptor)).queue);
-        (now, pool.offer(self.held[queue], &self.plan.limits[queue], cells(descriptor)).is_none())
+        let offer = pool.offer(self.held[queue], &self.plan.limits[queue], cells(descriptor));
+        offer.is_none().then_some(now)
     }
 
     /// The frame of [`prepare`](Self::prepare).
-    pub fn transmit(
-        &mut self,
-        now: Time,
-        descriptor: Descriptor,
-        payload: P,
-        pool: &mut Pool,
-        outputs: &mut Outputs<P>,
-    ) {
-        self.traffic.totals.offered.add(descriptor.counted_len);
-        if !self.enabled {
-            return self.drop(now, &descriptor, payload, DropReason::Disabled, outputs);
+    pub fn transmit(&mut self, descriptor: Descriptor, payload: P, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
+        // Up to its arrival everything is settled.
+        let now = self.outbound.settled;
+        if !self.outbound.enabled {
+            return self.outbound.drop(now, descriptor.counted_len, payload, DropReason::Disabled, outputs);
         }
         let label = self.label(&descriptor);
         let (queue, threshold) = {
@@ -223,13 +196,14 @@ impl<P> SwitchEgress<P> {
             None => {
                 self.counts.dropped[queue][threshold] += 1;
                 self.queue_drops += 1;
-                self.drop(now, &descriptor, payload, DropReason::Tail, outputs);
+                self.outbound.drop(now, descriptor.counted_len, payload, DropReason::Tail, outputs);
             }
             Some(part) => {
                 pool.take(&mut self.held[queue], part);
                 self.counts.enqueued[queue][threshold] += 1;
-                // `last` is its arrival: `now` is later where that was settled already.
-                self.queues[queue].push_back(Waiting { descriptor, payload, label, cells, arrival: self.last });
+                // `now` is later than its arrival where that was settled already.
+                let arrival = self.outbound.last;
+                self.queues[queue].push_back(Waiting { descriptor, payload, label, cells, arrival });
                 // Behind another frame of its queue it does not change what comes next.
                 if self.busy & (1 << queue) == 0 {
                     self.busy |= 1 << queue;
@@ -253,40 +227,35 @@ impl<P> SwitchEgress<P> {
         }
     }
 
-    fn drop(&mut self, now: Time, descriptor: &Descriptor, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        self.traffic.dropped(reason, descriptor.counted_len);
-        outputs.drop_wire(now, self.port, reason, payload);
-    }
-
     /// Finds the frame that starts next. To be called when a queue has become busy, a frame has started or the configuration has changed.
     fn look_ahead(&mut self) {
         self.upcoming = self.next();
     }
 
     fn next(&self) -> Option<Upcoming> {
-        let start = self.srr.next(self.pace.start(self.settled), self.busy)?;
+        let start = self.srr.next(self.pace.start(self.outbound.settled), self.busy)?;
         let queue = self.srr.pick(start, self.busy)?;
         let head = self.queues[queue].front()?;
-        Some(Upcoming { start, queue, end: self.link.pass(start, head.descriptor.line_len).end })
+        Some(Upcoming { start, queue, end: self.outbound.link.pass(start, head.descriptor.line_len).end })
     }
 
     /// Settles everything up to `until`.
-    fn run(&mut self, until: Time, pool: &mut Pool) {
+    fn run(&mut self, until: Time, pool: &mut BufferPool) {
         while let Some(next) = self.upcoming.filter(|next| next.start <= until) {
             self.start_frame(next, pool);
         }
         self.release(until, pool);
-        self.settled = self.settled.max(until);
+        self.outbound.settled = self.outbound.settled.max(until);
     }
 
     /// The frame on the wire gives its cells back, if it has passed by `until`.
-    fn release(&mut self, until: Time, pool: &mut Pool) {
+    fn release(&mut self, until: Time, pool: &mut BufferPool) {
         if let Some(passed) = self.passing.take_if(|passing| passing.end <= until) {
             pool.give_back(&mut self.held[passed.queue], passed.cells);
         }
     }
 
-    fn start_frame(&mut self, Upcoming { start: now, queue, end }: Upcoming, pool: &mut Pool) {
+    fn start_frame(&mut self, Upcoming { start: now, queue, end }: Upcoming, pool: &mut BufferPool) {
         // The one before has passed: the pace is never faster than the line.
         self.release(Time(u64::MAX), pool);
         let Some(Waiting { mut descriptor, payload, label, cells, arrival }) = self.queues[queue].pop_front() else {
@@ -295,10 +264,10 @@ impl<P> SwitchEgress<P> {
         if self.queues[queue].is_empty() {
             self.busy &= !(1 << queue);
         }
-        let (bytes, line_len) = (descriptor.counted_len, descriptor.line_len);
+        let line_len = descriptor.line_len;
         self.srr.served(now, queue, line_len, self.busy);
         self.pace.take(now, line_len);
-        self.link.take(now, line_len);
+        self.outbound.link.take(now, line_len);
         self.passing = Some(Passing { end, queue, cells });
         if self.plan.qos {
             descriptor.cos = self.plan.dscp_cos[usize::from(label.dscp)];
@@ -310,17 +279,9 @@ impl<P> SwitchEgress<P> {
                 self.counts.dscp[usize::from(descriptor.dscp)] += 1;
             }
         }
-        self.traffic.count(now, bytes);
-        self.delay.record(now.since(arrival));
-        self.settled = self.settled.max(now);
+        self.outbound.settled = self.outbound.settled.max(now);
         self.look_ahead();
-        let Fate { arrives, lost } = self.impairment.pass(end);
-        if lost {
-            self.traffic.lost(bytes);
-        } else {
-            self.traffic.totals.sent.add(bytes);
-        }
-        self.wire.push(InFlight { arrives, lost, descriptor, payload });
+        self.outbound.start((now, end), arrival, descriptor, payload);
     }
 
     /// When cells will next be given back.
@@ -332,7 +293,7 @@ impl<P> SwitchEgress<P> {
     }
 
     /// Gives back the cells that are due by `now`; settles no more than that takes.
-    pub fn settle(&mut self, now: Time, pool: &mut Pool) {
+    pub fn settle(&mut self, now: Time, pool: &mut BufferPool) {
         while let Some(next) = self.upcoming.filter(|next| next.end <= now) {
             self.start_frame(next, pool);
         }
@@ -340,51 +301,34 @@ impl<P> SwitchEgress<P> {
     }
 
     /// Passes on what has reached the other end by `now`.
-    pub fn advance(&mut self, now: Time, pool: &mut Pool, outputs: &mut Outputs<P>) {
-        let least = self.impairment.least();
-        while let Some(next) = self.upcoming.filter(|next| next.end + least <= now) {
+    pub fn advance(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
+        while let Some(next) = self.upcoming.filter(|next| self.outbound.reaches(next.end) <= now) {
             self.start_frame(next, pool);
         }
-        // Only now: with jitter what starts later may arrive earlier.
-        while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
-            if lost {
-                outputs.drop_wire(arrives, self.port, DropReason::Lost, payload);
-            } else {
-                outputs.depart_wire(arrives, self.port, descriptor, payload);
-            }
-        }
+        self.outbound.deliver(now, outputs);
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        let due = self.upcoming.map(|next| next.end + self.impairment.least());
-        earlier(self.wire.next(), due)
+        self.outbound.deadline(self.upcoming.map(|next| self.outbound.reaches(next.end)))
     }
 
-    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
-        EgressCounters {
-            output: self.traffic.counters(now),
-            queue: InterfaceQueueCounters {
-                strategy: plan.strategy,
-                depth: self.queues.iter().map(|queue| queue.len() as u64).sum(),
-                limit: plan.hold_queue,
-                drops: self.queue_drops,
-                conversations: None,
-                max_conversations: None,
-                threshold: None,
-                max_active_conversations: None,
-                reserved_conversations: None,
-                available_bandwidth_kbps: None,
-            },
-            tx_ring: RingCounters { limit: 0, depth: 0 },
-            queueing_delay: self.delay.counters(),
-            link: PropagationCounters { lost: self.traffic.lost, in_flight: self.wire.len() as u64 },
-            policy: None,
+    pub fn queue_counters(&self) -> InterfaceQueueCounters {
+        InterfaceQueueCounters {
+            strategy: Strategy::Fifo,
+            depth: self.queues.iter().map(|queue| queue.len() as u64).sum(),
+            limit: SHOWN_OUTPUT_QUEUE,
+            drops: self.queue_drops,
+            conversations: None,
+            max_conversations: None,
+            threshold: None,
+            max_active_conversations: None,
+            reserved_conversations: None,
+            available_bandwidth_kbps: None,
         }
     }
 
     /// What the port counts in both directions.
-    pub fn port_counters(&self, ingress: Option<&IngressCounts>) -> SwitchPortCounters {
-        let ingress = ingress.cloned().unwrap_or_default();
+    pub fn port_counters(&self, ingress: &IngressCounts) -> SwitchPortCounters {
         SwitchPortCounters {
             dscp_in: ingress.dscp.to_vec(),
             dscp_out: self.counts.dscp.to_vec(),
@@ -394,15 +338,14 @@ impl<P> SwitchEgress<P> {
             enqueued: self.counts.enqueued,
             dropped: self.counts.dropped,
             policer: ingress.policer,
-            depth_cells: self.held.map(Held::total),
+            depth_cells: self.held.map(QueueBuffers::total),
             depth_packets: std::array::from_fn(|queue| self.queues[queue].len() as u64),
             operational_bandwidth_percent: f64::from(self.plan.shown_operational) / 100.0,
         }
     }
 
     pub fn clear(&mut self, now: Time) {
-        self.traffic.clear(now);
-        self.delay.clear();
+        self.outbound.clear(now);
         self.queue_drops = 0;
         self.counts = EgressCounts::default();
     }
@@ -410,7 +353,7 @@ impl<P> SwitchEgress<P> {
     pub fn totals(&self) -> PortTotals {
         let mut queued = Count::default();
         self.queues.iter().flatten().for_each(|waiting| queued.add(waiting.descriptor.counted_len));
-        PortTotals { queued, ..self.traffic.totals }
+        self.outbound.totals(queued)
     }
 
     pub fn audit(&self) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! A switch port's way in, behind the link: classify, police, mark, ingress queue.
+//! A Catalyst port's ingress: the link, classify, police, mark, ingress queue.
 //!
 //! The ingress queues only count. Their ring (32 Gb/s) is faster than all ports of the switch together, so it never congests and their
 //! buffers, weights and thresholds have no effect.
@@ -7,14 +7,74 @@ use crate::classify::access_list::AccessList;
 use crate::config::catalyst::{ExceedAction, Trust};
 use crate::config::catalyst_constants::{GAP, INPUT_QUEUES, THRESHOLDS};
 use crate::counters::catalyst::ProfileCounters;
+use crate::counters::policy::PolicyCounters;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::frame::label::Label;
+use crate::link::inbound::Inbound;
+use crate::link::outputs::Outputs;
 use crate::meter::token_bucket::TokenBuckets;
 use crate::meter::tokens::Colour;
-use crate::plan::catalyst::{IngressPlan, Mark, Source};
+use crate::plan::catalyst::{IngressPlan, Mark, PolicerPlan, Source};
+use crate::plan::port::PortPlan;
 use crate::policy::Policy;
 use crate::time::Time;
+
+/// A Catalyst port's ingress: the link, then the label.
+#[derive(Debug)]
+pub(crate) struct Ingress<P> {
+    pub inbound: Inbound<P>,
+    policy: Option<Policy>,
+    labeller: Labeller,
+}
+
+impl<P> Ingress<P> {
+    pub fn new(mut inbound: Inbound<P>, port: &PortPlan, plan: &IngressPlan, now: Time) -> Ingress<P> {
+        inbound.configure(port);
+        Ingress { inbound, policy: Policy::input(port, now), labeller: Labeller::new(plan.clone(), now) }
+    }
+
+    pub fn configure(&mut self, now: Time, old: &PortPlan, new: &PortPlan, plan: &IngressPlan) {
+        self.inbound.configure(new);
+        Policy::replace_input(&mut self.policy, now, old, new);
+        self.labeller.configure(now, plan);
+    }
+
+    /// Makes the index of the policy's classes anew.
+    pub fn index(&mut self, lists: &[AccessList]) {
+        if let Some(policy) = &mut self.policy {
+            policy.index(lists);
+        }
+    }
+
+    /// Passes on what has arrived by `now`.
+    pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
+        while let Some(mut frame) = self.inbound.next(now, outputs) {
+            let pass = self.labeller.pass(frame.arrives, &mut frame.descriptor, self.policy.as_mut(), lists);
+            self.inbound.decided(pass, frame, outputs);
+        }
+    }
+
+    pub fn counts(&self) -> &IngressCounts {
+        &self.labeller.counts
+    }
+
+    pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {
+        self.policy.as_mut().map(|policy| policy.counters::<P>(now, None))
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.inbound.clear(now);
+        self.labeller.counts = IngressCounts::default();
+        if let Some(policy) = &mut self.policy {
+            policy.clear(now);
+        }
+    }
+
+    pub fn audit(&self) -> Result<(), String> {
+        self.policy.as_ref().map_or(Ok(()), |policy| policy.audit(std::iter::empty()))
+    }
+}
 
 /// What the way in counts.
 #[derive(Clone, Debug)]
@@ -31,30 +91,28 @@ impl Default for IngressCounts {
     }
 }
 
-/// A switch port's way in, behind the link.
+/// What gives frames their labels: trust or input policy, policers, ingress queues.
 #[derive(Debug)]
-pub(crate) struct SwitchIngress {
+pub(crate) struct Labeller {
     plan: IngressPlan,
     buckets: Vec<TokenBuckets>,
     pub counts: IngressCounts,
 }
 
-impl SwitchIngress {
-    pub fn new(plan: IngressPlan, now: Time) -> SwitchIngress {
-        let buckets = SwitchIngress::buckets(&plan, now);
-        SwitchIngress { plan, buckets, counts: IngressCounts::default() }
+impl Labeller {
+    pub fn new(plan: IngressPlan, now: Time) -> Labeller {
+        let buckets = Labeller::buckets(&plan, now);
+        Labeller { plan, buckets, counts: IngressCounts::default() }
     }
 
     fn buckets(plan: &IngressPlan, now: Time) -> Vec<TokenBuckets> {
-        let bucket = |policer: &crate::plan::catalyst::PolicerPlan| {
-            TokenBuckets::single_bucket(policer.rate_bps, policer.burst_bytes, now)
-        };
+        let bucket = |policer: &PolicerPlan| TokenBuckets::single_bucket(policer.rate_bps, policer.burst_bytes, now);
         plan.policers.iter().map(bucket).collect()
     }
 
     pub fn configure(&mut self, now: Time, plan: &IngressPlan) {
         if self.plan.policers != plan.policers {
-            self.buckets = SwitchIngress::buckets(plan, now);
+            self.buckets = Labeller::buckets(plan, now);
         }
         if self.plan.qos && !plan.qos {
             self.counts = IngressCounts::default();

@@ -7,4 +7,5 @@
 pub(crate) mod buffer_pool;
 pub(crate) mod egress;
 pub(crate) mod ingress;
+pub(crate) mod port;
 pub(crate) mod srr;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use crate::compile::policy::Compiler;
 use crate::config::catalyst::{
     ExceedAction, InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust,
 };
@@ -18,7 +17,7 @@ use crate::config::router::RouterConfig;
 use crate::config::wiring::PortConfig;
 use crate::error::ConfigError;
 use crate::plan::catalyst::{
-    ClassAction, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source, SwitchPortPlan,
+    CatalystPlan, ClassAction, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source,
 };
 use crate::plan::classes::{PolicyPlan, CLASS_DEFAULT};
 use crate::time::Rate;
@@ -278,37 +277,20 @@ fn same(value: u8) -> u8 {
     value
 }
 
-/// The plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out). `interface` is null for a
-/// port that is not configured.
+/// The plan of a port of a switch, and its input policy (with what a switch does elsewhere taken out). `interface` is
+/// null for a port that is not configured.
 pub(crate) fn port(
     name: &str,
     port: &PortConfig,
     interface: Option<&InterfaceConfig>,
-    compiler: &Compiler<'_>,
+    (switch, router): (&SwitchConfig, &RouterConfig),
     input: Option<PolicyPlan>,
-) -> Result<(SwitchPortPlan, Option<PolicyPlan>), ConfigError> {
-    let switch = compiler.config.switch.as_ref().expect("only a switch's ports come here");
+) -> Result<(CatalystPlan, Option<PolicyPlan>), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
-    if port.link.framing != Framing::Ethernet {
-        let message = format!("a switch has Ethernet ports, and this link has {:?} framing", port.link.framing);
-        return wrong(format!("interfaces.{name}"), message);
-    }
+    check_interface(name, port, interface)?;
     let default = SwitchPortConfig::default();
     let config = interface.and_then(|interface| interface.switch.as_ref()).unwrap_or(&default);
-    if let Some(interface) = interface {
-        for (field, given) in [
-            ("tx_ring_limit", interface.tx_ring_limit.is_some()),
-            ("hold_queue_out", interface.hold_queue_out.is_some()),
-            ("fair_queue", interface.fair_queue.is_some()),
-            ("service_policy_output", interface.service_policy_output.is_some()),
-        ] {
-            if given {
-                return wrong(path(field), "a switch port has none: give null");
-            }
-        }
-    }
     check_port(&path, config, port, switch, input.is_some())?;
-    let maps = &switch.maps;
     let source = match config.trust {
         _ if input.is_some() && !config.vlan_based => Source::Policy,
         _ if config.cos_override => Source::Override,
@@ -318,22 +300,22 @@ pub(crate) fn port(
     let mut policers = Vec::new();
     let mut input = input.filter(|_| source == Source::Policy);
     let actions = match &mut input {
-        Some(policy) => actions(policy, switch, compiler.config, &mut policers)?,
+        Some(policy) => actions(policy, switch, router, &mut policers)?,
         None => Vec::new(),
     };
     if policers.len() > POLICERS_PER_PORT {
         let message = format!("{} policers: a port has at most {POLICERS_PER_PORT}", policers.len());
         return wrong(path("service_policy_input"), message);
     }
+    let maps = &switch.maps;
     let mutation = config.dscp_mutation.as_ref().filter(|_| source == Source::Trust(Trust::Dscp));
-    let dscp_cos = array(&maps.dscp_cos, same);
     let ingress = IngressPlan {
         qos: switch.qos,
         source,
         default_cos: config.default_cos,
         cos_dscp: maps.cos_dscp,
         ip_prec_dscp: maps.ip_prec_dscp,
-        dscp_cos,
+        dscp_cos: array(&maps.dscp_cos, same),
         policed_dscp: array(&maps.policed_dscp, same),
         mutation: mutation.map(|name| array(&maps.dscp_mutation[name], same)),
         cos_queue: array(&maps.cos_input_q, queue_at),
@@ -341,32 +323,57 @@ pub(crate) fn port(
         actions,
         policers,
     };
+    let speed = Rate(config.speed_bps.unwrap_or(port.link.rate_bps));
+    Ok((CatalystPlan { ingress, egress: egress(switch, config, speed, asic(name)) }, input))
+}
+
+fn egress(switch: &SwitchConfig, config: &SwitchPortConfig, speed: Rate, asic: usize) -> EgressPlan {
+    let maps = &switch.maps;
     let shown_operational = operational_bandwidth(config.limit);
     let mut egress = EgressPlan {
         qos: switch.qos,
         rewrite: switch.rewrite_ip_dscp,
-        dscp_cos,
+        dscp_cos: array(&maps.dscp_cos, same),
         cos_queue: array(&maps.cos_output_q, queue_at),
         dscp_queue: array(&maps.dscp_output_q, queue_at),
         limits: limits(&switch.queue_sets[config.queue_set as usize - 1]),
         shape: config.shape,
         share: config.share,
         priority_queue: config.priority_queue,
-        speed: Rate(config.speed_bps.unwrap_or(port.link.rate_bps)),
+        speed,
         operational: shown_operational,
         shown_operational,
-        asic: asic(name),
+        asic,
     };
     if !switch.qos {
         // One queue of common cells; everything else is stored but has no effect.
         egress.limits = [QueueLimits::default(); QUEUES];
         egress.limits[FIFO_CHARGED.0] = QueueLimits { reserved: 0, thresholds: [FIFO_CELLS; THRESHOLDS] };
-        egress.shape = default.shape.map(|_| 0);
-        egress.share = default.share;
+        egress.shape = [0; QUEUES];
+        egress.share = SwitchPortConfig::default().share;
         egress.priority_queue = false;
         egress.operational = operational_bandwidth(100);
     }
-    Ok((SwitchPortPlan { ingress, egress }, input))
+    egress
+}
+
+fn check_interface(name: &str, port: &PortConfig, interface: Option<&InterfaceConfig>) -> Result<(), ConfigError> {
+    if port.link.framing != Framing::Ethernet {
+        let message = format!("a switch has Ethernet ports, and this link has {:?} framing", port.link.framing);
+        return wrong(format!("interfaces.{name}"), message);
+    }
+    let Some(interface) = interface else { return Ok(()) };
+    for (field, given) in [
+        ("tx_ring_limit", interface.tx_ring_limit.is_some()),
+        ("hold_queue_out", interface.hold_queue_out.is_some()),
+        ("fair_queue", interface.fair_queue.is_some()),
+        ("service_policy_output", interface.service_policy_output.is_some()),
+    ] {
+        if given {
+            return wrong(format!("interfaces.{name}.{field}"), "a switch port has none: give null");
+        }
+    }
+    Ok(())
 }
 
 fn check_port(

@@ -1,9 +1,9 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
-use crate::compile::policy::{at, Compiler};
-use crate::compile::rules::PathClass;
+use crate::compile::context::{at, Context, PathClass};
 use crate::compile::{bandwidth, parameters};
 use crate::config::defaults;
+use crate::config::policy::PolicyClass;
 use crate::config::router::Generation;
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::ResolvedPriority;
@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 use crate::plan::queue::QueuePlan;
 use crate::plan::shape::ShapePlan;
-use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, ROOT};
+use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
 
 /// Flow queues of an attached policy-map together: keeps the product of classes and flows from exhausting memory.
 const MAX_FLOW_QUEUES: u64 = 1 << 20;
@@ -39,6 +39,22 @@ pub(crate) struct Position {
     pub node: usize,
     /// The queue that packets join where the policy-map has none.
     pub leaf: usize,
+}
+
+impl Position {
+    /// Under a class of this policy-map.
+    pub fn below(self, class: usize, place: Place, shape: Option<ShapePlan>) -> Position {
+        let shape_bps = shape.map(|shape| shape.cir_bps);
+        let guaranteed_bps = place.bandwidth.and_then(|bandwidth| bandwidth.kbps).map(|kbps| kbps * 1_000);
+        Position {
+            to: self.to,
+            rate_bps: shape_bps.unwrap_or(self.rate_bps),
+            guaranteed_bps: shape_bps.or(guaranteed_bps).unwrap_or(self.guaranteed_bps),
+            parent: Some(class),
+            node: place.own.unwrap_or(self.node),
+            leaf: place.leaf,
+        }
+    }
 }
 
 /// A class's place in the tree, and what it was given there.
@@ -69,227 +85,270 @@ struct Shares {
     other: Rank,
 }
 
-impl Compiler<'_> {
-    /// Flow queues of a classic interface with that policy.
-    pub fn classic_flow_queues(&self, classes: &[PathClass], bandwidth_kbps: u64) -> u32 {
-        let fair = classes.iter().find_map(|(_, class)| class.fair_queue?.queues);
-        fair.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps))
-    }
+/// Flow queues of a classic interface with that policy.
+pub(crate) fn classic_flow_queues(classes: &[PathClass], bandwidth_kbps: u64) -> u32 {
+    let fair = classes.iter().find_map(|(_, class)| class.fair_queue?.queues);
+    fair.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps))
+}
 
-    /// The queues of a policy-map that queues.
-    pub fn place(
-        &self,
-        nodes: &mut Vec<NodePlan>,
-        classes: &[PathClass],
-        shapes: &[Option<ShapePlan>],
-        at_level: Position,
-    ) -> Result<Vec<Place>, ConfigError> {
-        let generation = self.config.generation;
-        let classic = generation == Generation::Classic;
-        let shares = self.shares(classes, at_level)?;
-        let mut places: Vec<Option<Place>> = Vec::with_capacity(classes.len());
-        let mut priority_leaves = [None; crate::plan::tree::PRIORITY_LEVELS];
-        let mut conversation =
-            self.classic_flow_queues(classes, at_level.to.bandwidth_kbps) + defaults::SYSTEM_CONVERSATIONS;
-        let priority_conversation = conversation;
-        let numbers = classic && at_level.parent.is_none();
-        for (index, (path, class)) in classes.iter().enumerate() {
-            let child_queues = class.service_policy.as_ref().is_some_and(|child| self.queues(child));
-            let default = class.name == CLASS_DEFAULT;
-            if !self.class_queues(class) && !default {
-                places.push(None);
-                continue;
-            }
-            let limit = parameters::queue_limit(class).map_err(|error| at(path, &error))?;
-            let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
-            let mut place =
-                Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
-            if let Some(priority) = priority {
-                let level = usize::from(priority.level - 1);
-                let leaf = *priority_leaves[level].get_or_insert_with(|| {
-                    let queue = QueuePlan::Fifo { limit: 0 };
-                    let body = BodyPlan::Leaf { queue, random_detect: None };
-                    nodes.push(NodePlan { parent: at_level.node, rank: Rank::Priority(level), shape: None, body });
-                    nodes.len() - 1
-                });
-                // Classes of one level share a queue: the greatest limit asked for is its limit.
-                if let BodyPlan::Leaf { queue: QueuePlan::Fifo { limit: shared }, .. } = &mut nodes[leaf].body {
-                    *shared = (*shared).max(limit.unwrap_or(defaults::PRIORITY_QUEUE_LIMIT));
-                }
-                place = Place { leaf, own: classic.then_some(leaf), ..place };
-                place.conversation = numbers.then_some(priority_conversation);
-                places.push(Some(place));
-                continue;
-            }
-            let rank = shares.ranks[index];
-            let body = if child_queues {
-                let sharing = if classic { Sharing::Sequence } else { Sharing::Weighted };
-                BodyPlan::Inner { sharing, limit: limit.unwrap_or(defaults::QUEUE_LIMIT) }
-            } else {
-                let weight = match rank {
-                    Rank::Factor(factor) => factor,
-                    _ => None,
-                };
-                let queue = parameters::class_queue(class, Some(at_level.to.bandwidth_kbps), generation, weight);
-                let random_detect =
-                    class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose();
-                BodyPlan::Leaf {
-                    queue: queue.map_err(|error| at(path, &error))?,
-                    random_detect: random_detect.map_err(|error| at(path, &error))?,
-                }
-            };
-            if numbers && !default {
-                conversation += 1;
-                place.conversation = Some(conversation);
-            }
-            // A classic class-default that asks for nothing shows no queue of its own.
-            if default && classic && !self.class_queues(class) {
-                place.own = None;
-            }
-            nodes.push(NodePlan { parent: at_level.node, rank, shape: shapes[index], body });
+/// The queues of a policy-map that queues.
+pub(crate) fn place(
+    context: &Context<'_>,
+    nodes: &mut Vec<NodePlan>,
+    classes: &[PathClass],
+    shapes: &[Option<ShapePlan>],
+    here: Position,
+) -> Result<Vec<Place>, ConfigError> {
+    let classic = context.config.generation == Generation::Classic;
+    let shares = shares(context, classes, here)?;
+    let mut places: Vec<Option<Place>> = Vec::with_capacity(classes.len());
+    let mut priority_leaves = [None; PRIORITY_LEVELS];
+    let mut conversation = classic_flow_queues(classes, here.to.bandwidth_kbps) + defaults::SYSTEM_CONVERSATIONS;
+    let priority_conversation = conversation;
+    let numbers = classic && here.parent.is_none();
+    for (index, (path, class)) in classes.iter().enumerate() {
+        let default = class.name == CLASS_DEFAULT;
+        if !context.class_queues(class) && !default {
+            places.push(None);
+            continue;
+        }
+        let limit = parameters::queue_limit(class).map_err(|error| at(path, &error))?;
+        let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
+        let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
+        if let Some(priority) = priority {
+            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), limit, here);
+            place = Place { leaf, own: classic.then_some(leaf), ..place };
+            place.conversation = numbers.then_some(priority_conversation);
             places.push(Some(place));
+            continue;
         }
-        let flows: u64 = nodes
-            .iter()
-            .map(|node| match &node.body {
-                BodyPlan::Leaf { queue, .. } => u64::from(queue.flows()),
-                BodyPlan::Inner { .. } => 0,
-            })
-            .sum();
-        if flows > MAX_FLOW_QUEUES {
-            let message = format!("{flows} flow queues in all its classes: at most {MAX_FLOW_QUEUES} are possible");
-            return Err(ConfigError::new(classes[0].0.as_str(), message));
+        let rank = shares.ranks[index];
+        let body = body(context, (path, class), rank, limit, here)?;
+        if numbers && !default {
+            conversation += 1;
+            place.conversation = Some(conversation);
         }
-        Ok(self.join(nodes, places, at_level, &shares))
+        // A classic class-default that asks for nothing shows no queue of its own.
+        if default && classic && !context.class_queues(class) {
+            place.own = None;
+        }
+        nodes.push(NodePlan { parent: here.node, rank, shape: shapes[index], body });
+        places.push(Some(place));
     }
+    check_flow_queues(nodes, &classes[0].0)?;
+    Ok(join(context, nodes, places, here, &shares))
+}
 
-    /// Classes without a queue join class-default's; where its child has the queues, one of their own beside it.
-    fn join(
-        &self,
-        nodes: &mut Vec<NodePlan>,
-        places: Vec<Option<Place>>,
-        at_level: Position,
-        shares: &Shares,
-    ) -> Vec<Place> {
-        let mut shared = places.last().copied().flatten().map_or(ROOT, |place| place.leaf);
-        if places.iter().any(Option::is_none) && matches!(nodes[shared].body, BodyPlan::Inner { .. }) {
-            let queue = match (self.config.generation, shares.other) {
-                (Generation::Classic, _) => QueuePlan::Conversation { limit: defaults::QUEUE_LIMIT, weight: None },
-                (Generation::Hqf, _) => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
-            };
-            let body = BodyPlan::Leaf { queue, random_detect: None };
-            shared = nodes.len();
-            nodes.push(NodePlan { parent: at_level.node, rank: shares.other, shape: None, body });
-        }
-        places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
+/// The queue that the priority classes of a level share. The greatest limit asked for is its limit.
+fn priority_leaf(
+    nodes: &mut Vec<NodePlan>,
+    leaves: &mut [Option<usize>; PRIORITY_LEVELS],
+    level: usize,
+    limit: Option<u32>,
+    here: Position,
+) -> usize {
+    let leaf = *leaves[level].get_or_insert_with(|| {
+        let queue = QueuePlan::Fifo { limit: 0 };
+        let body = BodyPlan::Leaf { queue, random_detect: None };
+        nodes.push(NodePlan { parent: here.node, rank: Rank::Priority(level), shape: None, body });
+        nodes.len() - 1
+    });
+    if let BodyPlan::Leaf { queue: QueuePlan::Fifo { limit: shared }, .. } = &mut nodes[leaf].body {
+        *shared = (*shared).max(limit.unwrap_or(defaults::PRIORITY_QUEUE_LIMIT));
     }
+    leaf
+}
 
-    /// What the classes of a policy-map get. Later generation: what is configured, and the rest in equal parts to those without bandwidth.
-    fn shares(&self, classes: &[PathClass], at_level: Position) -> Result<Shares, ConfigError> {
-        let base = Some(at_level.guaranteed_bps);
-        let mut bandwidth = Vec::with_capacity(classes.len());
-        let mut priority = Vec::with_capacity(classes.len());
-        for (path, class) in classes {
-            let own = class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base)).transpose();
-            bandwidth.push(own.map_err(|error| at(path, &error))?);
-            let own = class.priority.map(|priority| bandwidth::priority(priority, base)).transpose();
-            priority.push(own.map_err(|error| at(path, &error))?);
-        }
-        self.admit_sum(classes, &bandwidth, &priority, at_level)?;
-        let reserved = |given: &[Option<u64>]| given.iter().flatten().fold(0u64, |sum, kbps| sum.saturating_add(*kbps));
-        let kbps: Vec<_> = bandwidth.iter().map(|bandwidth| bandwidth.and_then(|bandwidth| bandwidth.kbps)).collect();
-        let urgent: Vec<_> = priority.iter().map(|priority| priority.and_then(|priority| priority.kbps)).collect();
-        let (kbps_sum, priority_sum) = (reserved(&kbps), reserved(&urgent));
-        let base_bps = at_level.guaranteed_bps;
-        if self.config.generation == Generation::Classic {
-            let flow_queues = self.classic_flow_queues(classes, at_level.to.bandwidth_kbps);
-            let constant = defaults::class_weight_constant(flow_queues);
-            let base_kbps = (base_bps / 1_000).max(1);
-            let left = (base_kbps * u64::from(self.reservable(at_level)) / 100).saturating_sub(priority_sum);
-            let factor = |bandwidth: &Option<BandwidthCounters>| {
-                let bandwidth = (*bandwidth)?;
-                let kbps = match (bandwidth.kbps, bandwidth.remaining_percent) {
-                    (Some(kbps), _) => kbps,
-                    (None, percent) => left * u64::from(percent?) / 100,
-                };
-                Some((constant * base_kbps / kbps.max(1)).max(1))
-            };
-            let ranks = bandwidth.iter().map(|bandwidth| Rank::Factor(factor(bandwidth))).collect();
-            return Ok(Shares { bandwidth, priority, ranks, other: Rank::Factor(None) });
-        }
-        let takes_part = |index: usize| {
-            let (_, class) = &classes[index];
-            class.name == CLASS_DEFAULT || (class.priority.is_none() && self.class_queues(class))
+/// The queue of a class without priority, or the choice between those of its child.
+fn body(
+    context: &Context<'_>,
+    (path, class): (&str, &PolicyClass),
+    rank: Rank,
+    limit: Option<u32>,
+    here: Position,
+) -> Result<BodyPlan, ConfigError> {
+    let generation = context.config.generation;
+    if class.service_policy.as_ref().is_some_and(|child| context.queues(child)) {
+        let sharing = match generation {
+            Generation::Classic => Sharing::Sequence,
+            Generation::Hqf => Sharing::Weighted,
         };
-        let without = (0..classes.len()).filter(|index| bandwidth[*index].is_none() && takes_part(*index)).count();
-        let without = without.max(1) as u64;
-        let remaining: u64 = bandwidth.iter().flatten().filter_map(|b| b.remaining_percent).map(u64::from).sum();
-        // Weights are b/s, or with `remaining` parts of a million of the rest.
-        let other = if bandwidth.iter().flatten().any(|bandwidth| bandwidth.remaining_ratio.is_some()) {
-            1_000_000
-        } else if remaining > 0 {
-            100u64.saturating_sub(remaining).max(1) * 1_000_000 / without
-        } else {
-            let rest = base_bps.saturating_sub(kbps_sum.saturating_add(priority_sum).saturating_mul(1_000));
-            let least = base_bps * u64::from(100 - defaults::HQF_RESERVABLE_PERCENT) / 100;
-            rest.max(least) / without
-        };
-        let weight = |bandwidth: &Option<BandwidthCounters>| {
-            let weight = match bandwidth {
-                None => other,
-                Some(BandwidthCounters { kbps: Some(kbps), .. }) => kbps.saturating_mul(1_000),
-                Some(BandwidthCounters { remaining_percent: Some(percent), .. }) => u64::from(*percent) * 1_000_000,
-                Some(bandwidth) => u64::from(bandwidth.remaining_ratio.unwrap_or(1)) * 1_000_000,
-            };
-            Rank::Weight(weight.max(1))
-        };
-        let ranks = bandwidth.iter().map(weight).collect();
-        Ok(Shares { bandwidth, priority, ranks, other: Rank::Weight(other.max(1)) })
+        return Ok(BodyPlan::Inner { sharing, limit: limit.unwrap_or(defaults::QUEUE_LIMIT) });
     }
+    let weight = match rank {
+        Rank::Factor(factor) => factor,
+        _ => None,
+    };
+    let queue = parameters::class_queue(class, Some(here.to.bandwidth_kbps), generation, weight);
+    let random_detect = class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose();
+    Ok(BodyPlan::Leaf {
+        queue: queue.map_err(|error| at(path, &error))?,
+        random_detect: random_detect.map_err(|error| at(path, &error))?,
+    })
+}
 
-    /// Per cent that classes may reserve together. Unconfirmed for the classic generation under a parent's shaper: there all of it.
-    fn reservable(&self, at_level: Position) -> u32 {
-        match (self.config.generation, at_level.parent) {
-            (Generation::Hqf, _) => defaults::HQF_RESERVABLE_PERCENT,
-            (Generation::Classic, None) => at_level.to.max_reserved_percent,
-            (Generation::Classic, Some(_)) => 100,
+fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> {
+    let flows = |node: &NodePlan| match &node.body {
+        BodyPlan::Leaf { queue, .. } => u64::from(queue.flows()),
+        BodyPlan::Inner { .. } => 0,
+    };
+    let flows: u64 = nodes.iter().map(flows).sum();
+    if flows > MAX_FLOW_QUEUES {
+        let message = format!("{flows} flow queues in all its classes: at most {MAX_FLOW_QUEUES} are possible");
+        return Err(ConfigError::new(path, message));
+    }
+    Ok(())
+}
+
+/// Classes without a queue join class-default's; where its child has the queues, one of their own beside it.
+fn join(
+    context: &Context<'_>,
+    nodes: &mut Vec<NodePlan>,
+    places: Vec<Option<Place>>,
+    here: Position,
+    shares: &Shares,
+) -> Vec<Place> {
+    let mut shared = places.last().copied().flatten().map_or(ROOT, |place| place.leaf);
+    if places.iter().any(Option::is_none) && matches!(nodes[shared].body, BodyPlan::Inner { .. }) {
+        let queue = match (context.config.generation, shares.other) {
+            (Generation::Classic, _) => QueuePlan::Conversation { limit: defaults::QUEUE_LIMIT, weight: None },
+            (Generation::Hqf, _) => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
+        };
+        let body = BodyPlan::Leaf { queue, random_detect: None };
+        shared = nodes.len();
+        nodes.push(NodePlan { parent: here.node, rank: shares.other, shape: None, body });
+    }
+    places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
+}
+
+/// What the classes of a policy-map get.
+fn shares(context: &Context<'_>, classes: &[PathClass], here: Position) -> Result<Shares, ConfigError> {
+    let base = Some(here.guaranteed_bps);
+    let mut bandwidth = Vec::with_capacity(classes.len());
+    let mut priority = Vec::with_capacity(classes.len());
+    for (path, class) in classes {
+        let own = class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base)).transpose();
+        bandwidth.push(own.map_err(|error| at(path, &error))?);
+        let own = class.priority.map(|priority| bandwidth::priority(priority, base)).transpose();
+        priority.push(own.map_err(|error| at(path, &error))?);
+    }
+    admit_sum(context, classes, &bandwidth, &priority, here)?;
+    let priority_kbps = sum(priority.iter().map(|priority| priority.and_then(|priority| priority.kbps)));
+    let (ranks, other) = match context.config.generation {
+        Generation::Classic => classic_ranks(context, classes, &bandwidth, priority_kbps, here),
+        Generation::Hqf => hqf_ranks(context, classes, &bandwidth, priority_kbps, here),
+    };
+    Ok(Shares { bandwidth, priority, ranks, other })
+}
+
+fn sum(kbps: impl Iterator<Item = Option<u64>>) -> u64 {
+    kbps.flatten().fold(0, u64::saturating_add)
+}
+
+/// Classic: the weight of a class follows from the interface's bandwidth divided by the class's.
+fn classic_ranks(
+    context: &Context<'_>,
+    classes: &[PathClass],
+    bandwidth: &[Option<BandwidthCounters>],
+    priority_kbps: u64,
+    here: Position,
+) -> (Vec<Rank>, Rank) {
+    let flow_queues = classic_flow_queues(classes, here.to.bandwidth_kbps);
+    let constant = defaults::class_weight_constant(flow_queues);
+    let base_kbps = (here.guaranteed_bps / 1_000).max(1);
+    let left = (base_kbps * u64::from(reservable(context, here)) / 100).saturating_sub(priority_kbps);
+    let factor = |bandwidth: &Option<BandwidthCounters>| {
+        let bandwidth = (*bandwidth)?;
+        let kbps = match (bandwidth.kbps, bandwidth.remaining_percent) {
+            (Some(kbps), _) => kbps,
+            (None, percent) => left * u64::from(percent?) / 100,
+        };
+        Some((constant * base_kbps / kbps.max(1)).max(1))
+    };
+    (bandwidth.iter().map(|bandwidth| Rank::Factor(factor(bandwidth))).collect(), Rank::Factor(None))
+}
+
+/// Later generation: what is configured, and the rest in equal parts to those without bandwidth.
+fn hqf_ranks(
+    context: &Context<'_>,
+    classes: &[PathClass],
+    bandwidth: &[Option<BandwidthCounters>],
+    priority_kbps: u64,
+    here: Position,
+) -> (Vec<Rank>, Rank) {
+    let takes_part = |index: usize| {
+        let (_, class) = &classes[index];
+        class.name == CLASS_DEFAULT || (class.priority.is_none() && context.class_queues(class))
+    };
+    let without = (0..classes.len()).filter(|index| bandwidth[*index].is_none() && takes_part(*index)).count();
+    let without = without.max(1) as u64;
+    let remaining: u64 = bandwidth.iter().flatten().filter_map(|b| b.remaining_percent).map(u64::from).sum();
+    // Weights are b/s, or with `remaining` parts of a million of the rest.
+    let other = if bandwidth.iter().flatten().any(|bandwidth| bandwidth.remaining_ratio.is_some()) {
+        1_000_000
+    } else if remaining > 0 {
+        100u64.saturating_sub(remaining).max(1) * 1_000_000 / without
+    } else {
+        let kbps = sum(bandwidth.iter().map(|bandwidth| bandwidth.and_then(|bandwidth| bandwidth.kbps)));
+        let base_bps = here.guaranteed_bps;
+        let rest = base_bps.saturating_sub(kbps.saturating_add(priority_kbps).saturating_mul(1_000));
+        let least = base_bps * u64::from(100 - defaults::HQF_RESERVABLE_PERCENT) / 100;
+        rest.max(least) / without
+    };
+    let weight = |bandwidth: &Option<BandwidthCounters>| {
+        let weight = match bandwidth {
+            None => other,
+            Some(BandwidthCounters { kbps: Some(kbps), .. }) => kbps.saturating_mul(1_000),
+            Some(BandwidthCounters { remaining_percent: Some(percent), .. }) => u64::from(*percent) * 1_000_000,
+            Some(bandwidth) => u64::from(bandwidth.remaining_ratio.unwrap_or(1)) * 1_000_000,
+        };
+        Rank::Weight(weight.max(1))
+    };
+    (bandwidth.iter().map(weight).collect(), Rank::Weight(other.max(1)))
+}
+
+/// Per cent that classes may reserve together. Unconfirmed for the classic generation under a parent's shaper: there all of it.
+fn reservable(context: &Context<'_>, here: Position) -> u32 {
+    match (context.config.generation, here.parent) {
+        (Generation::Hqf, _) => defaults::HQF_RESERVABLE_PERCENT,
+        (Generation::Classic, None) => here.to.max_reserved_percent,
+        (Generation::Classic, Some(_)) => 100,
+    }
+}
+
+/// Refuses more bandwidth than there is. class-default's own comes out of what the others leave.
+fn admit_sum(
+    context: &Context<'_>,
+    classes: &[PathClass],
+    bandwidth: &[Option<BandwidthCounters>],
+    priority: &[Option<ResolvedPriority>],
+    here: Position,
+) -> Result<(), ConfigError> {
+    let reservable = reservable(context, here);
+    let base_bps = here.guaranteed_bps;
+    let mut sum_bps = 0u64;
+    for (index, (path, class)) in classes.iter().enumerate() {
+        let (field, kbps) = match (bandwidth[index], priority[index]) {
+            (_, Some(priority)) => ("priority", priority.kbps),
+            (bandwidth, None) => ("bandwidth", bandwidth.and_then(|bandwidth| bandwidth.kbps)),
+        };
+        let Some(kbps) = kbps else { continue };
+        let default = class.name == CLASS_DEFAULT;
+        if default && context.config.generation == Generation::Classic {
+            continue;
+        }
+        sum_bps = sum_bps.saturating_add(kbps.saturating_mul(1_000));
+        let percent = if default { 100 } else { reservable };
+        let most_bps = (u128::from(base_bps) * u128::from(percent) / 100) as u64;
+        if sum_bps > most_bps {
+            let message = format!(
+                "the classes reserve {} kb/s, and {} kb/s can be reserved: {percent} per cent of {} kb/s",
+                sum_bps / 1_000,
+                most_bps / 1_000,
+                base_bps / 1_000
+            );
+            return Err(ConfigError::new(format!("{path}.{field}"), message));
         }
     }
-
-    /// Refuses more bandwidth than there is. class-default's own comes out of what the others leave.
-    fn admit_sum(
-        &self,
-        classes: &[PathClass],
-        bandwidth: &[Option<BandwidthCounters>],
-        priority: &[Option<ResolvedPriority>],
-        at_level: Position,
-    ) -> Result<(), ConfigError> {
-        let reservable = self.reservable(at_level);
-        let base_bps = at_level.guaranteed_bps;
-        let mut sum_bps = 0u64;
-        for (index, (path, class)) in classes.iter().enumerate() {
-            let (field, kbps) = match (bandwidth[index], priority[index]) {
-                (_, Some(priority)) => ("priority", priority.kbps),
-                (bandwidth, None) => ("bandwidth", bandwidth.and_then(|bandwidth| bandwidth.kbps)),
-            };
-            let Some(kbps) = kbps else { continue };
-            let default = class.name == CLASS_DEFAULT;
-            if default && self.config.generation == Generation::Classic {
-                continue;
-            }
-            sum_bps = sum_bps.saturating_add(kbps.saturating_mul(1_000));
-            let percent = if default { 100 } else { reservable };
-            let most_bps = (u128::from(base_bps) * u128::from(percent) / 100) as u64;
-            if sum_bps > most_bps {
-                let message = format!(
-                    "the classes reserve {} kb/s, and {} kb/s can be reserved: {percent} per cent of {} kb/s",
-                    sum_bps / 1_000,
-                    most_bps / 1_000,
-                    base_bps / 1_000
-                );
-                return Err(ConfigError::new(format!("{path}.{field}"), message));
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }

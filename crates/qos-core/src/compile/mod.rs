@@ -1,10 +1,16 @@
 //! The compiler: from the configuration to the plans of the ports. Everything is checked here.
 
+pub(crate) mod access_lists;
 pub(crate) mod bandwidth;
 pub(crate) mod catalyst;
+pub(crate) mod class_maps;
 pub(crate) mod class_tree;
+pub(crate) mod classes;
+pub(crate) mod configuration;
+pub(crate) mod context;
 pub(crate) mod parameters;
 pub(crate) mod policy;
 pub(crate) mod port;
+pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod wiring;

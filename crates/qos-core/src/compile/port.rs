@@ -1,19 +1,19 @@
 //! From the configuration of an interface to the plan of its port.
 
 use crate::compile::class_tree::Attachment;
-use crate::compile::policy::Compiler;
-use crate::compile::{catalyst, parameters};
+use crate::compile::context::Context;
+use crate::compile::{catalyst, parameters, policy};
+use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
+use crate::config::router::Generation;
 use crate::config::wiring::PortConfig;
-use crate::config::{catalyst_constants, defaults};
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
-use crate::plan::classes::PolicyPlan;
-use crate::plan::port::{ConversationPlan, PortPlan};
+use crate::plan::classes::{ClassPlan, PolicyPlan, CLASS_DEFAULT};
+use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RouterPlan};
 use crate::plan::queue::QueuePlan;
-use crate::plan::tree;
-use crate::plan::tree::Sharing;
+use crate::plan::tree::{self, Sharing};
 use crate::time::Rate;
 use crate::wire::framing::Framing;
 
@@ -48,63 +48,68 @@ fn assemble(
 ) -> PortPlan {
     let serial = serial(port.link.framing);
     let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
+    PortPlan {
+        enabled: config.enabled,
+        rate: Rate(rate),
+        load_interval_s: config.load_interval_s,
+        input,
+        police_in_drop_rate: true,
+        kind: KindPlan::Router(router(config, serial, rate, output)),
+    }
+}
+
+fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<PolicyPlan>) -> RouterPlan {
     let default = serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS;
     let weighted = config.fair_queue.map_or(default, |fair| fair.enabled);
     let asked = config.fair_queue.filter(|fair| fair.enabled);
     let threshold = asked.and_then(|fair| fair.discard_threshold).unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD);
     let class_nodes = output.as_ref().map_or(&[][..], |policy| &policy.nodes);
     let hold_queue = |default: u32| config.hold_queue_out.unwrap_or(default);
-    let (strategy, nodes, hold_queue, conversations) = if !class_nodes.is_empty() {
+    let (strategy, nodes, hold_queue, flows) = if !class_nodes.is_empty() {
         // Flow queues are counted in the classic generation only.
-        let flows = output.as_ref().and_then(|policy| policy.flow_queues).map(|flows| (flows, threshold));
+        let flows = output.as_ref().and_then(|policy| policy.flow_queues);
         (Strategy::ClassBased, class_nodes.to_vec(), hold_queue(defaults::FAIR_HOLD_QUEUE), flows)
     } else if weighted {
         let flows = asked.and_then(|fair| fair.dynamic_queues);
         let flows = flows.unwrap_or_else(|| defaults::dynamic_queues(config.bandwidth_kbps));
         let queue = QueuePlan::WeightedFair { flows, per_flow: threshold, total: None };
         let nodes = tree::single(queue, Sharing::Sequence);
-        (Strategy::WeightedFair, nodes, hold_queue(defaults::FAIR_HOLD_QUEUE), Some((flows, threshold)))
+        (Strategy::WeightedFair, nodes, hold_queue(defaults::FAIR_HOLD_QUEUE), Some(flows))
     } else {
         let limit = hold_queue(defaults::FIFO_HOLD_QUEUE);
         (Strategy::Fifo, tree::single(QueuePlan::Fifo { limit }, Sharing::Weighted), limit, None)
     };
-    let conversations = conversations.map(|(most, threshold)| {
-        let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
-        let top = || {
-            classes.iter().filter(|class| class.parent.is_none() && class.name != crate::plan::classes::CLASS_DEFAULT)
-        };
-        let guaranteed = top().filter_map(|class| {
-            class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
-        });
-        let reserved = top().filter(|class| class.bandwidth.is_some()).count() as u32;
-        let percent = config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT);
-        ConversationPlan {
-            most,
-            threshold,
-            reserved: ReservedConversations { allocated: reserved, max: reserved },
-            available_kbps: (config.bandwidth_kbps * u64::from(percent) / 100).saturating_sub(guaranteed.sum()),
-        }
-    });
+    let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
+    let conversations = flows.map(|most| conversations(config, classes, most, threshold));
     let default_ring = match (serial, strategy) {
         (true, Strategy::Fifo) => defaults::SERIAL_TX_RING_FIFO,
         (true, _) => defaults::SERIAL_TX_RING_FAIR,
-        (false, _) if rate > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
+        (false, _) if rate_bps > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
         (false, _) => defaults::ETHERNET_TX_RING,
     };
-    PortPlan {
-        enabled: config.enabled,
-        rate: Rate(rate),
-        load_interval_s: config.load_interval_s,
+    RouterPlan {
         ring_limit: config.tx_ring_limit.unwrap_or(default_ring),
         strategy,
         hold_queue,
         nodes,
         hold: conversations.map(|_| hold_queue),
         conversations,
-        input,
         output,
-        police_in_drop_rate: true,
-        switch: None,
+    }
+}
+
+fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, threshold: u32) -> ConversationPlan {
+    let top = || classes.iter().filter(|class| class.parent.is_none() && class.name != CLASS_DEFAULT);
+    let guaranteed = top().filter_map(|class| {
+        class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
+    });
+    let reserved = top().filter(|class| class.bandwidth.is_some()).count() as u32;
+    let percent = config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT);
+    ConversationPlan {
+        most,
+        threshold,
+        reserved: ReservedConversations { allocated: reserved, max: reserved },
+        available_kbps: (config.bandwidth_kbps * u64::from(percent) / 100).saturating_sub(guaranteed.sum()),
     }
 }
 
@@ -113,19 +118,17 @@ pub(crate) fn configured(
     name: &str,
     port: &PortConfig,
     config: Option<&InterfaceConfig>,
-    compiler: &Compiler<'_>,
+    context: &Context<'_>,
 ) -> Result<PortPlan, ConfigError> {
     let mut plan = match config {
-        Some(config) => configured_router(name, port, config, compiler)?,
+        Some(config) => configured_router(name, port, config, context)?,
         None => unconfigured(port),
     };
-    if compiler.config.switch.is_some() {
-        let (switch, input) = catalyst::port(name, port, config, compiler, plan.input.take())?;
-        plan.rate = switch.egress.speed;
-        plan.strategy = Strategy::Fifo;
-        plan.hold_queue = catalyst_constants::SHOWN_OUTPUT_QUEUE;
+    if let Some(switch) = &context.config.switch {
+        let (catalyst, input) = catalyst::port(name, port, config, (switch, context.config), plan.input.take())?;
+        plan.rate = catalyst.egress.speed;
         plan.input = input;
-        plan.switch = Some(Box::new(switch));
+        plan.kind = KindPlan::Catalyst(Box::new(catalyst));
     } else if config.is_some_and(|config| config.switch.is_some()) {
         let message = "only a switch has it: give null, or the top-level switch too";
         return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
@@ -137,7 +140,7 @@ fn configured_router(
     name: &str,
     port: &PortConfig,
     config: &InterfaceConfig,
-    compiler: &Compiler<'_>,
+    context: &Context<'_>,
 ) -> Result<PortPlan, ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
@@ -171,21 +174,21 @@ fn configured_router(
     if let Some(percent) = config.max_reserved_percent {
         parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
     }
-    let policy = |field: &str, policy: &Option<String>, output: bool| match policy {
+    let attached = |field: &str, policy: &Option<String>, output: bool| match policy {
         None => Ok(None),
-        Some(policy) => {
+        Some(name) => {
             let to = Attachment {
                 bandwidth_kbps: config.bandwidth_kbps,
                 max_reserved_percent: config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT),
                 output,
             };
-            compiler.policy(policy, &path(field), to).map(Some)
+            policy::attached(context, name, &path(field), to).map(Some)
         }
     };
-    let input = policy("service_policy_input", &config.service_policy_input, false)?;
-    let output = policy("service_policy_output", &config.service_policy_output, true)?;
+    let input = attached("service_policy_input", &config.service_policy_input, false)?;
+    let output = attached("service_policy_output", &config.service_policy_output, true)?;
     let mut plan = assemble(port, config, input, output);
-    plan.police_in_drop_rate = compiler.config.generation != crate::config::router::Generation::Classic;
+    plan.police_in_drop_rate = context.config.generation != Generation::Classic;
     Ok(plan)
 }
 

@@ -2,177 +2,119 @@
 //!
 //! Routers refuse the same on their command line; this keeps any other sender of a configuration to it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::compile::policy::{Compiler, MAX_LEVELS};
+use crate::compile::context::{Context, PathClass};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{BandwidthConfig, PriorityUnit};
-use crate::config::router::{Generation, RouterConfig};
+use crate::config::router::Generation;
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
-
-/// A class of a policy-map with the path of its configuration.
-pub(crate) type PathClass = (String, PolicyClass);
 
 fn refuse(path: &str, field: &str, message: impl Into<String>) -> Result<(), ConfigError> {
     Err(ConfigError::new(format!("{path}.{field}"), message.into()))
 }
 
-impl Compiler<'_> {
-    /// Checks the classes of one policy-map, children excluded.
-    pub fn admit(&self, classes: &[PathClass]) -> Result<(), ConfigError> {
-        for (path, class) in classes {
-            self.admit_class(path, class)?;
-        }
-        self.admit_units(classes)?;
-        self.admit_percentages(classes)
+/// Checks the classes of one policy-map, children excluded.
+pub(crate) fn admit(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
+    for (path, class) in classes {
+        admit_class(context, path, class)?;
     }
+    admit_units(classes)?;
+    admit_percentages(context, classes)
+}
 
-    fn admit_class(&self, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
-        let classic = self.config.generation == Generation::Classic;
-        let default = class.name == CLASS_DEFAULT;
-        let child_queues = class.service_policy.as_ref().is_some_and(|child| self.queues(child));
-        if let Some(priority) = class.priority {
-            if default {
-                return refuse(path, "priority", "class-default cannot have priority: give null");
-            }
-            let with = [
-                ("bandwidth", class.bandwidth.is_some()),
-                ("fair_queue", class.fair_queue.is_some()),
-                ("random_detect", class.random_detect.is_some()),
-                ("shape", class.shape.is_some()),
-            ];
-            if let Some((field, _)) = with.iter().find(|(_, given)| *given) {
-                return refuse(path, field, "does not go with priority in the same class: give one of the two");
-            }
-            if child_queues {
-                return refuse(path, "service_policy", "a priority class has one queue: its child cannot queue");
-            }
-            if classic && priority.level.is_some() {
-                return refuse(path, "priority.level", "the classic generation has one level: give null");
-            }
+fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
+    let classic = context.config.generation == Generation::Classic;
+    let default = class.name == CLASS_DEFAULT;
+    let child_queues = class.service_policy.as_ref().is_some_and(|child| context.queues(child));
+    if let Some(priority) = class.priority {
+        if default {
+            return refuse(path, "priority", "class-default cannot have priority: give null");
         }
-        if class.fair_queue.is_some() && classic && !default {
-            return refuse(path, "fair_queue", "the classic generation has fair-queue in class-default only");
-        }
-        if class.fair_queue.is_some() && classic && class.bandwidth.is_some() {
-            let message = "in the classic generation flows have their own weights: give bandwidth or fair_queue";
-            return refuse(path, "fair_queue", message);
-        }
-        if class.random_detect.is_some() && !default && class.bandwidth.is_none() && class.shape.is_none() {
-            return refuse(path, "random_detect", "needs bandwidth or shape in the class");
+        let with = [
+            ("bandwidth", class.bandwidth.is_some()),
+            ("fair_queue", class.fair_queue.is_some()),
+            ("random_detect", class.random_detect.is_some()),
+            ("shape", class.shape.is_some()),
+        ];
+        if let Some((field, _)) = with.iter().find(|(_, given)| *given) {
+            return refuse(path, field, "does not go with priority in the same class: give one of the two");
         }
         if child_queues {
-            if class.fair_queue.is_some() || class.random_detect.is_some() {
-                let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
-                return refuse(path, field, "the class's child has the queues: give this to its classes");
-            }
-            if classic && class.shape.is_none() {
-                let message = "in the classic generation a child queues under a shaper only: add shape";
-                return refuse(path, "service_policy", message);
-            }
+            return refuse(path, "service_policy", "a priority class has one queue: its child cannot queue");
         }
-        if classic && matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))) {
-            return refuse(path, "bandwidth.remaining_ratio", "the classic generation does not have it");
+        if classic && priority.level.is_some() {
+            return refuse(path, "priority.level", "the classic generation has one level: give null");
         }
-        Ok(())
     }
+    if class.fair_queue.is_some() && classic && !default {
+        return refuse(path, "fair_queue", "the classic generation has fair-queue in class-default only");
+    }
+    if class.fair_queue.is_some() && classic && class.bandwidth.is_some() {
+        let message = "in the classic generation flows have their own weights: give bandwidth or fair_queue";
+        return refuse(path, "fair_queue", message);
+    }
+    if class.random_detect.is_some() && !default && class.bandwidth.is_none() && class.shape.is_none() {
+        return refuse(path, "random_detect", "needs bandwidth or shape in the class");
+    }
+    if child_queues {
+        if class.fair_queue.is_some() || class.random_detect.is_some() {
+            let field = if class.fair_queue.is_some() { "fair_queue" } else { "random_detect" };
+            return refuse(path, field, "the class's child has the queues: give this to its classes");
+        }
+        if classic && class.shape.is_none() {
+            let message = "in the classic generation a child queues under a shaper only: add shape";
+            return refuse(path, "service_policy", message);
+        }
+    }
+    if classic && matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))) {
+        return refuse(path, "bandwidth.remaining_ratio", "the classic generation does not have it");
+    }
+    Ok(())
+}
 
-    fn admit_units(&self, classes: &[PathClass]) -> Result<(), ConfigError> {
-        let unit = |class: &PolicyClass| {
-            class.bandwidth.map(|bandwidth| match bandwidth {
-                BandwidthConfig::Kbps(_) => "kb/s",
-                BandwidthConfig::Percent(_) => "per cent",
-                BandwidthConfig::RemainingPercent(_) => "per cent of the rest",
-                BandwidthConfig::RemainingRatio(_) => "parts of the rest",
-            })
+fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
+    let unit = |class: &PolicyClass| {
+        class.bandwidth.map(|bandwidth| match bandwidth {
+            BandwidthConfig::Kbps(_) => "kb/s",
+            BandwidthConfig::Percent(_) => "per cent",
+            BandwidthConfig::RemainingPercent(_) => "per cent of the rest",
+            BandwidthConfig::RemainingRatio(_) => "parts of the rest",
+        })
+    };
+    let Some(first) = classes.iter().find_map(|(_, class)| unit(class)) else { return Ok(()) };
+    for (path, class) in classes {
+        if let Some(other) = unit(class).filter(|unit| *unit != first) {
+            let message = format!("in {other}, where another class has {first}: give all in the same unit");
+            return refuse(path, "bandwidth", message);
+        }
+    }
+    Ok(())
+}
+
+fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
+    let hqf = context.config.generation == Generation::Hqf;
+    let (mut sum, mut remaining) = (0, 0);
+    for (path, class) in classes {
+        let default = class.name == CLASS_DEFAULT;
+        let most = if default { 100 } else { u64::from(defaults::HQF_RESERVABLE_PERCENT) };
+        let (field, percent) = match (class.bandwidth, class.priority) {
+            (Some(BandwidthConfig::Percent(percent)), _) => ("bandwidth", u64::from(percent)),
+            (_, Some(priority)) if priority.unit == PriorityUnit::Percent => ("priority", priority.number.unwrap_or(0)),
+            _ => ("bandwidth", 0),
         };
-        let Some(first) = classes.iter().find_map(|(_, class)| unit(class)) else { return Ok(()) };
-        for (path, class) in classes {
-            if let Some(other) = unit(class).filter(|unit| *unit != first) {
-                let message = format!("in {other}, where another class has {first}: give all in the same unit");
+        sum += percent.min(1_000);
+        if hqf && sum > most && percent > 0 {
+            let message = format!("the classes together have {sum} per cent: at most {most} can be given");
+            return refuse(path, field, message);
+        }
+        if let Some(BandwidthConfig::RemainingPercent(percent)) = class.bandwidth {
+            remaining += u64::from(percent);
+            if remaining > 100 {
+                let message = format!("the classes together have {remaining} per cent of the rest: at most 100");
                 return refuse(path, "bandwidth", message);
             }
         }
-        Ok(())
     }
-
-    fn admit_percentages(&self, classes: &[PathClass]) -> Result<(), ConfigError> {
-        let hqf = self.config.generation == Generation::Hqf;
-        let (mut sum, mut remaining) = (0, 0);
-        for (path, class) in classes {
-            let default = class.name == CLASS_DEFAULT;
-            let most = if default { 100 } else { u64::from(defaults::HQF_RESERVABLE_PERCENT) };
-            let (field, percent) = match (class.bandwidth, class.priority) {
-                (Some(BandwidthConfig::Percent(percent)), _) => ("bandwidth", u64::from(percent)),
-                (_, Some(priority)) if priority.unit == PriorityUnit::Percent => {
-                    ("priority", priority.number.unwrap_or(0))
-                }
-                _ => ("bandwidth", 0),
-            };
-            sum += percent.min(1_000);
-            if hqf && sum > most && percent > 0 {
-                let message = format!("the classes together have {sum} per cent: at most {most} can be given");
-                return refuse(path, field, message);
-            }
-            if let Some(BandwidthConfig::RemainingPercent(percent)) = class.bandwidth {
-                remaining += u64::from(percent);
-                if remaining > 100 {
-                    let message = format!("the classes together have {remaining} per cent of the rest: at most 100");
-                    return refuse(path, "bandwidth", message);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a policy-map has a class that queues, its children included.
-    pub fn queues(&self, policy: &str) -> bool {
-        self.queueing.contains(policy)
-    }
-
-    /// Whether a class has a queue, or its child has some.
-    pub fn class_queues(&self, class: &PolicyClass) -> bool {
-        asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| self.queues(child))
-    }
-}
-
-fn asks_for_queue(class: &PolicyClass) -> bool {
-    class.bandwidth.is_some()
-        || class.priority.is_some()
-        || class.shape.is_some()
-        || class.queue_limit.is_some()
-        || class.fair_queue.is_some()
-        || class.random_detect.is_some()
-}
-
-/// The policy-maps that queue, themselves or in their children.
-pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
-    let mut queueing = BTreeSet::new();
-    // Each pass finds the parents of those found before.
-    for _ in 0..MAX_LEVELS {
-        for (name, policy) in &config.policy_maps {
-            let queues = |class: &PolicyClass| {
-                asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| queueing.contains(child))
-            };
-            if policy.classes.iter().any(queues) {
-                queueing.insert(name.clone());
-            }
-        }
-    }
-    queueing
-}
-
-/// How many levels each policy-map has, itself included; at most one more than are possible.
-pub(crate) fn levels(config: &RouterConfig) -> BTreeMap<String, usize> {
-    let mut levels: BTreeMap<String, usize> = config.policy_maps.keys().map(|name| (name.clone(), 1)).collect();
-    for _ in 0..MAX_LEVELS {
-        for (name, policy) in &config.policy_maps {
-            let children = policy.classes.iter().filter_map(|class| levels.get(class.service_policy.as_ref()?));
-            let own = 1 + children.max().copied().unwrap_or(0);
-            levels.insert(name.clone(), own.min(MAX_LEVELS + 1));
-        }
-    }
-    levels
+    Ok(())
 }

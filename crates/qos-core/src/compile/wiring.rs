@@ -6,6 +6,9 @@ use crate::error::ConfigError;
 /// Refuses what no link can do.
 pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
     let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+    if link.rate_bps == 0 {
+        return wrong("rate_bps", "0 b/s: give the rate of the link, framing included".to_owned());
+    }
     if let Some(jitter) = link.jitter {
         if jitter.ns == 0 {
             return wrong("jitter.ns", "0 ns: give the size of the jitter, or null for none".to_owned());

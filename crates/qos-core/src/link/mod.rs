@@ -2,7 +2,8 @@
 
 pub(crate) mod delay_line;
 pub(crate) mod impairment;
-pub(crate) mod line;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
 pub(crate) mod outputs;
 pub(crate) mod serialiser;
 pub(crate) mod traffic;

@@ -13,7 +13,7 @@ pub(crate) struct QueueAt {
 
 /// What a port of a switch runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchPortPlan {
+pub(crate) struct CatalystPlan {
     pub ingress: IngressPlan,
     pub egress: EgressPlan,
 }

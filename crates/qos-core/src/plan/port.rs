@@ -1,7 +1,7 @@
 //! The plan of a port.
 
 use crate::counters::port::{ReservedConversations, Strategy};
-use crate::plan::catalyst::SwitchPortPlan;
+use crate::plan::catalyst::CatalystPlan;
 use crate::plan::classes::PolicyPlan;
 use crate::plan::tree::NodePlan;
 use crate::time::Rate;
@@ -12,6 +12,23 @@ pub(crate) struct PortPlan {
     pub enabled: bool,
     pub rate: Rate,
     pub load_interval_s: u32,
+    pub input: Option<PolicyPlan>,
+    /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose
+    /// published print shows none.
+    pub police_in_drop_rate: bool,
+    pub kind: KindPlan,
+}
+
+/// What only a router's port runs, or only a Catalyst's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KindPlan {
+    Router(RouterPlan),
+    Catalyst(Box<CatalystPlan>),
+}
+
+/// What a router's port runs on its way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RouterPlan {
     pub ring_limit: u32,
     pub strategy: Strategy,
     /// The limit that is shown for the interface's queue.
@@ -22,12 +39,7 @@ pub(crate) struct PortPlan {
     pub hold: Option<u32>,
     /// What is shown of the conversations of weighted fair queueing.
     pub conversations: Option<ConversationPlan>,
-    pub input: Option<PolicyPlan>,
     pub output: Option<PolicyPlan>,
-    /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose published print shows none.
-    pub police_in_drop_rate: bool,
-    /// A switch's port.
-    pub switch: Option<Box<SwitchPortPlan>>,
 }
 
 /// Conversations of an interface with weighted fair queueing, with or without classes.

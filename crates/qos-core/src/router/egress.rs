@@ -1,24 +1,19 @@
-//! A port's way out: output policy, queues, transmit ring, serialiser, propagation.
+//! A router port's egress: output policy, queues, transmit ring, link.
 //!
-//! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a shaper lets a packet go.
-//! They are settled in order of time, and no earlier than needed: see [`crate::engine::Engine`] on time.
+//! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a
+//! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on time.
 
 use crate::classify::access_list::AccessList;
-use crate::config::wiring::PortConfig;
 use crate::counters::count::Count;
-use crate::counters::port::{InterfaceQueueCounters, PropagationCounters, RingCounters};
+use crate::counters::policy::PolicyCounters;
+use crate::counters::port::{InterfaceQueueCounters, RingCounters};
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::frame::port::{PortId, Side};
-use crate::link::delay_line::{DelayLine, InFlight};
-use crate::link::impairment::{Fate, Impairment};
-use crate::link::line::{earlier, EgressCounters, Line};
+use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
-use crate::link::serialiser::{Passage, Serialiser};
-use crate::link::traffic::Traffic;
-use crate::meter::queueing_delay::QueueingDelay;
-use crate::plan::port::PortPlan;
+use crate::link::serialiser::Passage;
+use crate::plan::port::{PortPlan, RouterPlan};
 use crate::plan::tree::SINGLE;
 use crate::policy::Policy;
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
@@ -26,89 +21,75 @@ use crate::queueing::scheduler::Scheduler;
 use crate::router::tx_ring::TxRing;
 use crate::time::Time;
 
-/// A port's way out.
+/// A router port's egress.
 #[derive(Debug)]
 pub(crate) struct Egress<P> {
-    port: PortId,
+    pub outbound: Outbound<P>,
+    plan: RouterPlan,
+    police_in_drop_rate: bool,
     seed: u64,
     policy: Option<Policy>,
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
-    link: Serialiser,
     /// How the frame at the head of the ring will pass the link.
     upcoming: Option<Passage>,
-    impairment: Impairment,
-    wire: DelayLine<P>,
-    /// Everything up to here is settled.
-    settled: Time,
-    last: Time,
-    enabled: bool,
-    traffic: Traffic,
-    delay: QueueingDelay,
     queue_drops: u64,
 }
 
 impl<P> Egress<P> {
-    pub fn new(port: PortId, plan: &PortPlan, config: &PortConfig, seed: u64, now: Time) -> Egress<P> {
+    pub fn new(mut outbound: Outbound<P>, port: &PortPlan, plan: &RouterPlan, seed: u64, now: Time) -> Egress<P> {
+        outbound.configure(port);
         Egress {
-            port,
+            outbound,
+            police_in_drop_rate: port.police_in_drop_rate,
             seed,
-            policy: None,
+            policy: Egress::<P>::policy(port, plan, now),
             scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, now),
             ring: TxRing::new(plan.ring_limit),
-            link: Serialiser::new(plan.rate, now),
             upcoming: None,
-            impairment: if config.paced_by_peer {
-                Impairment::first_half(&config.link)
-            } else {
-                Impairment::of(&config.link, Side::Wire)
-            },
-            wire: DelayLine::new(now),
-            settled: now,
-            last: now,
-            enabled: plan.enabled,
-            traffic: Traffic::new(now, plan.load_interval_s),
-            delay: QueueingDelay::new(),
             queue_drops: 0,
+            plan: plan.clone(),
         }
+    }
+
+    fn policy(port: &PortPlan, plan: &RouterPlan, now: Time) -> Option<Policy> {
+        Some(Policy::new(plan.output.clone()?, now, port.load_interval_s, port.police_in_drop_rate))
     }
 
     /// Changes what the port runs. Everything up to `now` must be settled.
     pub fn configure(
         &mut self,
         now: Time,
-        old: &PortPlan,
-        new: &PortPlan,
+        port: &PortPlan,
+        plan: &RouterPlan,
         lists: &mut [AccessList],
         outputs: &mut Outputs<P>,
     ) {
-        let now = now.max(self.settled);
+        let now = now.max(self.outbound.settled);
         self.run(now);
-        self.link.set_rate(new.rate);
+        self.outbound.configure(port);
         self.look_ahead();
-        self.ring.set_limit(new.ring_limit);
-        self.traffic.load_interval_s = new.load_interval_s;
-        self.enabled = new.enabled;
-        self.scheduler.set_hold(new.hold);
-        if old.output != new.output || old.nodes != new.nodes || old.police_in_drop_rate != new.police_in_drop_rate {
-            self.replace(now, new, lists, outputs);
+        self.ring.set_limit(plan.ring_limit);
+        self.scheduler.set_hold(plan.hold);
+        let old = std::mem::replace(&mut self.plan, plan.clone());
+        let police_in_drop_rate = std::mem::replace(&mut self.police_in_drop_rate, port.police_in_drop_rate);
+        if old.output != plan.output || old.nodes != plan.nodes || police_in_drop_rate != port.police_in_drop_rate {
+            self.replace(now, port, lists, outputs);
         } else if let Some(policy) = &mut self.policy {
-            policy.set_load_interval(new.load_interval_s);
+            policy.set_load_interval(port.load_interval_s);
         }
-        if !new.enabled {
+        if !port.enabled {
             self.purge(now, outputs);
         }
         self.fill(now);
         self.run(now);
     }
 
-    /// Drops what waits and leaves the line.
-    pub fn into_line(mut self, now: Time, outputs: &mut Outputs<P>) -> Line<P> {
-        let now = now.max(self.settled);
+    /// Drops what waits: the port becomes another one.
+    pub fn give_up(&mut self, now: Time, outputs: &mut Outputs<P>) {
+        let now = now.max(self.outbound.settled);
         self.run(now);
         self.purge(now, outputs);
-        let Egress { port, link, impairment, wire, settled, last, traffic, delay, .. } = self;
-        Line { port, link, impairment, wire, settled, last, traffic, delay }
     }
 
     /// Makes the index of the policy's classes anew.
@@ -119,11 +100,9 @@ impl<P> Egress<P> {
     }
 
     /// Puts other queues in place; what waits moves to them.
-    fn replace(&mut self, now: Time, new: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
-        let mut policy =
-            new.output.clone().map(|plan| Policy::new(plan, now, new.load_interval_s, new.police_in_drop_rate));
-        std::mem::swap(&mut self.policy, &mut policy);
-        let mut scheduler = Scheduler::new(&new.nodes, new.hold, self.seed, now);
+    fn replace(&mut self, now: Time, port: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
+        self.policy = Egress::<P>::policy(port, &self.plan, now);
+        let mut scheduler = Scheduler::new(&self.plan.nodes, self.plan.hold, self.seed, now);
         std::mem::swap(&mut self.scheduler, &mut scheduler);
         for mut item in scheduler.drain() {
             let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
@@ -157,15 +136,9 @@ impl<P> Egress<P> {
         lists: &mut [AccessList],
         outputs: &mut Outputs<P>,
     ) {
-        self.traffic.totals.offered.add(descriptor.counted_len);
-        let arrival = arrival.max(self.last);
-        self.last = arrival;
-        if arrival < self.settled {
-            self.traffic.late(self.settled.since(arrival));
-        }
-        let now = arrival.max(self.settled);
+        let (arrival, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now);
-        if !self.enabled {
+        if !self.outbound.enabled {
             let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
         }
@@ -220,11 +193,10 @@ impl<P> Egress<P> {
 
     fn drop(&mut self, now: Time, item: Item<P>, reason: DropReason, outputs: &mut Outputs<P>) {
         let bytes = item.bytes();
-        self.traffic.dropped(reason, bytes);
         if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
             policy.dropped(now, class, bytes, reason);
         }
-        outputs.drop_wire(now, self.port, reason, item.payload);
+        self.outbound.drop(now, bytes, item.payload, reason, outputs);
     }
 
     /// Fills the ring from the queues.
@@ -244,7 +216,7 @@ impl<P> Egress<P> {
 
     fn head_passage(&self) -> Option<Passage> {
         let (entered, item) = self.ring.head()?;
-        Some(self.link.pass(entered, item.descriptor.line_len))
+        Some(self.outbound.link.pass(entered, item.descriptor.line_len))
     }
 
     /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is another one.
@@ -267,10 +239,10 @@ impl<P> Egress<P> {
             Some(upcoming) => (upcoming.start, upcoming.end),
             None => {
                 let (time, descriptor) = self.next_release()?;
-                (time, self.link.pass(time, descriptor.line_len).end)
+                (time, self.outbound.link.pass(time, descriptor.line_len).end)
             }
         };
-        Some((time, end + self.impairment.least()))
+        Some((time, self.outbound.reaches(end)))
     }
 
     /// Settles everything up to `until`.
@@ -285,25 +257,16 @@ impl<P> Egress<P> {
                 (Some(_), None) => unreachable!("a start without a release is taken above"),
             }
         }
-        self.settled = self.settled.max(until);
+        self.outbound.settled = self.outbound.settled.max(until);
     }
 
     /// The frame at the head of the ring starts.
     fn start_frame(&mut self) {
         let Some((passage, item)) = self.upcoming.take().zip(self.ring.pop()) else { return };
         let Passage { start: now, end, .. } = passage;
-        let bytes = item.bytes();
-        self.link.enter(passage);
+        self.outbound.link.enter(passage);
         self.look_ahead();
-        self.traffic.count(now, bytes);
-        self.delay.record(now.since(item.arrival));
-        let Fate { arrives, lost } = self.impairment.pass(end);
-        if lost {
-            self.traffic.lost(bytes);
-        } else {
-            self.traffic.totals.sent.add(bytes);
-        }
-        self.wire.push(InFlight { arrives, lost, descriptor: item.descriptor, payload: item.payload });
+        self.outbound.start((now, end), item.arrival, item.descriptor, item.payload);
         self.fill(now);
     }
 
@@ -315,47 +278,40 @@ impl<P> Egress<P> {
             }
             self.run(time);
         }
-        // Only now: with jitter what starts later may arrive earlier.
-        while let Some(InFlight { arrives, lost, descriptor, payload }) = self.wire.pop(now) {
-            if lost {
-                outputs.drop_wire(arrives, self.port, DropReason::Lost, payload);
-            } else {
-                outputs.depart_wire(arrives, self.port, descriptor, payload);
-            }
-        }
+        self.outbound.deliver(now, outputs);
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        earlier(self.wire.next(), self.next_due().map(|(_, arrives)| arrives))
+        self.outbound.deadline(self.next_due().map(|(_, arrives)| arrives))
     }
 
-    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> EgressCounters {
+    pub fn queue_counters(&self) -> InterfaceQueueCounters {
         let (active, max_active) = self.scheduler.conversations();
-        let conversations = plan.conversations;
-        EgressCounters {
-            output: self.traffic.counters(now),
-            queue: InterfaceQueueCounters {
-                strategy: plan.strategy,
-                depth: self.scheduler.len(),
-                limit: plan.hold_queue,
-                drops: self.queue_drops,
-                conversations: conversations.map(|_| active),
-                max_conversations: conversations.map(|plan| plan.most),
-                threshold: conversations.map(|plan| plan.threshold),
-                max_active_conversations: conversations.map(|_| max_active),
-                reserved_conversations: conversations.map(|plan| plan.reserved),
-                available_bandwidth_kbps: conversations.map(|plan| plan.available_kbps),
-            },
-            tx_ring: RingCounters { limit: plan.ring_limit, depth: self.ring.len() as u32 },
-            queueing_delay: self.delay.counters(),
-            policy: self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler))),
-            link: PropagationCounters { lost: self.traffic.lost, in_flight: self.wire.len() as u64 },
+        let conversations = self.plan.conversations;
+        InterfaceQueueCounters {
+            strategy: self.plan.strategy,
+            depth: self.scheduler.len(),
+            limit: self.plan.hold_queue,
+            drops: self.queue_drops,
+            conversations: conversations.map(|_| active),
+            max_conversations: conversations.map(|plan| plan.most),
+            threshold: conversations.map(|plan| plan.threshold),
+            max_active_conversations: conversations.map(|_| max_active),
+            reserved_conversations: conversations.map(|plan| plan.reserved),
+            available_bandwidth_kbps: conversations.map(|plan| plan.available_kbps),
         }
     }
 
+    pub fn ring_counters(&self) -> RingCounters {
+        RingCounters { limit: self.plan.ring_limit, depth: self.ring.len() as u32 }
+    }
+
+    pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {
+        self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler)))
+    }
+
     pub fn clear(&mut self, now: Time) {
-        self.traffic.clear(now);
-        self.delay.clear();
+        self.outbound.clear(now);
         self.queue_drops = 0;
         self.scheduler.clear_counters();
         if let Some(policy) = &mut self.policy {
@@ -373,7 +329,7 @@ impl<P> Egress<P> {
     }
 
     pub fn totals(&self) -> PortTotals {
-        PortTotals { queued: self.queued(), ..self.traffic.totals }
+        self.outbound.totals(self.queued())
     }
 
     pub fn audit(&self) -> Result<(), String> {

@@ -1,5 +1,7 @@
-//! A router's port: from the wire through the input policy inside, and from there through output policy, queues and transmit ring onto the wire.
+//! A router's port: from the wire through the input policy inside, and from there through output policy, queues and
+//! transmit ring onto the wire.
 
 pub(crate) mod egress;
 pub(crate) mod ingress;
+pub(crate) mod port;
 pub(crate) mod tx_ring;

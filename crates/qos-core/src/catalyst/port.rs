@@ -1,0 +1,91 @@
+//! A port of a Catalyst.
+
+use crate::catalyst::buffer_pool::BufferPool;
+use crate::catalyst::egress::Egress;
+use crate::catalyst::ingress::Ingress;
+use crate::classify::access_list::AccessList;
+use crate::counters::port::{InterfaceCounters, LinkCounters, RingCounters};
+use crate::link::inbound::Inbound;
+use crate::link::outbound::{Outbound, OutboundCounters};
+use crate::link::outputs::Outputs;
+use crate::plan::catalyst::CatalystPlan;
+use crate::plan::port::PortPlan;
+use crate::time::Time;
+
+/// A port of a Catalyst.
+#[derive(Debug)]
+pub(crate) struct CatalystPort<P> {
+    pub ingress: Ingress<P>,
+    pub egress: Egress<P>,
+}
+
+impl<P> CatalystPort<P> {
+    pub fn new(
+        (inbound, outbound): (Inbound<P>, Outbound<P>),
+        (plan, catalyst): (&PortPlan, &CatalystPlan),
+        now: Time,
+    ) -> CatalystPort<P> {
+        CatalystPort {
+            ingress: Ingress::new(inbound, plan, &catalyst.ingress, now),
+            egress: Egress::new(outbound, plan, &catalyst.egress),
+        }
+    }
+
+    pub fn configure(
+        &mut self,
+        now: Time,
+        old: &PortPlan,
+        (plan, catalyst): (&PortPlan, &CatalystPlan),
+        pools: &mut [BufferPool],
+        outputs: &mut Outputs<P>,
+    ) {
+        self.ingress.configure(now, old, plan, &catalyst.ingress);
+        let pool = &mut pools[self.egress.asic()];
+        self.egress.configure(now, plan, &catalyst.egress, pool, outputs);
+    }
+
+    /// The link without the port; what waits is dropped.
+    pub fn into_link(
+        mut self,
+        now: Time,
+        pools: &mut [BufferPool],
+        outputs: &mut Outputs<P>,
+    ) -> (Inbound<P>, Outbound<P>) {
+        let pool = &mut pools[self.egress.asic()];
+        self.egress.give_up(now, pool, outputs);
+        (self.ingress.inbound, self.egress.outbound)
+    }
+
+    pub fn index(&mut self, lists: &[AccessList]) {
+        self.ingress.index(lists);
+    }
+
+    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> InterfaceCounters {
+        let OutboundCounters { output, queueing_delay, link } = self.egress.outbound.counters(now);
+        InterfaceCounters {
+            enabled: plan.enabled,
+            load_interval_s: plan.load_interval_s,
+            line_rate_bps: plan.rate.0,
+            input: self.ingress.inbound.counters(now),
+            output,
+            queue: self.egress.queue_counters(),
+            tx_ring: RingCounters { limit: 0, depth: 0 },
+            queueing_delay,
+            link: LinkCounters { input: self.ingress.inbound.link_counters(), output: link },
+            access_list_hits: None,
+            policy_input: self.ingress.policy_counters(now),
+            policy_output: None,
+            switch: Some(self.egress.port_counters(self.ingress.counts())),
+        }
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.ingress.clear(now);
+        self.egress.clear(now);
+    }
+
+    pub fn audit(&self) -> Result<(), String> {
+        self.ingress.audit()?;
+        self.egress.audit()
+    }
+}

@@ -1,0 +1,55 @@
+//! Checks of access lists.
+
+use crate::config::classification::{AccessListEntry, PortMatch, PortOperator};
+use crate::error::ConfigError;
+use crate::frame::descriptor::protocol;
+
+/// Checks an entry. Paths are relative to it.
+pub(crate) fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
+    let ranged = |field: &str, value: Option<u8>, greatest: u8| match value {
+        Some(value) if value > greatest => {
+            Err(ConfigError::new(field, format!("{value} is out of range: give 0 to {greatest}")))
+        }
+        _ => Ok(()),
+    };
+    ranged("dscp", entry.dscp, 63)?;
+    ranged("precedence", entry.precedence, 7)?;
+    let needs = |field: &str, asked: bool, protocols: &[u8], names: &str| {
+        if asked && !entry.protocol.is_some_and(|protocol| protocols.contains(&protocol)) {
+            return Err(ConfigError::new(field, format!("only {names} packets have it: set the protocol accordingly")));
+        }
+        Ok(())
+    };
+    let with_ports = [protocol::TCP, protocol::UDP];
+    needs("source_port", entry.source_port.is_some(), &with_ports, "TCP (6) and UDP (17)")?;
+    needs("destination_port", entry.destination_port.is_some(), &with_ports, "TCP (6) and UDP (17)")?;
+    needs("established", entry.established, &[protocol::TCP], "TCP (6)")?;
+    needs("icmp_type", entry.icmp_type.is_some(), &[protocol::ICMP], "ICMP (1)")?;
+    needs("icmp_code", entry.icmp_code.is_some(), &[protocol::ICMP], "ICMP (1)")?;
+    if entry.icmp_code.is_some() && entry.icmp_type.is_none() {
+        return Err(ConfigError::new("icmp_code", "a code belongs to a type: set icmp_type too"));
+    }
+    if entry.fragments && (entry.source_port.is_some() || entry.destination_port.is_some()) {
+        return Err(ConfigError::new(
+            "fragments",
+            "fragments other than the first have no ports: remove one of the two",
+        ));
+    }
+    check_ports("source_port", entry.source_port.as_ref())?;
+    check_ports("destination_port", entry.destination_port.as_ref())
+}
+
+fn check_ports(field: &str, ports: Option<&PortMatch>) -> Result<(), ConfigError> {
+    let Some(PortMatch { op, ports }) = ports else { return Ok(()) };
+    let fits = match op {
+        PortOperator::Eq | PortOperator::Neq => !ports.is_empty(),
+        PortOperator::Gt | PortOperator::Lt => ports.len() == 1,
+        PortOperator::Range => ports.len() == 2 && ports[0] <= ports[1],
+    };
+    if fits {
+        return Ok(());
+    }
+    let message =
+        format!("{ports:?} does not go with {op:?}: eq and neq take ports, gt and lt one, range two in order");
+    Err(ConfigError::new(format!("{field}.ports"), message))
+}

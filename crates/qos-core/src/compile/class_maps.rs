@@ -1,0 +1,102 @@
+//! From configured class-maps to what is asked of a packet.
+
+use crate::compile::context::Context;
+use crate::config::classification::Criterion;
+use crate::error::ConfigError;
+use crate::plan::classes::{Matcher, Statement, Test, CLASS_DEFAULT};
+
+/// Levels of nested class-maps.
+const MAX_NESTED_CLASS_MAPS: usize = 8;
+
+/// Match statements of a class-map and those that it refers to, together.
+const MAX_STATEMENTS: usize = 4_096;
+
+/// A class-map, with those that it refers to.
+pub(crate) fn matcher(context: &Context<'_>, name: &str) -> Result<Matcher, ConfigError> {
+    nested_matcher(context, name, 0, &mut { MAX_STATEMENTS })
+}
+
+fn nested_matcher(context: &Context<'_>, name: &str, depth: usize, left: &mut usize) -> Result<Matcher, ConfigError> {
+    let class_map = &context.config.class_maps[name];
+    let mut criteria = Vec::new();
+    for (index, criterion) in class_map.criteria.iter().enumerate() {
+        let path = format!("class_maps.{name}.criteria[{index}]");
+        *left = left.checked_sub(1).ok_or_else(|| {
+            let message = format!("more than {MAX_STATEMENTS} match statements, nested class-maps included");
+            ConfigError::new(path.as_str(), message)
+        })?;
+        criteria.push(statement(context, criterion, &path, depth, left)?);
+    }
+    Ok(Matcher { combine: class_map.combine, criteria })
+}
+
+fn statement(
+    context: &Context<'_>,
+    criterion: &Criterion,
+    path: &str,
+    depth: usize,
+    left: &mut usize,
+) -> Result<Statement, ConfigError> {
+    let missing = |field: &str, what: &str, name: &str| {
+        ConfigError::new(format!("{path}.{field}"), format!("there is no {what} {name:?}: define it first"))
+    };
+    let (negate, test) = match criterion {
+        Criterion::Any { negate } => (negate, Test::Any),
+        Criterion::AccessGroup { name, negate } => {
+            let list = context.access_lists.get(name).filter(|_| context.config.access_lists.contains_key(name));
+            (negate, Test::AccessGroup(*list.ok_or_else(|| missing("name", "access list", name))?))
+        }
+        Criterion::Dscp { values, ip_only, negate } => {
+            (negate, Test::Dscp { values: bit_set(values, 63, path)?, ip_only: *ip_only })
+        }
+        Criterion::Precedence { values, ip_only, negate } => {
+            (negate, Test::Precedence { values: bit_set(values, 7, path)? as u8, ip_only: *ip_only })
+        }
+        Criterion::Cos { values, negate } => (negate, Test::Cos { values: bit_set(values, 7, path)? as u8 }),
+        Criterion::Protocol { name, negate } => (negate, Test::Protocol(*name)),
+        Criterion::PacketLength { min, max, negate } => {
+            let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
+            if least > most || (min.is_none() && max.is_none()) {
+                let message =
+                    format!("no packet is {least} to {most} bytes long, or every one: give min, max or both, in order");
+                return Err(ConfigError::new(path, message));
+            }
+            (negate, Test::PacketLength { min: least, max: most })
+        }
+        Criterion::InputInterface { name, negate } => {
+            let port = context.ports.get(name).ok_or_else(|| missing("name", "port", name))?;
+            (negate, Test::InputInterface(*port))
+        }
+        Criterion::QosGroup { value, negate } => (negate, Test::QosGroup(*value)),
+        Criterion::ClassMap { name, negate } => {
+            let nested = if name == CLASS_DEFAULT {
+                Matcher::any()
+            } else if !context.config.class_maps.contains_key(name) {
+                return Err(missing("name", "class-map", name));
+            } else if depth >= MAX_NESTED_CLASS_MAPS {
+                let message =
+                    format!("class-map {name:?} is nested deeper than {MAX_NESTED_CLASS_MAPS} levels, or in itself");
+                return Err(ConfigError::new(path, message));
+            } else {
+                nested_matcher(context, name, depth + 1, left)?
+            };
+            (negate, Test::Nested(nested))
+        }
+    };
+    Ok(Statement { negate: *negate, test })
+}
+
+fn bit_set(values: &[u8], greatest: u8, path: &str) -> Result<u64, ConfigError> {
+    if values.is_empty() {
+        return Err(ConfigError::new(format!("{path}.values"), "no value: give at least one"));
+    }
+    let mut set = 0;
+    for (index, value) in values.iter().enumerate() {
+        if *value > greatest {
+            let message = format!("{value} is out of range: give 0 to {greatest}");
+            return Err(ConfigError::new(format!("{path}.values[{index}]"), message));
+        }
+        set |= 1 << value;
+    }
+    Ok(set)
+}

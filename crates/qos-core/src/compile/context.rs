@@ -1,0 +1,92 @@
+//! A configuration being compiled: what all stages ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::config::policy::PolicyClass;
+use crate::config::router::RouterConfig;
+use crate::error::ConfigError;
+use crate::frame::port::PortId;
+
+/// Levels of nested policy-maps.
+pub(crate) const MAX_LEVELS: usize = 3;
+
+/// A class of a policy-map with the path of its configuration.
+pub(crate) type PathClass = (String, PolicyClass);
+
+/// A configuration being compiled.
+pub(crate) struct Context<'a> {
+    pub config: &'a RouterConfig,
+    pub ports: &'a BTreeMap<String, PortId>,
+    /// Numbers of the access lists.
+    pub access_lists: &'a BTreeMap<String, usize>,
+    /// Policy-maps that queue, themselves or in their children.
+    queueing: BTreeSet<String>,
+    /// Levels of each policy-map.
+    pub levels: BTreeMap<String, usize>,
+}
+
+pub(crate) fn at(path: &str, error: &ConfigError) -> ConfigError {
+    ConfigError::new(format!("{path}.{}", error.path), error.message.clone())
+}
+
+impl<'a> Context<'a> {
+    pub fn new(
+        config: &'a RouterConfig,
+        ports: &'a BTreeMap<String, PortId>,
+        access_lists: &'a BTreeMap<String, usize>,
+    ) -> Context<'a> {
+        let (queueing, levels) = (queueing(config), levels(config));
+        Context { config, ports, access_lists, queueing, levels }
+    }
+}
+
+impl Context<'_> {
+    /// Whether a policy-map has a class that queues, its children included.
+    pub fn queues(&self, policy: &str) -> bool {
+        self.queueing.contains(policy)
+    }
+
+    /// Whether a class has a queue, or its child has some.
+    pub fn class_queues(&self, class: &PolicyClass) -> bool {
+        asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| self.queues(child))
+    }
+}
+
+fn asks_for_queue(class: &PolicyClass) -> bool {
+    class.bandwidth.is_some()
+        || class.priority.is_some()
+        || class.shape.is_some()
+        || class.queue_limit.is_some()
+        || class.fair_queue.is_some()
+        || class.random_detect.is_some()
+}
+
+/// The policy-maps that queue, themselves or in their children.
+pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
+    let mut queueing = BTreeSet::new();
+    // Each pass finds the parents of those found before.
+    for _ in 0..MAX_LEVELS {
+        for (name, policy) in &config.policy_maps {
+            let queues = |class: &PolicyClass| {
+                asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| queueing.contains(child))
+            };
+            if policy.classes.iter().any(queues) {
+                queueing.insert(name.clone());
+            }
+        }
+    }
+    queueing
+}
+
+/// How many levels each policy-map has, itself included; at most one more than are possible.
+pub(crate) fn levels(config: &RouterConfig) -> BTreeMap<String, usize> {
+    let mut levels: BTreeMap<String, usize> = config.policy_maps.keys().map(|name| (name.clone(), 1)).collect();
+    for _ in 0..MAX_LEVELS {
+        for (name, policy) in &config.policy_maps {
+            let children = policy.classes.iter().filter_map(|class| levels.get(class.service_policy.as_ref()?));
+            let own = 1 + children.max().copied().unwrap_or(0);
+            levels.insert(name.clone(), own.min(MAX_LEVELS + 1));
+        }
+    }
+    levels
+}

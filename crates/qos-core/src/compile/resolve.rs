@@ -1,0 +1,116 @@
+//! What does not depend on an interface: its checks, and the policy-maps with every default filled in.
+
+use std::collections::BTreeMap;
+
+use crate::compile::access_lists::check_entry;
+use crate::compile::class_maps::matcher;
+use crate::compile::classes::classes;
+use crate::compile::context::{at, Context, MAX_LEVELS};
+use crate::compile::{bandwidth, catalyst, parameters, rules};
+use crate::config::policy::{greatest, PolicyClass};
+use crate::config::queueing::RandomDetectBasis;
+use crate::config::router::FORMAT;
+use crate::counters::resolved::{Resolved, ResolvedClass, ResolvedPolicy, ResolvedRandomDetect};
+use crate::error::ConfigError;
+use crate::plan::classes::CLASS_DEFAULT;
+
+/// Checks everything that does not depend on an interface.
+pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
+    if context.config.format != FORMAT {
+        let message = format!("format {} is not known: this engine reads {}", context.config.format, FORMAT);
+        return Err(ConfigError::new("format", message));
+    }
+    for (name, entries) in &context.config.access_lists {
+        for (index, entry) in entries.iter().enumerate() {
+            check_entry(entry).map_err(|error| at(&format!("access_lists.{name}[{index}]"), &error))?;
+        }
+    }
+    for name in context.config.class_maps.keys() {
+        if name == CLASS_DEFAULT {
+            let message = "class-default is always there and matches everything: remove it from class_maps";
+            return Err(ConfigError::new(format!("class_maps.{name}"), message));
+        }
+        matcher(context, name)?;
+    }
+    if let Some(switch) = &context.config.switch {
+        catalyst::check(switch)?;
+        catalyst::check_aggregates(context.config)?;
+    }
+    resolve(context).map(drop)
+}
+
+/// The policy-maps with their defaults.
+pub(crate) fn resolve(context: &Context<'_>) -> Result<Resolved, ConfigError> {
+    let mut policy_maps = BTreeMap::new();
+    for (name, policy) in &context.config.policy_maps {
+        let mut resolved = Vec::new();
+        let classes = classes(name, policy)?;
+        for (path, class) in &classes {
+            resolved.push(resolve_class(context, class).map_err(|error| at(path, &error))?);
+            if let Some(child) = &class.service_policy {
+                check_child(context, child, &format!("{path}.service_policy"))?;
+            }
+        }
+        rules::admit(context, &classes)?;
+        policy_maps.insert(name.clone(), ResolvedPolicy { classes: resolved });
+    }
+    Ok(Resolved { policy_maps })
+}
+
+fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedClass, ConfigError> {
+    match &context.config.switch {
+        Some(switch) => catalyst::check_class(class, switch)?,
+        None => catalyst::check_router_class(class)?,
+    }
+    for (index, set) in class.set.iter().enumerate() {
+        if set.value > greatest(set.field) {
+            let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
+            return Err(ConfigError::new(format!("set[{index}].value"), message));
+        }
+    }
+    if class.name != CLASS_DEFAULT && !context.config.class_maps.contains_key(&class.name) {
+        let message = format!("there is no class-map {:?}: define it, or use class-default", class.name);
+        return Err(ConfigError::new("name", message));
+    }
+    let generation = context.config.generation;
+    let police = class.police.as_ref().map(|police| parameters::police(police, None)).transpose()?;
+    let shape = class.shape.as_ref().map(|shape| parameters::shape(shape, None, generation)).transpose()?;
+    let queue = parameters::class_queue(class, None, generation, None)?;
+    // A priority class has no queue of its own.
+    let own = context.class_queues(class) && (class.priority.is_none() || class.queue_limit.is_some());
+    let queue = own.then(|| parameters::resolved_queue(&queue));
+    let red = class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose()?;
+    Ok(ResolvedClass {
+        name: class.name.clone(),
+        police,
+        shape,
+        queue_limit_packets: queue.map(|(limit, _)| limit),
+        fair_queue: queue.and_then(|(_, fair)| fair),
+        bandwidth: class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, None)).transpose()?,
+        priority: class.priority.map(|priority| bandwidth::priority(priority, None)).transpose()?,
+        random_detect: red.map(|red| ResolvedRandomDetect {
+            basis: red.basis,
+            exponential_weight: red.exponential_weight,
+            classes: match &class.random_detect {
+                Some(given) if red.basis == RandomDetectBasis::Dscp => {
+                    let given: Vec<_> = given.thresholds.iter().map(|given| given.value).collect();
+                    red.rows.into_iter().filter(|row| given.contains(&row.value)).collect()
+                }
+                _ => red.rows,
+            },
+        }),
+        service_policy: class.service_policy.clone(),
+    })
+}
+
+fn check_child(context: &Context<'_>, name: &str, path: &str) -> Result<(), ConfigError> {
+    match context.levels.get(name) {
+        None => Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it first"))),
+        Some(levels) if *levels >= MAX_LEVELS => {
+            let message =
+                format!("with policy-map {name:?} there are more than {MAX_LEVELS} levels, or it is in itself");
+            Err(ConfigError::new(path, message))
+        }
+        Some(_) => Ok(()),
+    }
+}

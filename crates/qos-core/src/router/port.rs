@@ -1,0 +1,81 @@
+//! A router's port.
+
+use crate::classify::access_list::AccessList;
+use crate::counters::port::{InterfaceCounters, LinkCounters};
+use crate::link::inbound::Inbound;
+use crate::link::outbound::{Outbound, OutboundCounters};
+use crate::link::outputs::Outputs;
+use crate::plan::port::{PortPlan, RouterPlan};
+use crate::router::egress::Egress;
+use crate::router::ingress::Ingress;
+use crate::time::Time;
+
+/// A router's port.
+#[derive(Debug)]
+pub(crate) struct RouterPort<P> {
+    pub ingress: Ingress<P>,
+    pub egress: Egress<P>,
+}
+
+impl<P> RouterPort<P> {
+    pub fn new(
+        (inbound, outbound): (Inbound<P>, Outbound<P>),
+        (plan, router): (&PortPlan, &RouterPlan),
+        seed: u64,
+        now: Time,
+    ) -> RouterPort<P> {
+        RouterPort { ingress: Ingress::new(inbound, plan, now), egress: Egress::new(outbound, plan, router, seed, now) }
+    }
+
+    pub fn configure(
+        &mut self,
+        now: Time,
+        old: &PortPlan,
+        (plan, router): (&PortPlan, &RouterPlan),
+        lists: &mut [AccessList],
+        outputs: &mut Outputs<P>,
+    ) {
+        self.ingress.configure(now, old, plan);
+        self.egress.configure(now, plan, router, lists, outputs);
+    }
+
+    /// The link without the port; what waits is dropped.
+    pub fn into_link(mut self, now: Time, outputs: &mut Outputs<P>) -> (Inbound<P>, Outbound<P>) {
+        self.egress.give_up(now, outputs);
+        (self.ingress.inbound, self.egress.outbound)
+    }
+
+    pub fn index(&mut self, lists: &[AccessList]) {
+        self.ingress.index(lists);
+        self.egress.index(lists);
+    }
+
+    pub fn counters(&mut self, now: Time, plan: &PortPlan) -> InterfaceCounters {
+        let OutboundCounters { output, queueing_delay, link } = self.egress.outbound.counters(now);
+        InterfaceCounters {
+            enabled: plan.enabled,
+            load_interval_s: plan.load_interval_s,
+            line_rate_bps: plan.rate.0,
+            input: self.ingress.inbound.counters(now),
+            output,
+            queue: self.egress.queue_counters(),
+            tx_ring: self.egress.ring_counters(),
+            queueing_delay,
+            link: LinkCounters { input: self.ingress.inbound.link_counters(), output: link },
+            access_list_hits: None,
+            policy_input: self.ingress.policy_counters(now),
+            policy_output: self.egress.policy_counters(now),
+            switch: None,
+        }
+    }
+
+    pub fn clear(&mut self, now: Time) {
+        self.ingress.clear(now);
+        self.egress.clear(now);
+    }
+
+    pub fn audit(&self) -> Result<(), String> {
+        self.ingress.audit()?;
+        self.egress.audit()
+    }
+}
