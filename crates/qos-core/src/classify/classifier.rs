@@ -272,7 +272,7 @@ mod tests {
         (any::<bool>(), wanted(), wanted(), port(), port(), dscp, precedence).prop_map(
             |(permit, source, destination, source_port, destination_port, dscp, precedence)| AccessListEntry {
                 action: if permit { AccessAction::Permit } else { AccessAction::Deny },
-                protocol: Some(crate::frame::descriptor::protocol::UDP),
+                protocol: Some(crate::wire::ip::protocol::UDP),
                 source,
                 destination,
                 source_port,
@@ -329,7 +329,7 @@ mod tests {
                 destination: IpAddr::V4(address(destination)),
                 source_port: ports.map(|(source, _)| source),
                 destination_port: ports.map(|(_, destination)| destination),
-                protocol: crate::frame::descriptor::protocol::UDP,
+                protocol: crate::wire::ip::protocol::UDP,
                 dscp,
                 cos,
                 qos_group,

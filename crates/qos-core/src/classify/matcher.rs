@@ -2,8 +2,9 @@
 
 use crate::classify::access_list::AccessList;
 use crate::config::classification::{MatchMode, ProtocolName};
-use crate::frame::descriptor::{protocol, Descriptor, Network};
+use crate::frame::descriptor::{Descriptor, Network};
 use crate::plan::classes::{Matcher, Statement, Test};
+use crate::wire::ip::protocol;
 
 impl Matcher {
     /// The matcher of `class-default`.

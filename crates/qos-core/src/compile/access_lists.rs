@@ -2,7 +2,7 @@
 
 use crate::config::classification::{AccessListEntry, PortMatch, PortOperator};
 use crate::error::ConfigError;
-use crate::frame::descriptor::protocol;
+use crate::wire::ip::protocol;
 
 /// Checks an entry. Paths are relative to it.
 pub(crate) fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {

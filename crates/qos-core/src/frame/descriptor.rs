@@ -3,37 +3,17 @@
 //! Frames come from a network, so nothing about them is believed: lengths are checked and a frame that makes no sense
 //! is described as not IP.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
+use crate::frame::label::Label;
+use crate::frame::port::PortId;
+use crate::wire::bytes::u16_at;
+use crate::wire::ethernet::{self, ethertype, Layout};
 use crate::wire::framing::{framed, Framing};
-
-/// Length of an Ethernet II header without tags.
-pub const ETHERNET_HEADER: usize = 14;
-
-const ETHERTYPE_IPV4: u16 = 0x0800;
-
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-
-const ETHERTYPE_VLAN: u16 = 0x8100;
-
-const ETHERTYPE_SERVICE_VLAN: u16 = 0x88a8;
-
-/// Tags deeper than this are not looked behind.
-const MAX_TAGS: usize = 2;
+use crate::wire::ip::{ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
 
 /// Extension headers beyond this many are not looked behind.
 const MAX_EXTENSION_HEADERS: usize = 8;
-
-/// IP protocol numbers.
-pub mod protocol {
-    #![allow(missing_docs)]
-    pub const ICMP: u8 = 1;
-    pub const TCP: u8 = 6;
-    pub const UDP: u8 = 17;
-    pub const ICMPV6: u8 = 58;
-    pub const EIGRP: u8 = 88;
-    pub const OSPF: u8 = 89;
-}
 
 /// The network layer of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,18 +37,18 @@ pub struct Descriptor {
     pub counted_len: u32,
     /// Bytes that the frame takes on the wire: Ethernet 38 above the IP packet and padding, PPP and HDLC 7.
     pub line_len: u32,
-    /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with [`rewrite_dscp`].
+    /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with [`crate::frame::rewrite_dscp`].
     pub dscp: u8,
-    /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller applies it with [`rewrite_cos`].
+    /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller applies it with [`crate::frame::rewrite_cos`].
     pub cos: u8,
     /// VLAN tags.
     pub tags: u8,
     /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
-    pub label: Option<crate::frame::label::Label>,
+    pub label: Option<Label>,
     /// The router's own group number. The engine's input policy sets it; the caller carries it from [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub qos_group: u16,
     /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
-    pub input_port: Option<crate::frame::port::PortId>,
+    pub input_port: Option<PortId>,
     /// IP protocol number (the last header's with IPv6); 0 when not IP.
     pub protocol: u8,
     /// Source address; unspecified when not IP.
@@ -113,6 +93,29 @@ impl Descriptor {
         flow: 0,
     };
 
+    /// An IPv4 packet of `network_len` bytes from one address and port to another, as [`parse`] would describe its frame
+    /// on a link with `framing`.
+    pub fn ipv4(
+        protocol: u8,
+        (source, source_port): (Ipv4Addr, u16),
+        (destination, destination_port): (Ipv4Addr, u16),
+        network_len: u32,
+        framing: Framing,
+    ) -> Descriptor {
+        let mut descriptor = Descriptor {
+            network: Network::Ipv4,
+            network_len,
+            protocol,
+            source: IpAddr::V4(source),
+            destination: IpAddr::V4(destination),
+            source_port: Some(source_port),
+            destination_port: Some(destination_port),
+            ..Descriptor::UNKNOWN
+        };
+        descriptor.flow = flow_key(&descriptor);
+        descriptor.framed(framing)
+    }
+
     /// IP precedence, 0 to 7.
     pub fn precedence(&self) -> u8 {
         self.dscp >> 3
@@ -131,29 +134,6 @@ impl Descriptor {
     }
 }
 
-/// Where the parts of a frame are.
-struct Layout {
-    ethertype: u16,
-    network: usize,
-    tags: usize,
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
-}
-
-fn layout(frame: &[u8]) -> Option<Layout> {
-    let mut at = 12;
-    for tags in 0..=MAX_TAGS {
-        let ethertype = u16_at(frame, at)?;
-        if tags == MAX_TAGS || (ethertype != ETHERTYPE_VLAN && ethertype != ETHERTYPE_SERVICE_VLAN) {
-            return Some(Layout { ethertype, network: at + 2, tags });
-        }
-        at += 4;
-    }
-    None
-}
-
 /// Describes an Ethernet frame (without frame check sequence) as it counts on a link with `framing`.
 ///
 /// Any bytes are accepted, even none. The frame may be longer than the link's largest (segmentation offload): then its
@@ -161,18 +141,18 @@ fn layout(frame: &[u8]) -> Option<Layout> {
 pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     let mut descriptor = Descriptor::UNKNOWN;
     let mut tags = 0;
-    let mut payload = frame.get(ETHERNET_HEADER..).unwrap_or(&[]);
-    if let Some(found) = layout(frame) {
+    let mut payload = frame.get(ethernet::HEADER..).unwrap_or(&[]);
+    if let Some(found) = Layout::of(frame) {
         payload = frame.get(found.network..).unwrap_or(&[]);
         tags = found.tags;
         descriptor.tags = tags as u8;
         if tags > 0 {
-            descriptor.cos = frame[14] >> 5;
+            descriptor.cos = frame[ethernet::HEADER] >> 5;
         }
         descriptor.network_len = length(payload.len());
         match found.ethertype {
-            ETHERTYPE_IPV4 => ipv4(payload, &mut descriptor),
-            ETHERTYPE_IPV6 => ipv6(payload, &mut descriptor),
+            ethertype::IPV4 => ipv4(payload, &mut descriptor),
+            ethertype::IPV6 => ipv6(payload, &mut descriptor),
             _ => {}
         }
         if descriptor.network == Network::Other {
@@ -195,40 +175,34 @@ fn length(bytes: usize) -> u32 {
 }
 
 fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
-    let Some(header) = packet.get(..20) else { return };
-    let header_len = usize::from(header[0] & 0x0f) * 4;
-    if header[0] >> 4 != 4 || header_len < 20 || packet.len() < header_len {
-        return;
-    }
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    // Ethernet pads short packets, so that the header's length is the one that counts; where it cannot be true the bytes at hand do.
-    let packet = if (header_len..=packet.len()).contains(&total) { &packet[..total] } else { packet };
+    let Some(header) = Ipv4::of(packet) else { return };
+    let total = header.total_len();
+    // Ethernet pads short packets, so that the header's length is the one that counts; where it cannot be true the bytes
+    // at hand do.
+    let packet = if (header.len..=packet.len()).contains(&total) { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv4;
     descriptor.network_len = length(packet.len());
-    descriptor.dscp = header[1] >> 2;
-    descriptor.protocol = header[9];
-    descriptor.source = IpAddr::V4(Ipv4Addr::new(header[12], header[13], header[14], header[15]));
-    descriptor.destination = IpAddr::V4(Ipv4Addr::new(header[16], header[17], header[18], header[19]));
-    descriptor.later_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 0;
+    descriptor.dscp = header.dscp();
+    descriptor.protocol = header.protocol();
+    descriptor.source = IpAddr::V4(header.source());
+    descriptor.destination = IpAddr::V4(header.destination());
+    descriptor.later_fragment = header.later_fragment();
     if !descriptor.later_fragment {
-        transport(&packet[header_len..], descriptor);
+        transport(&packet[header.len..], descriptor);
     }
 }
 
 fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
-    let Some(header) = packet.get(..40) else { return };
-    if header[0] >> 4 != 6 {
-        return;
-    }
-    let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let packet = if (41..=packet.len()).contains(&total) { &packet[..total] } else { packet };
+    let Some(header) = Ipv6::of(packet) else { return };
+    let total = header.total_len();
+    let packet = if (IPV6_HEADER + 1..=packet.len()).contains(&total) { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv6;
     descriptor.network_len = length(packet.len());
-    descriptor.dscp = ((header[0] << 4) | (header[1] >> 4)) >> 2;
-    descriptor.source = ipv6_address(header, 8);
-    descriptor.destination = ipv6_address(header, 24);
-    let mut next = header[6];
-    let mut at = 40;
+    descriptor.dscp = header.dscp();
+    descriptor.source = IpAddr::V6(header.source());
+    descriptor.destination = IpAddr::V6(header.destination());
+    let mut next = header.next_header();
+    let mut at = IPV6_HEADER;
     for _ in 0..MAX_EXTENSION_HEADERS {
         let len = match next {
             // Hop-by-hop, routing, destination options.
@@ -265,17 +239,10 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     }
 }
 
-fn ipv6_address(header: &[u8], at: usize) -> IpAddr {
-    let mut octets = [0; 16];
-    octets.copy_from_slice(&header[at..at + 16]);
-    IpAddr::V6(Ipv6Addr::from(octets))
-}
-
 fn transport(segment: &[u8], descriptor: &mut Descriptor) {
     match descriptor.protocol {
         protocol::TCP | protocol::UDP => {
-            descriptor.source_port = u16_at(segment, 0);
-            descriptor.destination_port = u16_at(segment, 2);
+            (descriptor.source_port, descriptor.destination_port) = ports(segment);
             if descriptor.protocol == protocol::TCP {
                 const ACK_OR_RST: u8 = 0x14;
                 descriptor.established = segment.get(13).is_some_and(|flags| flags & ACK_OR_RST != 0);
@@ -313,50 +280,4 @@ pub fn flow_key(descriptor: &Descriptor) -> u64 {
     [source_high, source_low, destination_high, destination_low, ports | (u64::from(descriptor.protocol) << 32)]
         .into_iter()
         .fold(0x9e37_79b9_7f4a_7c15, |key, word| mix(key ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))
-}
-
-/// Writes a code point into a frame and keeps the IPv4 header checksum right (RFC 1624). Returns whether the frame changed.
-///
-/// A frame that [`parse`] does not take for IP is left alone.
-pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
-    let Some(found) = layout(frame) else { return false };
-    let Some(packet) = frame.get_mut(found.network..) else { return false };
-    let dscp = dscp & 0x3f;
-    match found.ethertype {
-        ETHERTYPE_IPV4 if packet.len() >= 20 && packet[0] >> 4 == 4 && packet[0] & 0x0f >= 5 => {
-            let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let tos = (dscp << 2) | packet[1] & 0x03;
-            if tos == packet[1] {
-                return false;
-            }
-            packet[1] = tos;
-            let new = u16::from_be_bytes([packet[0], tos]);
-            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
-            let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-            sum = (sum & 0xffff) + (sum >> 16);
-            sum = (sum & 0xffff) + (sum >> 16);
-            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-            true
-        }
-        ETHERTYPE_IPV6 if packet.len() >= 40 && packet[0] >> 4 == 6 => {
-            let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let new = old & 0xf03f | (u16::from(dscp) << 6);
-            packet[..2].copy_from_slice(&new.to_be_bytes());
-            new != old
-        }
-        _ => false,
-    }
-}
-
-/// Writes a class of service into the outermost VLAN tag. Returns whether the frame changed; one without a tag does not.
-pub fn rewrite_cos(frame: &mut [u8], cos: u8) -> bool {
-    match layout(frame) {
-        Some(found) if found.tags > 0 => {
-            let byte = frame[14] & 0x1f | ((cos & 0x07) << 5);
-            let changed = byte != frame[14];
-            frame[14] = byte;
-            changed
-        }
-        _ => false,
-    }
 }

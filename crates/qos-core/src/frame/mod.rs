@@ -6,8 +6,11 @@ pub(crate) mod label;
 pub(crate) mod output;
 pub(crate) mod port;
 
-pub use descriptor::{flow_key, parse, protocol, rewrite_cos, rewrite_dscp, Descriptor, Network, ETHERNET_HEADER};
+pub use descriptor::{flow_key, parse, Descriptor, Network};
 pub use drop_reason::DropReason;
 pub use label::Label;
 pub use output::{Departure, Dropped, Output};
 pub use port::{PortId, Side};
+
+pub use crate::wire::ethernet::rewrite_cos;
+pub use crate::wire::ip::rewrite_dscp;

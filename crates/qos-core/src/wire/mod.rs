@@ -1,5 +1,11 @@
-//! What is on the wire: framings and their overheads.
+//! What is on the wire: Ethernet, VLAN tags, IPv4 and IPv6, and framings with their overheads.
+//!
+//! Frames come from a network, so nothing about them is believed: any bytes are safe input.
 
+pub mod bytes;
+pub mod ethernet;
 pub(crate) mod framing;
+pub mod ip;
 
 pub use framing::{counted_header, Framing};
+pub use ip::protocol;

@@ -1,0 +1,6 @@
+//! Numbers in frames.
+
+/// The 16 bits at an offset, in the order of the network; none where the bytes end before.
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}

@@ -1,0 +1,182 @@
+//! IPv4 and IPv6.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::wire::bytes::u16_at;
+use crate::wire::ethernet::{ethertype, Layout};
+
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER: usize = 20;
+/// Bytes of an IPv6 header without extensions.
+pub const IPV6_HEADER: usize = 40;
+/// Bytes of a UDP header.
+pub const UDP_HEADER: usize = 8;
+
+/// IP protocol numbers.
+pub mod protocol {
+    /// ICMP.
+    pub const ICMP: u8 = 1;
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// ICMPv6.
+    pub const ICMPV6: u8 = 58;
+    /// EIGRP.
+    pub const EIGRP: u8 = 88;
+    /// OSPF.
+    pub const OSPF: u8 = 89;
+}
+
+/// The header of an IPv4 packet, which is there as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv4<'a> {
+    fixed: &'a [u8; IPV4_HEADER],
+    /// Bytes of it, options included.
+    pub len: usize,
+}
+
+impl<'a> Ipv4<'a> {
+    /// Of a packet; none where it is no IPv4 header.
+    pub fn of(packet: &'a [u8]) -> Option<Ipv4<'a>> {
+        let fixed = packet.first_chunk::<IPV4_HEADER>()?;
+        let len = usize::from(fixed[0] & 0x0f) * 4;
+        (fixed[0] >> 4 == 4 && len >= IPV4_HEADER && packet.len() >= len).then_some(Ipv4 { fixed, len })
+    }
+
+    /// Bytes of the packet, as it says itself.
+    pub fn total_len(&self) -> usize {
+        usize::from(u16::from_be_bytes([self.fixed[2], self.fixed[3]]))
+    }
+
+    /// Differentiated services code point.
+    pub fn dscp(&self) -> u8 {
+        self.fixed[1] >> 2
+    }
+
+    /// Identification.
+    pub fn identification(&self) -> [u8; 2] {
+        [self.fixed[4], self.fixed[5]]
+    }
+
+    /// More fragments follow.
+    pub fn more_fragments(&self) -> bool {
+        self.fixed[6] & 0x20 != 0
+    }
+
+    /// A fragment other than the first.
+    pub fn later_fragment(&self) -> bool {
+        u16::from_be_bytes([self.fixed[6], self.fixed[7]]) & 0x1fff != 0
+    }
+
+    /// Protocol number.
+    pub fn protocol(&self) -> u8 {
+        self.fixed[9]
+    }
+
+    /// Source address.
+    pub fn source(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.fixed[12], self.fixed[13], self.fixed[14], self.fixed[15])
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> Ipv4Addr {
+        Ipv4Addr::new(self.fixed[16], self.fixed[17], self.fixed[18], self.fixed[19])
+    }
+}
+
+/// The fixed header of an IPv6 packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Ipv6<'a> {
+    fixed: &'a [u8; IPV6_HEADER],
+}
+
+impl<'a> Ipv6<'a> {
+    /// Of a packet; none where it is no IPv6 header.
+    pub fn of(packet: &'a [u8]) -> Option<Ipv6<'a>> {
+        let fixed = packet.first_chunk::<IPV6_HEADER>()?;
+        (fixed[0] >> 4 == 6).then_some(Ipv6 { fixed })
+    }
+
+    /// Bytes of the packet, as it says itself.
+    pub fn total_len(&self) -> usize {
+        IPV6_HEADER + usize::from(u16::from_be_bytes([self.fixed[4], self.fixed[5]]))
+    }
+
+    /// Differentiated services code point.
+    pub fn dscp(&self) -> u8 {
+        ((self.fixed[0] << 4) | (self.fixed[1] >> 4)) >> 2
+    }
+
+    /// Flow label, 20 bits.
+    pub fn flow_label(&self) -> [u8; 3] {
+        [self.fixed[1] & 0x0f, self.fixed[2], self.fixed[3]]
+    }
+
+    /// The number of what follows: an extension header or a protocol.
+    pub fn next_header(&self) -> u8 {
+        self.fixed[6]
+    }
+
+    /// Source and destination address, as bytes one behind the other.
+    pub fn addresses(&self) -> [u8; 32] {
+        let mut both = [0; 32];
+        both.copy_from_slice(&self.fixed[8..]);
+        both
+    }
+
+    /// Source address.
+    pub fn source(&self) -> Ipv6Addr {
+        self.address(8)
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> Ipv6Addr {
+        self.address(24)
+    }
+
+    fn address(&self, at: usize) -> Ipv6Addr {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&self.fixed[at..at + 16]);
+        Ipv6Addr::from(octets)
+    }
+}
+
+/// Writes a code point into a frame and keeps the IPv4 header checksum right (RFC 1624). Returns whether the frame
+/// changed.
+///
+/// A frame that holds no IP packet is left alone.
+pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
+    let Some(found) = Layout::of(frame) else { return false };
+    let Some(packet) = frame.get_mut(found.network..) else { return false };
+    let dscp = dscp & 0x3f;
+    match found.ethertype {
+        ethertype::IPV4 if packet.len() >= IPV4_HEADER && packet[0] >> 4 == 4 && packet[0] & 0x0f >= 5 => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            let tos = (dscp << 2) | packet[1] & 0x03;
+            if tos == packet[1] {
+                return false;
+            }
+            packet[1] = tos;
+            let new = u16::from_be_bytes([packet[0], tos]);
+            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+            let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+            sum = (sum & 0xffff) + (sum >> 16);
+            sum = (sum & 0xffff) + (sum >> 16);
+            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            true
+        }
+        ethertype::IPV6 if packet.len() >= IPV6_HEADER && packet[0] >> 4 == 6 => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            let new = old & 0xf03f | (u16::from(dscp) << 6);
+            packet[..2].copy_from_slice(&new.to_be_bytes());
+            new != old
+        }
+        _ => false,
+    }
+}
+
+/// TCP's or UDP's source and destination port; each none where the bytes end before it.
+pub fn ports(segment: &[u8]) -> (Option<u16>, Option<u16>) {
+    (u16_at(segment, 0), u16_at(segment, 2))
+}
