@@ -9,6 +9,27 @@
 //! → transmit ring → serialiser → propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no
 //! engine has its propagation there; between two engines each has a half. A Catalyst's port has its own ways in and out.
 //!
+//! ```
+//! use qos_core::config::{Generation, InterfaceConfig, LinkConfig, PoliceConfig, PolicyClass, PortConfig, RateSpec};
+//! use qos_core::wire::{protocol, Framing};
+//! use qos_core::{Descriptor, Engine, Output, PortsConfig, RouterConfig, Time};
+//!
+//! let link = LinkConfig::new(10_000_000, Framing::Ethernet);
+//! let mut engine = Engine::new(&PortsConfig::new().port("Fa0/0", PortConfig::new(link)), Time(0))?;
+//! let limit = PolicyClass::new("class-default").police(PoliceConfig::new(RateSpec::Bps(1_000_000)));
+//! let config = RouterConfig::new("R1", Generation::Hqf).policy_map("Limit", vec![limit]);
+//! engine.configure(Time(0), &config.interface("Fa0/0", InterfaceConfig::new(10_000).output("Limit")))?;
+//!
+//! // A hundred packets, one each millisecond, of which the bucket of 31 250 bytes and its rate let 28 pass.
+//! let (port, ends) = (engine.port("Fa0/0").unwrap(), ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()));
+//! let packet = Descriptor::ipv4(protocol::UDP, (ends.0, 5_000), (ends.1, 5_001), 1_500, Framing::Ethernet);
+//! (0..100).for_each(|number| engine.transmit(Time(number * 1_000_000), port, packet, number));
+//! let mut outputs = Vec::new();
+//! engine.poll(Time(1_000_000_000), &mut outputs);
+//! assert_eq!(outputs.iter().filter(|output| matches!(output, Output::Departure(_))).count(), 28);
+//! # Ok::<(), qos_core::ConfigError>(())
+//! ```
+//!
 //! # Floors
 //!
 //! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each other

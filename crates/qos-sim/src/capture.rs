@@ -12,7 +12,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, Endianness, PcapError};
-use qos_core::frame::protocol;
+use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::Time;
 

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use qos_core::frame::{flow_key, protocol};
-use qos_core::wire::Framing;
+use qos_core::frame::flow_key;
+use qos_core::wire::{protocol, Framing};
 use qos_core::{Descriptor, Network, Time};
 
 use crate::tcp::Segment;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use flood::pace::Gap;
-use qos_core::frame::protocol;
+use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::{Descriptor, Duration, Time};
 

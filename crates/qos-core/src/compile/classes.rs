@@ -27,25 +27,8 @@ pub(crate) fn classes(name: &str, policy: &PolicyMap) -> Result<Vec<PathClass>, 
     }
     let class_default = match classes.iter().position(|(_, class)| class.name == CLASS_DEFAULT) {
         Some(position) => classes.remove(position),
-        None => (path(classes.len()), empty_class(CLASS_DEFAULT)),
+        None => (path(classes.len()), PolicyClass::new(CLASS_DEFAULT)),
     };
     classes.push(class_default);
     Ok(classes)
-}
-
-fn empty_class(name: &str) -> PolicyClass {
-    PolicyClass {
-        name: name.to_owned(),
-        set: Vec::new(),
-        police: None,
-        shape: None,
-        queue_limit: None,
-        fair_queue: None,
-        bandwidth: None,
-        priority: None,
-        random_detect: None,
-        service_policy: None,
-        trust: None,
-        police_aggregate: None,
-    }
 }

@@ -23,20 +23,7 @@ fn serial(framing: Framing) -> bool {
 
 /// The plan of a port that is not configured.
 pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
-    let config = InterfaceConfig {
-        enabled: true,
-        bandwidth_kbps: port.link.rate_bps / 1_000,
-        clock_rate_bps: None,
-        encapsulation: None,
-        load_interval_s: defaults::LOAD_INTERVAL_S,
-        tx_ring_limit: None,
-        hold_queue_out: None,
-        fair_queue: None,
-        max_reserved_percent: None,
-        service_policy_input: None,
-        service_policy_output: None,
-        switch: None,
-    };
+    let config = InterfaceConfig::new(port.link.rate_bps / 1_000);
     assemble(port, &config, None, None)
 }
 

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// `mls qos` and everything global that belongs to it. A configuration with this makes every port a switch port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SwitchConfig {
     /// `mls qos`.
     pub qos: bool,
@@ -20,42 +24,46 @@ pub struct SwitchConfig {
     /// The ingress queues.
     pub input: InputQueuesConfig,
     /// `mls qos aggregate-policer`, by name.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub aggregate_policers: BTreeMap<String, AggregatePolicerConfig>,
 }
 
 /// The QoS maps. A queue and threshold is `[queue, threshold]`, each from 1.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct MapsConfig {
     /// Code point for each class of service.
     pub cos_dscp: [u8; 8],
     /// Code point for each IP precedence.
     pub ip_prec_dscp: [u8; 8],
     /// Class of service for each code point: 64 values.
-    #[schemars(length(equal = 64))]
+    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
     pub dscp_cos: Vec<u8>,
     /// Code point of a packet that is out of profile, for each code point: 64 values.
-    #[schemars(length(equal = 64))]
+    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
     pub policed_dscp: Vec<u8>,
     /// Mutation maps by name: 64 values each.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub dscp_mutation: BTreeMap<String, Vec<u8>>,
     /// Egress queue (1 to 4) and threshold (1 to 3) for each class of service.
     pub cos_output_q: [[u8; 2]; 8],
     /// Egress queue and threshold for each code point: 64 pairs.
-    #[schemars(length(equal = 64))]
+    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
     pub dscp_output_q: Vec<[u8; 2]>,
     /// Ingress queue (1 or 2) and threshold (1 to 3) for each class of service.
     pub cos_input_q: [[u8; 2]; 8],
     /// Ingress queue and threshold for each code point: 64 pairs.
-    #[schemars(length(equal = 64))]
+    #[cfg_attr(feature = "schema", schemars(length(equal = 64)))]
     pub dscp_input_q: Vec<[u8; 2]>,
 }
 
 /// `mls qos queue-set output`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueSetConfig {
     /// Each queue's part of a port's buffers in per cent; together 100.
     pub buffers: [u32; 4],
@@ -64,8 +72,10 @@ pub struct QueueSetConfig {
 }
 
 /// Thresholds of an egress queue, in per cent of its allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueThresholds {
     /// First drop threshold, 1 to 3200.
     pub t1: u32,
@@ -78,8 +88,10 @@ pub struct QueueThresholds {
 }
 
 /// `mls qos srr-queue input`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InputQueuesConfig {
     /// Parts of the buffers in per cent; together 100.
     pub buffers: [u32; 2],
@@ -92,8 +104,10 @@ pub struct InputQueuesConfig {
 }
 
 /// `mls qos srr-queue input priority-queue`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InputPriorityConfig {
     /// Which queue, 1 or 2.
     pub queue: u32,
@@ -102,8 +116,10 @@ pub struct InputPriorityConfig {
 }
 
 /// `mls qos aggregate-policer`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AggregatePolicerConfig {
     /// Bits per second, 8000 to 10 000 000 000.
     pub rate_bps: u64,
@@ -114,8 +130,10 @@ pub struct AggregatePolicerConfig {
 }
 
 /// What a switch's policer does to packets out of profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ExceedAction {
     /// Drop them.
     Drop,
@@ -124,8 +142,10 @@ pub enum ExceedAction {
 }
 
 /// What is trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Trust {
     /// The packet's code point.
     Dscp,
@@ -136,44 +156,46 @@ pub enum Trust {
 }
 
 /// The switch's part of an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SwitchPortConfig {
     /// `mls qos trust`; null for untrusted.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub trust: Option<Trust>,
     /// `mls qos cos`, 0 to 7.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub default_cos: u8,
     /// `mls qos cos override`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub cos_override: bool,
     /// `mls qos dscp-mutation`: name of a mutation map. Works on a port that trusts the code point.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub dscp_mutation: Option<String>,
     /// `srr-queue bandwidth shape`: 0 (shared) to 65535; the queue gets one part in so many of the port's speed.
-    #[serde(default = "default_shape")]
+    #[cfg_attr(feature = "serde", serde(default = "default_shape"))]
     pub shape: [u32; 4],
     /// `srr-queue bandwidth share`, 1 to 255.
-    #[serde(default = "default_share")]
+    #[cfg_attr(feature = "serde", serde(default = "default_share"))]
     pub share: [u32; 4],
     /// `srr-queue bandwidth limit`: 10 to 90 per cent, or 100 for none.
-    #[serde(default = "default_limit")]
+    #[cfg_attr(feature = "serde", serde(default = "default_limit"))]
     pub limit: u32,
     /// `priority-queue out`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub priority_queue: bool,
     /// `queue-set`, 1 or 2.
-    #[serde(default = "default_queue_set")]
+    #[cfg_attr(feature = "serde", serde(default = "default_queue_set"))]
     pub queue_set: u32,
     /// `mls qos vlan-based`: the port's own input policy has no effect.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub vlan_based: bool,
     /// Null for a routed port (`no switchport`).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub switchport: Option<SwitchportConfig>,
     /// `speed`, at most the link's rate; null for the link's.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub speed_bps: Option<u64>,
 }
 
@@ -214,8 +236,10 @@ fn default_queue_set() -> u32 {
 }
 
 /// A port that switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SwitchportConfig {
     /// Access or trunk.
     pub mode: SwitchportMode,
@@ -224,8 +248,10 @@ pub struct SwitchportConfig {
 }
 
 /// How a port switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SwitchportMode {
     /// One VLAN, without tags.
     Access,

@@ -2,51 +2,57 @@
 
 use std::net::Ipv4Addr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// One entry of an extended IPv4 access list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AccessListEntry {
     /// What a match means.
     pub action: AccessAction,
     /// IP protocol number; null for `ip`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub protocol: Option<u8>,
     /// Source address.
     pub source: AddressMatch,
     /// Destination address.
     pub destination: AddressMatch,
     /// Source port (TCP and UDP).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub source_port: Option<PortMatch>,
     /// Destination port (TCP and UDP).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub destination_port: Option<PortMatch>,
     /// Differentiated services code point, 0 to 63.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub dscp: Option<u8>,
     /// IP precedence, 0 to 7.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub precedence: Option<u8>,
     /// TCP with ACK or RST set.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub established: bool,
     /// ICMP type.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_type: Option<u8>,
     /// ICMP code.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_code: Option<u8>,
     /// Only fragments other than the first.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub fragments: bool,
 }
 
 /// What the match of an access list entry means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum AccessAction {
     /// The packet is in the class.
     Permit,
@@ -55,8 +61,10 @@ pub enum AccessAction {
 }
 
 /// An address and the bits of it that do not matter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AddressMatch {
     /// IPv4 address.
     pub address: Ipv4Addr,
@@ -65,8 +73,10 @@ pub struct AddressMatch {
 }
 
 /// A match of a TCP or UDP port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PortMatch {
     /// How to compare.
     pub op: PortOperator,
@@ -75,8 +85,10 @@ pub struct PortMatch {
 }
 
 /// How a port is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PortOperator {
     /// One of the ports.
     Eq,
@@ -91,19 +103,23 @@ pub enum PortOperator {
 }
 
 /// A class-map.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ClassMap {
     /// How the criteria combine.
-    #[serde(rename = "match")]
+    #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub combine: MatchMode,
     /// Criteria in configured order; with none nothing matches.
     pub criteria: Vec<Criterion>,
 }
 
 /// How criteria combine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum MatchMode {
     /// `match-all`.
     All,
@@ -112,13 +128,15 @@ pub enum MatchMode {
 }
 
 /// One match statement; `negate` is `match not`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(tag = "type", rename_all = "snake_case", deny_unknown_fields))]
 pub enum Criterion {
     /// `match any`.
     Any {
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match access-group`.
@@ -126,7 +144,7 @@ pub enum Criterion {
         /// Name or number.
         name: String,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match [ip] dscp`.
@@ -134,10 +152,10 @@ pub enum Criterion {
         /// Code points, 0 to 63.
         values: Vec<u8>,
         /// IPv4 only.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         ip_only: bool,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match [ip] precedence`.
@@ -145,10 +163,10 @@ pub enum Criterion {
         /// Precedences, 0 to 7.
         values: Vec<u8>,
         /// IPv4 only.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         ip_only: bool,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match cos`.
@@ -156,7 +174,7 @@ pub enum Criterion {
         /// Values, 0 to 7.
         values: Vec<u8>,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match protocol`.
@@ -164,19 +182,19 @@ pub enum Criterion {
         /// The protocol.
         name: ProtocolName,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match packet length`, of the IP packet in bytes.
     PacketLength {
         /// Least, if any.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         min: Option<u32>,
         /// Greatest, if any.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         max: Option<u32>,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match input-interface`.
@@ -184,7 +202,7 @@ pub enum Criterion {
         /// IOS name of the interface.
         name: String,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match qos-group`.
@@ -192,7 +210,7 @@ pub enum Criterion {
         /// The group.
         value: u16,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
     /// `match class-map`.
@@ -200,14 +218,16 @@ pub enum Criterion {
         /// Name of the other class-map.
         name: String,
         /// `match not`.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
 }
 
 /// A protocol recognised by IP protocol number or well-known port (either end).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[allow(missing_docs)]
 pub enum ProtocolName {
     Icmp,

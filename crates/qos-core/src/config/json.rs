@@ -11,7 +11,7 @@ pub(crate) fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Conf
     Ok(value)
 }
 
-pub(crate) fn path_error(error: &serde_path_to_error::Error<serde_json::Error>) -> ConfigError {
+fn path_error(error: &serde_path_to_error::Error<serde_json::Error>) -> ConfigError {
     let path = error.path().to_string();
     ConfigError::new(if path == "." { String::new() } else { path }, error.inner().to_string())
 }

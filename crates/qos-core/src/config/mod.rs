@@ -7,6 +7,7 @@ pub(crate) mod catalyst_constants;
 pub(crate) mod classification;
 pub mod defaults;
 pub(crate) mod interface;
+#[cfg(feature = "serde")]
 pub(crate) mod json;
 pub(crate) mod policy;
 pub(crate) mod queueing;

@@ -1,63 +1,133 @@
 //! The policy-maps of the configuration: marking, policing, shaping, and what a class's queue is.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst::Trust;
 use crate::config::queueing::{BandwidthConfig, PriorityConfig, RandomDetectConfig};
 
 /// A policy-map.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PolicyMap {
     /// Classes in configured order. `class-default` is always there and last: it is added when missing.
     pub classes: Vec<PolicyClass>,
 }
 
 /// One class of a policy-map with its actions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PolicyClass {
     /// Name of a class-map, or `class-default`.
     pub name: String,
     /// Markings.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub set: Vec<SetAction>,
     /// Policer.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub police: Option<PoliceConfig>,
     /// Shaper (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<ShapeConfig>,
     /// Length of the class's queue (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<QueueLimit>,
     /// Fair queueing within the class (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<FairQueueConfig>,
     /// What the class is guaranteed (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub bandwidth: Option<BandwidthConfig>,
     /// Low-latency queueing (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub priority: Option<PriorityConfig>,
     /// Weighted random early detection (output only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub random_detect: Option<RandomDetectConfig>,
     /// Name of the child policy-map.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy: Option<String>,
     /// `trust` (a switch's input policy only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub trust: Option<Trust>,
     /// `police aggregate`: name of an aggregate policer (a switch's input policy only).
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub police_aggregate: Option<String>,
 }
 
+impl PolicyClass {
+    /// A class that does nothing yet; `name` is that of a class-map, or `class-default`.
+    pub fn new(name: impl Into<String>) -> PolicyClass {
+        PolicyClass {
+            name: name.into(),
+            set: Vec::new(),
+            police: None,
+            shape: None,
+            queue_limit: None,
+            fair_queue: None,
+            bandwidth: None,
+            priority: None,
+            random_detect: None,
+            service_policy: None,
+            trust: None,
+            police_aggregate: None,
+        }
+    }
+
+    /// With a marking.
+    #[must_use]
+    pub fn set(mut self, field: SetField, value: u16) -> PolicyClass {
+        self.set.push(SetAction { field, value });
+        self
+    }
+
+    /// With a policer.
+    #[must_use]
+    pub fn police(mut self, police: PoliceConfig) -> PolicyClass {
+        self.police = Some(police);
+        self
+    }
+
+    /// With a shaper.
+    #[must_use]
+    pub fn shape(mut self, shape: ShapeConfig) -> PolicyClass {
+        self.shape = Some(shape);
+        self
+    }
+
+    /// With a guarantee.
+    #[must_use]
+    pub fn bandwidth(mut self, bandwidth: BandwidthConfig) -> PolicyClass {
+        self.bandwidth = Some(bandwidth);
+        self
+    }
+
+    /// With fair queueing in the default number of flow queues.
+    #[must_use]
+    pub fn fair_queue(mut self) -> PolicyClass {
+        self.fair_queue = Some(FairQueueConfig { queues: None });
+        self
+    }
+
+    /// With a queue of at most so many packets.
+    #[must_use]
+    pub fn queue_limit(mut self, packets: u32) -> PolicyClass {
+        self.queue_limit = Some(QueueLimit { packets });
+        self
+    }
+}
+
 /// One `set` command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SetAction {
     /// What is set.
     pub field: SetField,
@@ -66,8 +136,10 @@ pub struct SetAction {
 }
 
 /// What a `set` command sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SetField {
     /// Code point of IPv4 and IPv6, 0 to 63.
     Dscp,
@@ -84,8 +156,10 @@ pub enum SetField {
 }
 
 /// A rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum RateSpec {
     /// Bits per second.
     Bps(u64),
@@ -94,8 +168,10 @@ pub enum RateSpec {
 }
 
 /// A policer's burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PoliceBurst {
     /// Bytes.
     Bytes(u64),
@@ -104,8 +180,10 @@ pub enum PoliceBurst {
 }
 
 /// A shaper's burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ShapeBurst {
     /// Bits.
     Bits(u64),
@@ -114,76 +192,106 @@ pub enum ShapeBurst {
 }
 
 /// A policer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PoliceConfig {
     /// Committed information rate.
     pub cir: RateSpec,
     /// Committed burst; null for the default.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub bc: Option<PoliceBurst>,
     /// Peak information rate; makes it a two-rate policer.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub pir: Option<RateSpec>,
     /// Excess burst; null for the default.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<PoliceBurst>,
     /// What happens to conforming packets; null for transmit.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub conform: Option<Vec<PoliceAction>>,
     /// What happens to exceeding packets; null for drop.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub exceed: Option<Vec<PoliceAction>>,
     /// What happens to violating packets; null for as exceeding ones.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub violate: Option<Vec<PoliceAction>>,
     /// How it was written; affects only how counters are printed.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub form: PoliceForm,
     /// The bucket finds its own size; null for one of `bc`. No IOS has this.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic: Option<DynamicBucketConfig>,
 }
 
+impl PoliceConfig {
+    /// One bucket with the default burst, which drops what exceeds the rate.
+    pub fn new(cir: RateSpec) -> PoliceConfig {
+        PoliceConfig {
+            cir,
+            bc: None,
+            pir: None,
+            be: None,
+            conform: None,
+            exceed: None,
+            violate: None,
+            form: PoliceForm::Cir,
+            dynamic: None,
+        }
+    }
+
+    /// With a committed burst.
+    #[must_use]
+    pub fn burst(mut self, bc: PoliceBurst) -> PoliceConfig {
+        self.bc = Some(bc);
+        self
+    }
+}
+
 /// A bucket that finds its own size. Null for the default, which [`crate::config::defaults`] explains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct DynamicBucketConfig {
     /// Size at the start.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub initial_bytes: Option<u64>,
     /// Least size; one that holds no full packet would let none pass.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub minimum_bytes: Option<u64>,
     /// Greatest size; by default 1.5 seconds of the rate, or as much as the other two.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub maximum_bytes: Option<u64>,
     /// How often the level is compared while the reaction to a drop is watched: more than a round trip.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub monitoring_ms: Option<u64>,
     /// Without a packet for so long what was watched tells nothing.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub idle_ms: Option<u64>,
     /// The first growths: this share of what overflowed.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub first_growth_percent: Option<u32>,
     /// How many they are.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub first_growths: Option<u32>,
     /// Later growths: this share of what overflowed.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub growth_percent: Option<u32>,
     /// By how much the bucket shrinks.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub shrink_percent: Option<u32>,
     /// It shrinks if this share of it was never filled.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub spare_percent: Option<u32>,
 }
 
 /// How a policer was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PoliceForm {
     /// `police cir`.
     #[default]
@@ -193,8 +301,10 @@ pub enum PoliceForm {
 }
 
 /// What a policer does to a packet of one colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields))]
 pub enum PoliceAction {
     /// Let it pass.
     Transmit {},
@@ -225,24 +335,35 @@ pub enum PoliceAction {
 }
 
 /// A shaper.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ShapeConfig {
     /// Average or peak.
     pub mode: ShapeMode,
     /// Committed rate.
     pub rate: RateSpec,
     /// Committed burst; null for the generation's default.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub bc: Option<ShapeBurst>,
     /// Excess burst; null for as much as the committed burst.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<ShapeBurst>,
 }
 
+impl ShapeConfig {
+    /// `shape average` with the generation's default bursts.
+    pub fn average(rate: RateSpec) -> ShapeConfig {
+        ShapeConfig { mode: ShapeMode::Average, rate, bc: None, be: None }
+    }
+}
+
 /// What an interval of a shaper adds to its credit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ShapeMode {
     /// The committed burst.
     Average,
@@ -251,19 +372,23 @@ pub enum ShapeMode {
 }
 
 /// A queue's length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueLimit {
     /// Packets.
     pub packets: u32,
 }
 
 /// Fair queueing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct FairQueueConfig {
     /// Number of flow queues (a power of two from 16 to 4096); null for the default.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub queues: Option<u32>,
 }
 

@@ -1,11 +1,15 @@
 //! The queueing part of the configuration: bandwidth, priority, random early detection, fair queueing of an interface.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// What a class is guaranteed. One kind only in a policy-map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum BandwidthConfig {
     /// `bandwidth N`: kb/s.
     Kbps(u64),
@@ -18,25 +22,29 @@ pub enum BandwidthConfig {
 }
 
 /// Low-latency queueing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PriorityConfig {
     /// How the rate is given.
     pub unit: PriorityUnit,
     /// The rate: kb/s or per cent; null with `strict`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub number: Option<u64>,
     /// Burst of the conditional policer in bytes; null for 200 ms of the rate.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub burst_bytes: Option<u64>,
     /// `priority level N`: 1 is served before 2; null for 1.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub level: Option<u8>,
 }
 
 /// How the rate of a priority class is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PriorityUnit {
     /// Not at all: the class is not policed.
     Strict,
@@ -47,22 +55,26 @@ pub enum PriorityUnit {
 }
 
 /// Weighted random early detection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomDetectConfig {
     /// Which field of a packet picks the thresholds.
     pub basis: RandomDetectBasis,
     /// Exponential weighting constant n: a packet counts 2⁻ⁿ in the mean depth; null for 9.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub exponential_weight: Option<u8>,
     /// Thresholds that differ from the default ones.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub thresholds: Vec<RandomDetectThreshold>,
 }
 
 /// Which field of a packet picks the thresholds of random early detection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum RandomDetectBasis {
     /// IP precedence.
     Precedence,
@@ -71,8 +83,10 @@ pub enum RandomDetectBasis {
 }
 
 /// The thresholds for one precedence or code point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomDetectThreshold {
     /// The precedence or code point.
     pub value: u8,
@@ -81,23 +95,25 @@ pub struct RandomDetectThreshold {
     /// Mean depth in packets from which every packet is dropped.
     pub max: u32,
     /// Just below `max` one packet in this many is dropped; null for 10.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub denominator: Option<u32>,
 }
 
 /// `fair-queue [threshold [dynamic queues [reservable queues]]]` of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InterfaceFairQueue {
     /// False for `no fair-queue`.
     pub enabled: bool,
     /// Congestive discard threshold: packets of one conversation; null for 64.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub discard_threshold: Option<u32>,
     /// Queues of conversations (a power of two from 16 to 4096); null for the default, which depends on the bandwidth.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic_queues: Option<u32>,
     /// Queues of reserved conversations; only shown.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub reserved_queues: Option<u32>,
 }

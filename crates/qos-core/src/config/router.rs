@@ -4,22 +4,28 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst::SwitchConfig;
 use crate::config::classification::{AccessListEntry, ClassMap};
 use crate::config::interface::InterfaceConfig;
-use crate::config::json::{from_json, path_error};
-use crate::config::policy::PolicyMap;
+#[cfg(feature = "serde")]
+use crate::config::json::from_json;
+use crate::config::policy::{PolicyClass, PolicyMap};
+#[cfg(feature = "serde")]
 use crate::error::ConfigError;
 
 /// The version of the configuration format that this crate reads.
 pub const FORMAT: u32 = 1;
 
 /// The complete configuration of a router's data plane.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RouterConfig {
     /// [`FORMAT`].
     pub format: u32,
@@ -28,50 +34,93 @@ pub struct RouterConfig {
     /// Which generation of IOS to behave like.
     pub generation: Generation,
     /// Access lists by name or number; the first entry that matches decides, and the end of the list denies.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub access_lists: BTreeMap<String, Vec<AccessListEntry>>,
     /// Class-maps by name.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub class_maps: BTreeMap<String, ClassMap>,
     /// Policy-maps by name.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub policy_maps: BTreeMap<String, PolicyMap>,
     /// Interfaces by IOS name. A port that is not named here is up, with its link's own rate and default queueing.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub interfaces: BTreeMap<String, InterfaceConfig>,
     /// The switch: null for a router.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchConfig>,
     /// Nanoseconds that process level takes for a packet of the router's own or for the router itself; null: none, and the kernel's
     /// answers count as they come. The engine only carries it to the daemon.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg(feature = "daemon")]
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub process_ns: Option<u64>,
     /// The router's own probes; the engine only carries them to the daemon.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg(feature = "daemon")]
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub ip_sla: Option<ip_sla::Config>,
 }
 
 impl RouterConfig {
+    /// A router with default queueing on all its ports.
+    pub fn new(router: impl Into<String>, generation: Generation) -> RouterConfig {
+        RouterConfig {
+            format: FORMAT,
+            router: router.into(),
+            generation,
+            access_lists: BTreeMap::new(),
+            class_maps: BTreeMap::new(),
+            policy_maps: BTreeMap::new(),
+            interfaces: BTreeMap::new(),
+            switch: None,
+            #[cfg(feature = "daemon")]
+            process_ns: None,
+            #[cfg(feature = "daemon")]
+            ip_sla: None,
+        }
+    }
+
+    /// With an access list.
+    #[must_use]
+    pub fn access_list(mut self, name: impl Into<String>, entries: Vec<AccessListEntry>) -> RouterConfig {
+        self.access_lists.insert(name.into(), entries);
+        self
+    }
+
+    /// With a class-map.
+    #[must_use]
+    pub fn class_map(mut self, name: impl Into<String>, class_map: ClassMap) -> RouterConfig {
+        self.class_maps.insert(name.into(), class_map);
+        self
+    }
+
+    /// With a policy-map of these classes; `class-default` is added where it is missing.
+    #[must_use]
+    pub fn policy_map(mut self, name: impl Into<String>, classes: Vec<PolicyClass>) -> RouterConfig {
+        self.policy_maps.insert(name.into(), PolicyMap { classes });
+        self
+    }
+
+    /// With an interface, by its IOS name.
+    #[must_use]
+    pub fn interface(mut self, name: impl Into<String>, interface: InterfaceConfig) -> RouterConfig {
+        self.interfaces.insert(name.into(), interface);
+        self
+    }
+
     /// Reads a configuration from JSON text.
     ///
     /// # Errors
     /// The path and reason when the text is not JSON or not of this shape.
+    #[cfg(feature = "serde")]
     pub fn from_json(text: &str) -> Result<RouterConfig, ConfigError> {
         from_json(text)
-    }
-
-    /// Reads a configuration from a JSON value.
-    ///
-    /// # Errors
-    /// The path and reason when the value is not of this shape.
-    pub fn from_value(value: &serde_json::Value) -> Result<RouterConfig, ConfigError> {
-        serde_path_to_error::deserialize(value).map_err(|error| path_error(&error))
     }
 }
 
 /// A generation of IOS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Generation {
     /// 12.4 mainline and 12.4(15)T and before.
     Classic,

@@ -1,12 +1,16 @@
 //! What the switch counts.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst_constants::{INPUT_QUEUES, QUEUES, THRESHOLDS};
 
 /// What a switch port counts, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and threshold 3.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SwitchPortCounters {
     /// IP packets that came, by code point: 64 values.
     pub dscp_in: Vec<u64>,
@@ -33,7 +37,9 @@ pub struct SwitchPortCounters {
 }
 
 /// Frames that passed the ingress policers of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProfileCounters {
     /// Conforming.
     pub in_profile: u64,
@@ -42,7 +48,9 @@ pub struct ProfileCounters {
 }
 
 /// The egress memory in cells, of the ASICs up to that of the last wired port together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SwitchCounters {
     /// All cells.
     pub cells_total: u32,

@@ -1,12 +1,16 @@
 //! What a policer counts.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::policy::PoliceForm;
 
 /// A policer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct PoliceCounters {
     pub form: PoliceForm,
@@ -27,7 +31,9 @@ pub struct PoliceCounters {
 
 /// Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in neither) although there was
 /// demand: the packet before had come no longer ago than the idle time, 3 s or that of the dynamic bucket. Known at arrivals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TokensLost {
     /// How many, in bytes.
     pub bytes: u64,
@@ -36,7 +42,9 @@ pub struct TokensLost {
 }
 
 /// A bucket that finds its own size.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DynamicCounters {
     /// Size now.
     pub bucket_bytes: u64,
@@ -67,7 +75,9 @@ pub struct DynamicCounters {
 }
 
 /// A change of a dynamic bucket's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BucketChange {
     /// From 1, since the policer began.
     pub number: u64,
@@ -78,7 +88,9 @@ pub struct BucketChange {
 }
 
 /// Packets of one colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ColourCounters {
     pub packets: u64,

@@ -1,6 +1,8 @@
 //! What an attached policy-map counts.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::classification::MatchMode;
@@ -11,7 +13,9 @@ use crate::counters::police::PoliceCounters;
 use crate::counters::queue::{ClassQueueCounters, PriorityQueueCounters, RandomDetectCounters, ShapeCounters};
 
 /// An attached policy-map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PolicyCounters {
     /// Name of the policy-map.
     pub policy: String,
@@ -22,12 +26,14 @@ pub struct PolicyCounters {
 }
 
 /// One class of an attached policy-map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassCounters {
     /// Name of the class-map.
     pub name: String,
     /// How its criteria combine.
-    #[serde(rename = "match")]
+    #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub combine: MatchMode,
     /// Criteria in configured order. With `match: any` a packet counts for the first that matched.
     pub criteria: Vec<CriterionCounters>,
@@ -60,7 +66,9 @@ pub struct ClassCounters {
 }
 
 /// One match statement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct CriterionCounters {
     pub packets: u64,
@@ -69,7 +77,9 @@ pub struct CriterionCounters {
 }
 
 /// Drops of a class by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassDrops {
     /// By the policer (of this class or of a child's).
     pub police: Count,
@@ -88,7 +98,9 @@ pub struct ClassDrops {
 }
 
 /// The bandwidth of a class: one of the four as configured, and what it gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BandwidthCounters {
     /// In force; null with `remaining`, and in `resolve` where it depends on the interface.
     pub kbps: Option<u64>,
@@ -101,7 +113,9 @@ pub struct BandwidthCounters {
 }
 
 /// A priority class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PriorityCounters {
     /// How its rate is given.
     pub unit: PriorityUnit,
@@ -120,7 +134,9 @@ pub struct PriorityCounters {
 }
 
 /// One `set` command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct SetCounters {
     pub field: SetField,

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::counters::catalyst::{SwitchCounters, SwitchPortCounters};
@@ -12,7 +14,9 @@ use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 
 /// Everything counted, at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Counters {
     /// When.
     pub time_ns: u64,
@@ -27,14 +31,18 @@ pub struct Counters {
 }
 
 /// Hits of one access list entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct AccessEntryCounters {
     pub packets: u64,
 }
 
 /// One interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InterfaceCounters {
     /// Not shut down.
     pub enabled: bool,
@@ -65,7 +73,9 @@ pub struct InterfaceCounters {
 }
 
 /// The link of an interface: what happens beyond the router's knowledge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LinkCounters {
     /// Towards the router. Zero where the other end is an engine too, which has it as its output.
     pub input: PropagationCounters,
@@ -74,7 +84,9 @@ pub struct LinkCounters {
 }
 
 /// One direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PropagationCounters {
     /// Frames that were lost; outgoing ones count as output packets, as the router has sent them.
     pub lost: Count,
@@ -83,7 +95,9 @@ pub struct PropagationCounters {
 }
 
 /// One direction of an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DirectionCounters {
     /// Packets.
     pub packets: u64,
@@ -98,8 +112,10 @@ pub struct DirectionCounters {
 }
 
 /// The queueing strategy of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Strategy {
     /// First in, first out.
     Fifo,
@@ -110,7 +126,9 @@ pub enum Strategy {
 }
 
 /// The queue of an interface, all its parts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InterfaceQueueCounters {
     /// How it queues.
     pub strategy: Strategy,
@@ -135,7 +153,9 @@ pub struct InterfaceQueueCounters {
 }
 
 /// Conversations with a reserved bandwidth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReservedConversations {
     /// Now.
     pub allocated: u32,
@@ -144,7 +164,9 @@ pub struct ReservedConversations {
 }
 
 /// The transmit ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RingCounters {
     /// Packets that it holds beside the one on the wire.
     pub limit: u32,
@@ -154,7 +176,9 @@ pub struct RingCounters {
 
 /// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to its start on the line. So
 /// shaper, queues and transmit ring count, line time and propagation do not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct QueueingDelayCounters {
     /// Packets that have started on the line: the interface's output packets.
     pub packets: u64,

@@ -1,6 +1,8 @@
 //! What queues, shapers and random early detection count.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::policy::ShapeMode;
@@ -8,7 +10,9 @@ use crate::config::queueing::RandomDetectBasis;
 use crate::counters::count::Count;
 
 /// A queue that priority classes share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PriorityQueueCounters {
     /// 1 is served before 2.
     pub level: u8,
@@ -23,7 +27,9 @@ pub struct PriorityQueueCounters {
 }
 
 /// Random early detection of a class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RandomDetectCounters {
     /// Which field of a packet picks the thresholds.
     pub basis: RandomDetectBasis,
@@ -36,7 +42,9 @@ pub struct RandomDetectCounters {
 }
 
 /// Random early detection of one precedence or code point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RandomDetectRow {
     /// The precedence or code point.
     pub value: u8,
@@ -55,7 +63,9 @@ pub struct RandomDetectRow {
 }
 
 /// A shaper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShapeCounters {
     /// Average or peak.
     pub mode: ShapeMode,
@@ -84,8 +94,10 @@ pub struct ShapeCounters {
 }
 
 /// The queueing discipline of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum DisciplineName {
     /// First in, first out.
     Fifo,
@@ -96,7 +108,9 @@ pub enum DisciplineName {
 }
 
 /// The queue of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassQueueCounters {
     /// How it queues.
     pub discipline: DisciplineName,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::config::policy::{DynamicBucketConfig, PoliceAction, PoliceForm, ShapeMode};
@@ -11,21 +13,27 @@ use crate::counters::policy::BandwidthCounters;
 use crate::counters::queue::DisciplineName;
 
 /// The configured policy-maps with every default filled in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resolved {
     /// By name.
     pub policy_maps: BTreeMap<String, ResolvedPolicy>,
 }
 
 /// A policy-map with its defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ResolvedPolicy {
     /// Classes in configured order, `class-default` last.
     pub classes: Vec<ResolvedClass>,
 }
 
 /// A class with its defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedClass {
     pub name: String,
@@ -40,7 +48,9 @@ pub struct ResolvedClass {
 }
 
 /// Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedPriority {
     pub unit: PriorityUnit,
@@ -51,7 +61,9 @@ pub struct ResolvedPriority {
 }
 
 /// Random early detection with its defaults: every precedence, or the code points that have thresholds of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedRandomDetect {
     pub basis: RandomDetectBasis,
@@ -60,7 +72,9 @@ pub struct ResolvedRandomDetect {
 }
 
 /// Thresholds of one precedence or code point, in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedRandomDetectRow {
     pub value: u8,
@@ -70,7 +84,9 @@ pub struct ResolvedRandomDetectRow {
 }
 
 /// A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedPolice {
     pub form: PoliceForm,
@@ -87,7 +103,9 @@ pub struct ResolvedPolice {
 }
 
 /// A shaper with its defaults. Figures are null where they depend on the rate of an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedShape {
     pub mode: ShapeMode,
@@ -102,7 +120,9 @@ pub struct ResolvedShape {
 }
 
 /// Fair queueing with its defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[allow(missing_docs)]
 pub struct ResolvedFairQueue {
     pub discipline: DisciplineName,
