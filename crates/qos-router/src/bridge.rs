@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 
 use qos_core::config::{SwitchportConfig, SwitchportMode};
+pub use qos_core::wire::ethernet::Tag;
+use qos_core::wire::ethernet::{self, TAG};
 use qos_core::{PortId, RouterConfig, Time};
-
-const ETHERTYPE_VLAN: u16 = 0x8100;
-const TAG: usize = 4;
 
 /// How long an address is remembered that is not heard (`mac address-table aging-time`, the platform's default).
 const AGE_NS: u64 = 300 * 1_000_000_000;
@@ -16,15 +15,6 @@ const AGE_NS: u64 = 300 * 1_000_000_000;
 const ADDRESSES: usize = 12_000;
 
 type Address = [u8; 6];
-
-/// The VLAN tag of a frame, as it goes out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag {
-    /// Class of service.
-    pub cos: u8,
-    /// VLAN.
-    pub vlan: u16,
-}
 
 /// The switched ports and what was learnt of the stations behind them.
 #[derive(Debug, Default)]
@@ -35,23 +25,16 @@ pub struct Bridge {
     table: HashMap<(u16, Address), (PortId, Time)>,
 }
 
-/// The tag of a frame with the 802.1Q EtherType.
-fn tag(frame: &[u8]) -> Option<Tag> {
-    let word = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
-    (word(12)? == ETHERTYPE_VLAN).then_some(())?;
-    let control = word(14)?;
-    Some(Tag { cos: (control >> 13) as u8, vlan: control & 0x0fff })
-}
-
 /// The frame with another tag, or none, in place of the one that it has. `into` is overwritten.
 pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
     into.clear();
-    into.extend_from_slice(&frame[..12]);
+    into.extend_from_slice(&frame[..ethernet::ADDRESSES]);
     if let Some(new) = new {
-        into.extend_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
-        into.extend_from_slice(&((u16::from(new.cos) << 13) | new.vlan).to_be_bytes());
+        into.extend_from_slice(&new.bytes());
     }
-    into.extend_from_slice(&frame[if tag(frame).is_some() { 12 + TAG } else { 12 }..]);
+    into.extend_from_slice(
+        &frame[if Tag::of(frame).is_some() { ethernet::ADDRESSES + TAG } else { ethernet::ADDRESSES }..],
+    );
 }
 
 /// What is consumed rather than forwarded: the addresses that IEEE 802.1D reserves (spanning tree, pause, LLDP), and Cisco's own protocols.
@@ -89,7 +72,7 @@ impl Bridge {
         let Some(port) = self.switchport(input) else { return };
         let Some((destination, rest)) = frame.split_first_chunk::<6>() else { return };
         let Some(source) = rest.first_chunk::<6>() else { return };
-        let (cos, vlan) = match tag(frame) {
+        let (cos, vlan) = match Tag::of(frame) {
             // A tag with VLAN 0 only carries a class of service.
             None => (0, port.vlan),
             Some(Tag { cos, vlan: 0 }) => (cos, port.vlan),

@@ -3,67 +3,38 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 
+use qos_core::wire::bytes::u16_at;
+use qos_core::wire::ethernet::{self, ethertype, Layout};
+use qos_core::wire::ip::{protocol, Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
+
 /// Longest frame that the daemon passes: 1500 bytes of packet, 14 of Ethernet header and two VLAN tags (the FCS is never seen).
 pub const LONGEST: usize = 1522;
 /// Shortest frame with an Ethernet header.
-pub const SHORTEST: usize = 14;
+pub const SHORTEST: usize = ethernet::HEADER;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-const ETHERTYPE_VLAN: u16 = 0x8100;
-const ETHERTYPE_QINQ: u16 = 0x88a8;
-const PROTOCOL_ICMP: u8 = 1;
-const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
 const TIMESTAMP_REPLY: u8 = 14;
 
 /// How much of the packet above the IP header goes into a transit key: enough for TCP's and UDP's headers and the
 /// sequence numbers that traffic generators put first in their payload.
 const KEY_PAYLOAD: usize = 48;
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-/// The IP packet in a frame.
+/// The IP packet in a frame, whole, with what is above its header.
 enum Ip<'a> {
-    V4 { header: &'a [u8], payload: &'a [u8] },
-    V6 { header: &'a [u8], payload: &'a [u8] },
-}
-
-/// Offset of the layer-3 header and its EtherType, past at most two VLAN tags.
-fn layer3(frame: &[u8]) -> Option<(usize, u16)> {
-    let mut at = 12;
-    for _ in 0..3 {
-        let ethertype = u16_at(frame, at)?;
-        at += 2;
-        if ethertype != ETHERTYPE_VLAN && ethertype != ETHERTYPE_QINQ {
-            return Some((at, ethertype));
-        }
-        at += 2;
-    }
-    None
+    V4 { header: Ipv4<'a>, payload: &'a [u8] },
+    V6 { header: Ipv6<'a>, payload: &'a [u8] },
 }
 
 fn ip(frame: &[u8]) -> Option<Ip<'_>> {
-    let (at, ethertype) = layer3(frame)?;
-    let packet = frame.get(at..)?;
-    match ethertype {
-        ETHERTYPE_IPV4 => {
-            let first = *packet.first()?;
-            let header_length = usize::from(first & 0x0f) * 4;
-            let total = usize::from(u16_at(packet, 2)?);
-            if first >> 4 != 4 || header_length < 20 || total < header_length {
-                return None;
-            }
-            Some(Ip::V4 { header: packet.get(..header_length)?, payload: packet.get(header_length..total)? })
+    let found = Layout::of(frame)?;
+    let packet = frame.get(found.network..)?;
+    match found.ethertype {
+        ethertype::IPV4 => {
+            let header = Ipv4::of(packet)?;
+            Some(Ip::V4 { header, payload: packet.get(header.len..header.total_len())? })
         }
-        ETHERTYPE_IPV6 => {
-            if packet.first()? >> 4 != 6 {
-                return None;
-            }
-            let total = 40 + usize::from(u16_at(packet, 4)?);
-            Some(Ip::V6 { header: packet.get(..40)?, payload: packet.get(40..total)? })
+        ethertype::IPV6 => {
+            let header = Ipv6::of(packet)?;
+            Some(Ip::V6 { header, payload: packet.get(IPV6_HEADER..header.total_len())? })
         }
         _ => None,
     }
@@ -84,18 +55,18 @@ impl TransitKeys {
         let mut fields = [0u8; 40 + KEY_PAYLOAD];
         let payload = match ip(frame)? {
             Ip::V4 { header, payload } => {
-                fields[..2].copy_from_slice(&header[4..6]);
-                fields[2] = header[9];
+                fields[..2].copy_from_slice(&header.identification());
+                fields[2] = header.protocol();
                 fields[3] = 4;
-                fields[4..12].copy_from_slice(&header[12..20]);
+                fields[4..8].copy_from_slice(&header.source().octets());
+                fields[8..12].copy_from_slice(&header.destination().octets());
                 payload
             }
             Ip::V6 { header, payload } => {
-                fields[0] = header[1] & 0x0f;
-                fields[1..3].copy_from_slice(&header[2..4]);
+                fields[..3].copy_from_slice(&header.flow_label());
                 fields[3] = 6;
-                fields[4] = header[6];
-                fields[8..40].copy_from_slice(&header[8..40]);
+                fields[4] = header.next_header();
+                fields[8..40].copy_from_slice(&header.addresses());
                 payload
             }
         };
@@ -116,25 +87,24 @@ pub enum Probe<'a> {
 /// The ICMP message or UDP packet in `frame`. `None` for anything else and for fragments after the first.
 pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
     let Ip::V4 { header, payload } = ip(frame)? else { return None };
-    if header[6] & 0x1f != 0 || header[7] != 0 || payload.len() < 8 {
+    if header.later_fragment() || payload.len() < UDP_HEADER {
         return None;
     }
-    let source = Ipv4Addr::new(header[12], header[13], header[14], header[15]);
-    let destination = Ipv4Addr::new(header[16], header[17], header[18], header[19]);
-    match header[9] {
-        PROTOCOL_ICMP => Some(Probe::Icmp {
+    let (source, destination) = (header.source(), header.destination());
+    match header.protocol() {
+        protocol::ICMP => Some(Probe::Icmp {
             source,
             destination,
             kind: payload[0],
             identifier: u16_at(payload, 4)?,
             sequence: u16_at(payload, 6)?,
         }),
-        PROTOCOL_UDP => Some(Probe::Udp {
+        protocol::UDP => Some(Probe::Udp {
             source,
             destination,
             source_port: u16_at(payload, 0)?,
             destination_port: u16_at(payload, 2)?,
-            payload: &payload[8..],
+            payload: &payload[UDP_HEADER..],
         }),
         _ => None,
     }
@@ -145,10 +115,12 @@ pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
 pub fn complete_checksum(frame: &mut [u8]) -> bool {
     let Some((at, field)) = (match ip(frame) {
         // A fragment's checksum covers bytes that are not here; kernels never leave those undone.
-        Some(Ip::V4 { header, payload }) if header[6] & 0x3f == 0 && header[7] == 0 => {
-            checksum_field(header[9], payload).map(|f| (offset(frame, payload), f))
+        Some(Ip::V4 { header, payload }) if !header.more_fragments() && !header.later_fragment() => {
+            checksum_field(header.protocol(), payload).map(|f| (offset(frame, payload), f))
         }
-        Some(Ip::V6 { header, payload }) => checksum_field(header[6], payload).map(|f| (offset(frame, payload), f)),
+        Some(Ip::V6 { header, payload }) => {
+            checksum_field(header.next_header(), payload).map(|f| (offset(frame, payload), f))
+        }
         _ => None,
     }) else {
         return false;
@@ -179,7 +151,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 /// frame holds none.
 pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
     let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
-    if header[9] != PROTOCOL_ICMP || payload.len() < 20 || payload[0] != TIMESTAMP_REPLY {
+    if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != TIMESTAMP_REPLY {
         return false;
     }
     let (start, end) = offset(frame, payload);
@@ -194,8 +166,8 @@ pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
 
 fn checksum_field(protocol: u8, payload: &[u8]) -> Option<usize> {
     let (field, header) = match protocol {
-        PROTOCOL_TCP => (16, 20),
-        PROTOCOL_UDP => (6, 8),
+        protocol::TCP => (16, 20),
+        protocol::UDP => (6, UDP_HEADER),
         _ => return None,
     };
     (payload.len() >= header).then_some(field)
@@ -281,7 +253,7 @@ mod tests {
     #[test]
     fn a_reply_is_stamped_and_its_checksum_holds() {
         let mut frame = udp(7, 64, 0, &[0; 12]);
-        frame[23] = PROTOCOL_ICMP;
+        frame[23] = protocol::ICMP;
         frame[34..42].copy_from_slice(&[TIMESTAMP_REPLY, 0, 0xde, 0xad, 0, 1, 0, 2]);
         let untouched = frame[..34].to_vec();
         assert!(stamp_reply(&mut frame, 0x0102_0304, 0x0506_0708));

@@ -3,15 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use qos_core::frame::flow_key;
-use qos_core::wire::{protocol, Framing};
+use qos_core::wire::{ip, protocol, Framing};
 use qos_core::{Descriptor, Network, Time};
 
 use crate::tcp::Segment;
 
 /// Bytes of an IPv4 header without options.
-pub const IPV4_HEADER: u32 = 20;
+pub const IPV4_HEADER: u32 = ip::IPV4_HEADER as u32;
 /// Bytes of a UDP header.
-pub const UDP_HEADER: u32 = 8;
+pub const UDP_HEADER: u32 = ip::UDP_HEADER as u32;
 /// Bytes of the longest IP packet on every link.
 pub const MTU: u32 = 1500;
 /// Time to live of a packet that a host sends: Linux' default.
