@@ -1,11 +1,11 @@
 //! One end of a connection: handshake, the two halves, close.
 
-use super::ack_policy::{AckPolicy, Decision};
-use super::receiver::{Arrival, Receiver};
-use super::recovery::estimator;
-use super::rto::{INITIAL_RTO, MAX_RTO};
+use super::receive::ack_policy::{AckPolicy, Decision};
+use super::receive::receiver::{Arrival, Receiver};
 use super::segment::{Segment, SynOptions};
-use super::sender::{Emit, Sender};
+use super::send::recovery::estimator;
+use super::send::rto::{INITIAL_RTO, MAX_RTO};
+use super::send::{Emit, Sender};
 use super::settings::Settings;
 use qos_core::time::{Duration, Time};
 

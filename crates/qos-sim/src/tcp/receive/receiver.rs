@@ -1,7 +1,7 @@
 //! The receiving half: reassembly, what is reported in SACK blocks, and the window.
 
-use super::segment::{SackBlock, SackBlocks, Segment};
-use super::Settings;
+use crate::tcp::segment::{SackBlock, SackBlocks, Segment};
+use crate::tcp::Settings;
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 

@@ -1,12 +1,12 @@
 //! The phases of the sender: fast recovery, timeouts, and when they turn out to have been wrong.
 
 use super::acknowledge::{News, Resend};
-use super::congestion::INFINITE;
-use super::prr::Reduction;
 use super::rto::RttEstimator;
 use super::scoreboard::LOST;
-use super::sender::{Emit, Phase, Sender, Timer};
 use super::transmit::TIMER_SLACK;
+use super::{Emit, Phase, Sender, Timer};
+use crate::tcp::congestion::prr::Reduction;
+use crate::tcp::congestion::INFINITE;
 use qos_core::time::{Duration, Time};
 
 impl Sender {
@@ -405,7 +405,7 @@ impl Sender {
 }
 
 /// Estimator for a connection's sender, after a handshake that measured `rtt` (nothing if the SYN was sent again without timestamps).
-pub(crate) fn estimator(settings: &super::Settings, rtt: Option<Duration>, next: u64) -> RttEstimator {
+pub(crate) fn estimator(settings: &crate::tcp::Settings, rtt: Option<Duration>, next: u64) -> RttEstimator {
     let mut estimator = RttEstimator::new(settings);
     match rtt {
         Some(rtt) => estimator.sample(rtt, next, next),

@@ -1,6 +1,6 @@
 //! TCP small queues: how much of a connection may wait in its own host's queue (Linux tcp_small_queue_check).
 
-use super::sender::Sender;
+use super::Sender;
 use qos_core::time::Time;
 use std::collections::VecDeque;
 

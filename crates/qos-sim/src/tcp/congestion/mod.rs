@@ -1,9 +1,14 @@
 //! What every congestion control has in common.
 
-use super::cubic::Cubic;
-use super::hystart::HyStart;
-use super::reno::Reno;
-use super::settings::{CongestionControl, Settings};
+mod cubic;
+mod hystart;
+pub(crate) mod prr;
+mod reno;
+
+use self::cubic::Cubic;
+use self::hystart::HyStart;
+use self::reno::Reno;
+use crate::tcp::settings::{CongestionControl, Settings};
 use qos_core::time::{Duration, Time};
 
 /// The slow start threshold before the first congestion.

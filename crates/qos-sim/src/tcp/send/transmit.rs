@@ -1,7 +1,7 @@
 //! What the sender sends, and its timers.
 
 use super::rto::INITIAL_RTO;
-use super::sender::{Emit, Phase, Sender, TailProbe, Timer};
+use super::{Emit, Phase, Sender, TailProbe, Timer};
 use qos_core::time::{Duration, Time};
 
 /// What Linux adds to the wait for a tail loss probe and to RACK's: two ticks of 1 ms (TCP_TIMEOUT_MIN).

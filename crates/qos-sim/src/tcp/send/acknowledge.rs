@@ -1,9 +1,9 @@
 //! What the sender does with an acknowledgement.
 
-use super::congestion::Progress;
 use super::scoreboard::{Sent, EVER_RETRANSMITTED, SACKED};
-use super::segment::Segment;
-use super::sender::{Emit, Phase, Sender, Timer};
+use super::{Emit, Phase, Sender, Timer};
+use crate::tcp::congestion::Progress;
+use crate::tcp::segment::Segment;
 use qos_core::time::{Duration, Time};
 
 /// What one acknowledgement told.

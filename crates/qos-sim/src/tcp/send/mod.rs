@@ -1,13 +1,22 @@
 //! The sending half: what it knows. What it does is in `transmit`, `acknowledge`, `sack` and `recovery`.
 
-use super::congestion::{algorithm, Algorithm, Window, INFINITE};
-use super::prr::Reduction;
-use super::rack::{Rack, Reordering};
-use super::rto::{MinRtt, RttEstimator};
-use super::scoreboard::Scoreboard;
-use super::segment::{SackBlock, Segment};
-use super::settings::Settings;
-use super::small_queue::SmallQueue;
+pub(crate) mod acknowledge;
+pub(crate) mod rack;
+pub(crate) mod recovery;
+pub(crate) mod rto;
+pub(crate) mod sack;
+pub(crate) mod scoreboard;
+pub(crate) mod small_queue;
+pub(crate) mod transmit;
+
+use self::rack::{Rack, Reordering};
+use self::rto::{MinRtt, RttEstimator};
+use self::scoreboard::Scoreboard;
+use self::small_queue::SmallQueue;
+use crate::tcp::congestion::prr::Reduction;
+use crate::tcp::congestion::{algorithm, Algorithm, Window, INFINITE};
+use crate::tcp::segment::{SackBlock, Segment};
+use crate::tcp::settings::Settings;
 use qos_core::time::Time;
 
 /// What the sender thinks of the network (the names are RFC 5681's and RFC 6937's).

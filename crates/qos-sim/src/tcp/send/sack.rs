@@ -2,8 +2,8 @@
 
 use super::acknowledge::News;
 use super::scoreboard::{EVER_RETRANSMITTED, SACKED};
-use super::segment::{SackBlock, Segment};
-use super::sender::{Phase, Sender};
+use super::{Phase, Sender};
+use crate::tcp::segment::{SackBlock, Segment};
 use qos_core::time::Time;
 
 /// Most segments that reordering may be thought to span (sysctl tcp_max_reordering).

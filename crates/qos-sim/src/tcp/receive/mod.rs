@@ -1,0 +1,4 @@
+//! The receiving half.
+
+pub(crate) mod ack_policy;
+pub(crate) mod receiver;
