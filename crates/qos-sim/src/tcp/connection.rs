@@ -1,11 +1,11 @@
 //! One end of a connection: handshake, the two halves, close.
 
+use super::agreed::Agreed;
 use super::receive::ack_policy::{AckPolicy, Decision};
 use super::receive::receiver::{Arrival, Receiver};
 use super::segment::{Segment, SynOptions};
-use super::send::recovery::estimator;
 use super::send::rto::{INITIAL_RTO, MAX_RTO};
-use super::send::{Emit, Sender};
+use super::send::{Emit, Outgoing, Sender};
 use super::settings::Settings;
 use qos_core::time::{Duration, Time};
 
@@ -77,10 +77,7 @@ struct Handshake {
 pub struct Connection {
     settings: Settings,
     handshake: Option<Handshake>,
-    /// What both ends have.
-    sack: bool,
-    timestamps: bool,
-    mss: u32,
+    agreed: Agreed,
     sender: Sender,
     receiver: Receiver,
     policy: AckPolicy,
@@ -93,31 +90,28 @@ pub struct Connection {
 impl Connection {
     /// Opens a connection: its SYN is put in `out`.
     pub fn connect(settings: Settings, now: Time, out: &mut Vec<Segment>) -> Connection {
-        let (sack, timestamps, mss) = (settings.sack, settings.timestamps, settings.mss);
-        let mut connection = Connection::new(settings, now, sack, timestamps, mss, false);
+        let agreed = Agreed::offered(&settings);
+        let mut connection = Connection::new(settings, now, agreed, false);
         connection.send_syn(now, out);
         connection
     }
 
     /// Answers a SYN. Options are used that both ends have; segments are at most as large as the other end takes.
     pub fn accept(settings: Settings, now: Time, syn: &Segment, out: &mut Vec<Segment>) -> Connection {
-        let (sack, timestamps, mss) = agree(&settings, syn);
-        let mut connection = Connection::new(settings, now, sack, timestamps, mss, true);
+        let agreed = Agreed::with(&settings, syn);
+        let mut connection = Connection::new(settings, now, agreed, true);
         connection.recent = syn.timestamps.map_or(0, |(value, _)| value);
-        connection.sender.edge = FIRST + syn.window;
         connection.send_syn(now, out);
         connection
     }
 
-    fn new(settings: Settings, now: Time, sack: bool, timestamps: bool, mss: u32, passive: bool) -> Connection {
+    fn new(settings: Settings, now: Time, agreed: Agreed, passive: bool) -> Connection {
         Connection {
             handshake: None,
-            sack,
-            timestamps,
-            mss,
-            sender: Sender::new(&settings, now, FIRST, (sack, timestamps, mss), estimator(&settings, None, FIRST)),
-            receiver: Receiver::new(&settings, FIRST, sack, timestamps),
-            policy: AckPolicy::new(&settings, FIRST, sack),
+            agreed,
+            sender: Sender::new(&settings, agreed, now, Outgoing::new(FIRST, settings.send_buffer), None),
+            receiver: Receiver::new(&settings, FIRST, &agreed),
+            policy: AckPolicy::new(&settings, FIRST, agreed.sack),
             settings,
             recent: 0,
             acknowledged: FIRST,
@@ -126,17 +120,17 @@ impl Connection {
     }
 
     fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let options = if self.timestamps { super::TIMESTAMPS_BYTES } else { 0 };
+        let options = if self.agreed.timestamps { super::TIMESTAMPS_BYTES } else { 0 };
         let syn = Segment {
             seq: 0,
             syn: true,
             has_ack: self.passive,
             ack: if self.passive { FIRST } else { 0 },
             window: self.settings.offered_at_first(),
-            timestamps: self.timestamps.then_some((now.0, self.recent)),
+            timestamps: self.agreed.timestamps.then_some((now.0, self.recent)),
             syn_options: Some(SynOptions {
                 mss: u16::try_from(self.settings.mss + options).unwrap_or(u16::MAX),
-                sack_permitted: self.sack,
+                sack_permitted: self.agreed.sack,
                 window_scale: WINDOW_SCALE,
             }),
             ..Segment::default()
@@ -147,29 +141,26 @@ impl Connection {
 
     /// The application has so many more bytes to send. `u64::MAX / 2` and more are as good as without end.
     pub fn offer(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
-        assert!(!self.sender.closing, "offered {bytes} bytes after close");
-        self.sender.offered = self.sender.offered.saturating_add(bytes).min(u64::MAX / 2);
+        self.sender.stream_mut().offer(bytes);
         self.send_new(now, out);
     }
 
     /// Takes back what was offered and not yet sent.
     pub fn drop_unsent(&mut self) {
-        self.sender.offered = self.sender.next.min(self.sender.offered);
+        self.sender.stream_mut().drop_unsent();
     }
 
     /// Sends a FIN after what was offered.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if !self.sender.closing {
-            self.sender.closing = true;
+        if !self.sender.stream().closing() {
+            self.sender.stream_mut().close();
             self.send_new(now, out);
         }
     }
 
     fn send_new(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.handshake.is_none() {
-            self.with_sender(now, out, |sender, emit| {
-                sender.send_new(emit, false);
-            });
+            self.with_sender(now, out, Sender::send_new);
         }
     }
 
@@ -179,7 +170,7 @@ impl Connection {
             self.on_syn(now, segment, out);
             return;
         }
-        if let Some((value, _)) = segment.timestamps.filter(|_| self.timestamps) {
+        if let Some((value, _)) = segment.timestamps.filter(|_| self.agreed.timestamps) {
             // RFC 7323 section 4.3.
             if segment.seq <= self.acknowledged && value >= self.recent {
                 self.recent = value;
@@ -209,7 +200,7 @@ impl Connection {
             return;
         }
         if self.handshake.is_some() {
-            (self.sack, self.timestamps, self.mss) = agree(&self.settings, segment);
+            self.agreed = Agreed::with(&self.settings, segment);
             self.recent = segment.timestamps.map_or(0, |(value, _)| value);
             self.establish(now, segment);
         }
@@ -220,32 +211,25 @@ impl Connection {
     /// The handshake is complete.
     fn establish(&mut self, now: Time, segment: &Segment) {
         let Some(handshake) = self.handshake.take() else { return };
-        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps);
+        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.agreed.timestamps);
         let measured = match (handshake.retransmissions, echo) {
             (0, _) => Some(now.since(handshake.sent)),
             (_, Some(echo)) => Some(now.since(echo)),
             _ => None,
         };
-        let (offered, closing) = (self.sender.offered, self.sender.closing);
-        let agreed = (self.sack, self.timestamps, self.mss);
-        self.sender = Sender::new(&self.settings, now, FIRST, agreed, estimator(&self.settings, measured, FIRST));
-        self.sender.offered = offered;
-        self.sender.closing = closing;
-        self.sender.edge = FIRST + segment.window;
-        if let Some(rtt) = measured {
-            self.sender.least_rtt.sample(now, rtt);
-        }
+        let stream = self.sender.stream().clone().open(FIRST + segment.window);
+        self.sender = Sender::new(&self.settings, self.agreed, now, stream, measured);
         if handshake.retransmissions > 1 {
             // RFC 5681 section 3.1: after a lost SYN; Linux: after the second.
-            self.sender.window.cwnd = 1;
+            self.sender.begin_with_one();
         }
-        self.receiver = Receiver::new(&self.settings, FIRST, self.sack, self.timestamps);
-        self.policy = AckPolicy::new(&self.settings, FIRST, self.sack);
+        self.receiver = Receiver::new(&self.settings, FIRST, &self.agreed);
+        self.policy = AckPolicy::new(&self.settings, FIRST, self.agreed.sack);
     }
 
     fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         let arrival = self.receiver.accept(now, segment);
-        let rto = self.sender.rtt.timeout();
+        let rto = self.sender.rtt().timeout();
         let window = self.receiver.offer_window();
         if self.receiver.window_grew() {
             self.policy.window_grew();
@@ -268,7 +252,7 @@ impl Connection {
                 if self.receiver.has_gaps() {
                     self.policy.around_gap(now, self.receiver.next(), self.round_trip())
                 } else {
-                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin, self.sender.rtt.smoothed())
+                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin, self.sender.rtt().smoothed())
                 }
             }
         };
@@ -279,7 +263,7 @@ impl Connection {
 
     /// The round trip as the receiver knows it, by what arrives or by what it sent itself.
     fn round_trip(&self) -> Option<Duration> {
-        match (self.receiver.round_trip(), self.sender.rtt.smoothed()) {
+        match (self.receiver.round_trip(), self.sender.rtt().smoothed()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -290,7 +274,7 @@ impl Connection {
             ack: self.receiver.next(),
             window: self.receiver.offer_window(),
             has_ack: true,
-            timestamps: self.timestamps.then_some((now.0, self.recent)),
+            timestamps: self.agreed.timestamps.then_some((now.0, self.recent)),
             ..Segment::default()
         }
     }
@@ -298,16 +282,16 @@ impl Connection {
     /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no room for them.
     fn with_sender(&mut self, now: Time, out: &mut Vec<Segment>, act: impl FnOnce(&mut Sender, &mut Emit<'_>)) {
         let template = self.template(now);
-        let mut emit = Emit { now, out, template, used: false };
+        let mut emit = Emit::new(now, out, template);
         act(&mut self.sender, &mut emit);
-        if emit.used {
+        if emit.used() {
             self.note_acknowledged();
         }
     }
 
     fn acknowledge(&mut self, now: Time, out: &mut Vec<Segment>) {
         let template = self.template(now);
-        out.push(Segment { seq: self.sender.next, sack: self.receiver.sack_blocks(), ..template });
+        out.push(Segment { seq: self.sender.stream().next(), sack: self.receiver.sack_blocks(), ..template });
         self.note_acknowledged();
     }
 
@@ -331,7 +315,7 @@ impl Connection {
             return;
         }
         self.with_sender(now, out, |sender, emit| sender.on_deadline(emit));
-        if self.policy.due(now, self.sender.rtt.timeout()) {
+        if self.policy.due(now, self.sender.rtt().timeout()) {
             self.acknowledge(now, out);
         }
     }
@@ -350,7 +334,7 @@ impl Connection {
     /// With [`Settings::small_queue`]: a segment with payload or FIN, of those put in `out` the first of which this was not told, leaves the
     /// host's queue at `at` (at once when the queue dropped it). It must be told of each, in order, before [`Connection::deadline`] is asked.
     pub fn leaves_queue(&mut self, at: Time) {
-        self.sender.small_queue.leaves(at);
+        self.sender.leaves_queue(at);
     }
 
     /// Bytes of payload handed to the application, in order and complete.
@@ -368,7 +352,8 @@ impl Connection {
         if self.handshake.is_some() {
             return if self.passive { State::SynReceived } else { State::SynSent };
         }
-        match (self.sender.closing, self.sender.fin_sent && self.sender.una == self.sender.end()) {
+        let stream = self.sender.stream();
+        match (stream.closing(), stream.finished()) {
             (true, true) => State::Closed,
             (true, false) => State::Closing,
             _ => State::Established,
@@ -377,40 +362,28 @@ impl Connection {
 
     /// Payload bytes of a full segment, as both ends agreed.
     pub fn mss(&self) -> u32 {
-        self.mss
+        self.agreed.mss
     }
 
     /// What the connection tells of itself.
     pub fn figures(&self) -> Figures {
         let sender = &self.sender;
-        let ssthresh = (sender.window.ssthresh < super::congestion::INFINITE).then_some(sender.window.ssthresh);
+        let (rtt, counts) = (sender.rtt(), sender.counts());
         Figures {
-            cwnd: sender.window.cwnd,
-            ssthresh,
-            pipe: sender.board.pipe(),
-            srtt_ns: sender.rtt.smoothed().map(|rtt| rtt.0),
-            min_rtt_ns: sender.least_rtt.get().map(|rtt| rtt.0),
-            rto_ns: sender.rtt.timeout().0,
-            sent_segments: sender.counts.sent,
-            retransmitted_segments: sender.counts.retransmitted,
-            timeouts: sender.counts.timeouts,
-            fast_recoveries: sender.counts.recoveries,
-            probes: sender.counts.probes,
-            undone: sender.counts.undone,
-            acknowledged_bytes: sender.una - FIRST - u64::from(self.state() == State::Closed),
+            cwnd: sender.congestion().cwnd(),
+            ssthresh: sender.congestion().known_ssthresh(),
+            pipe: sender.pipe(),
+            srtt_ns: rtt.smoothed().map(|rtt| rtt.0),
+            min_rtt_ns: rtt.least().map(|rtt| rtt.0),
+            rto_ns: rtt.timeout().0,
+            sent_segments: counts.sent,
+            retransmitted_segments: counts.retransmitted,
+            timeouts: counts.timeouts,
+            fast_recoveries: counts.recoveries,
+            probes: counts.probes,
+            undone: counts.undone,
+            acknowledged_bytes: sender.stream().una() - FIRST - u64::from(self.state() == State::Closed),
             state: self.state(),
         }
     }
-}
-
-/// What both ends have: SACK, timestamps, and payload bytes of a full segment.
-fn agree(settings: &Settings, syn: &Segment) -> (bool, bool, u32) {
-    let options = syn.syn_options;
-    let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);
-    let timestamps = settings.timestamps && syn.timestamps.is_some();
-    let own = if settings.timestamps && !timestamps { settings.mss + super::TIMESTAMPS_BYTES } else { settings.mss };
-    let taken = if timestamps { super::TIMESTAMPS_BYTES } else { 0 };
-    // RFC 9293 section 3.7.1: without the option 536 bytes.
-    let theirs = u32::from(options.map_or(536, |options| options.mss)).saturating_sub(taken);
-    (sack, timestamps, own.min(theirs))
 }

@@ -4,6 +4,7 @@
 //! [`Connection::on_timer`] when [`Connection::deadline`] is reached, and carries what appears in `out`. Segments hold no payload, only
 //! its length. `docs/simulation.md` lists what is modelled, by which document, and where it differs from Linux.
 
+mod agreed;
 mod congestion;
 mod connection;
 mod receive;

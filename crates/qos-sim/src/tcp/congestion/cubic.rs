@@ -1,7 +1,7 @@
 //! CUBIC's window (RFC 9438) with the choices that Linux makes.
 
 use super::hystart::HyStart;
-use super::{Algorithm, Progress, Window, LEAST_THRESHOLD};
+use super::window::{Algorithm, Progress, Window, LEAST_THRESHOLD};
 use qos_core::time::{Duration, Time};
 
 /// β in 1024ths: 0.7 (RFC 9438; Linux's fraction).

@@ -1,7 +1,7 @@
 //! HyStart as Linux's CUBIC has it: slow start ends when acknowledgements come in a train as long as half a round trip, or when round
 //! trips grow. (It is not HyStart++ of RFC 9406.)
 
-use super::Progress;
+use super::window::Progress;
 use qos_core::time::{Duration, Time};
 
 /// Below this window nothing is looked for (Linux hystart_low_window).

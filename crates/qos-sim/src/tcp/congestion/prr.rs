@@ -7,12 +7,17 @@ pub(crate) struct Reduction {
     prior: u32,
     delivered: u32,
     /// Segments sent since the beginning.
-    pub out: u32,
+    out: u32,
 }
 
 impl Reduction {
     pub fn begin(cwnd: u32) -> Reduction {
         Reduction { prior: cwnd, delivered: 0, out: 0 }
+    }
+
+    /// So many segments were sent.
+    pub fn sent(&mut self, segments: u32) {
+        self.out += segments;
     }
 
     /// The window after `delivered` further segments, `pipe` being in flight; `None`: it stays.
@@ -50,7 +55,7 @@ mod tests {
             pipe -= 1;
             let window = reduction.window(1, pipe, 10, false).expect("a window");
             sent.push(window - pipe);
-            reduction.out += window - pipe;
+            reduction.sent(window - pipe);
             pipe = window;
         }
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
@@ -59,9 +64,9 @@ mod tests {
     #[test]
     fn conserves_below_the_threshold_and_grows_when_it_is_safe() {
         let mut reduction = Reduction::begin(20);
-        reduction.out = 1;
+        reduction.sent(1);
         assert_eq!(reduction.window(1, 5, 10, false), Some(6));
-        reduction.out = 2;
+        reduction.sent(1);
         assert_eq!(reduction.window(1, 5, 10, true), Some(7));
         assert_eq!(reduction.window(1, 10, 10, true), Some(10));
         assert_eq!(reduction.window(0, 10, 10, true), None);

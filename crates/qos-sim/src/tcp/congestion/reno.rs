@@ -1,6 +1,6 @@
 //! Reno's window (RFC 5681) as Linux counts it: in segments, by segments acknowledged.
 
-use super::{Algorithm, Progress, Window, LEAST_THRESHOLD};
+use super::window::{Algorithm, Progress, Window, LEAST_THRESHOLD};
 
 /// Slow start, then one segment a window; half on congestion.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! The receiving half: reassembly, what is reported in SACK blocks, and the window.
 
+use crate::tcp::agreed::Agreed;
 use crate::tcp::segment::{SackBlock, SackBlocks, Segment};
 use crate::tcp::Settings;
 use qos_core::time::{Duration, Time};
@@ -51,7 +52,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// A receiver whose first byte of payload is `first`.
-    pub(crate) fn new(settings: &Settings, first: u64, sack: bool, timestamps: bool) -> Receiver {
+    pub(crate) fn new(settings: &Settings, first: u64, agreed: &Agreed) -> Receiver {
         Receiver {
             next: first,
             gaps: VecDeque::new(),
@@ -61,9 +62,9 @@ impl Receiver {
             fin: None,
             edge: first + settings.offered_at_first(),
             window: ReceiveWindow::new(settings, first),
-            sack,
-            dsack: settings.dsack && sack,
-            timestamps,
+            sack: agreed.sack,
+            dsack: settings.dsack && agreed.sack,
+            timestamps: agreed.timestamps,
         }
     }
 

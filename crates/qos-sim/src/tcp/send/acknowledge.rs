@@ -1,151 +1,86 @@
 //! What the sender does with an acknowledgement.
 
-use super::scoreboard::{Sent, EVER_RETRANSMITTED, SACKED};
-use super::{Emit, Phase, Sender, Timer};
+use super::news::{News, Resend};
+use super::scoreboard::{EVER_RETRANSMITTED, SACKED};
+use super::timers::Timer;
+use super::{Emit, Sender};
 use crate::tcp::congestion::Progress;
 use crate::tcp::segment::Segment;
 use qos_core::time::{Duration, Time};
 
-/// What one acknowledgement told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
-    /// The first unacknowledged byte moved.
-    pub advanced: bool,
-    /// Data was acknowledged or SACKed for the first time, or the window opened, or it came with data: not a duplicate.
-    pub not_duplicate: bool,
-    /// Segments were SACKed.
-    pub sacked: bool,
-    /// Data was acknowledged.
-    pub acknowledged: bool,
-    /// ... some of it had been sent again.
-    pub retransmission_acknowledged: bool,
-    /// Data from before the phase began was delivered without having been sent again.
-    pub original_delivered: bool,
-    /// A duplicate of a retransmission was reported (RFC 2883).
-    pub duplicate: bool,
-    /// ... that of the tail loss probe.
-    pub probe_duplicate: bool,
-    /// The retransmission timer starts anew.
-    pub restart_timer: bool,
-    /// A retransmission was lost.
-    pub retransmission_lost: bool,
-    /// Lowest byte that was SACKed after a later one, without having been sent again.
-    pub reordered: u64,
-    /// The timestamp echoed.
-    pub echo: Option<Time>,
-    pub first_acked: Option<Time>,
-    pub last_acked: Option<Time>,
-    pub first_sacked: Option<Time>,
-    pub last_sacked: Option<Time>,
-    /// Of the segment delivered that was sent last: when, and what had been delivered then.
-    latest: Option<(Time, u64, u64)>,
-}
-
-impl News {
-    fn new(echo: Option<Time>) -> News {
-        News {
-            advanced: false,
-            not_duplicate: false,
-            sacked: false,
-            acknowledged: false,
-            retransmission_acknowledged: false,
-            original_delivered: false,
-            duplicate: false,
-            probe_duplicate: false,
-            restart_timer: false,
-            retransmission_lost: false,
-            reordered: u64::MAX,
-            echo,
-            first_acked: None,
-            last_acked: None,
-            first_sacked: None,
-            last_sacked: None,
-            latest: None,
-        }
-    }
-
-    pub fn note_delivery(&mut self, sent: &Sent) {
-        let this = (sent.at, sent.end, sent.delivered);
-        self.latest = Some(self.latest.map_or(this, |latest| latest.max(this)));
-    }
-}
-
-/// What is to be sent after an acknowledgement, before new data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resend {
-    Nothing,
-    Lost,
-    /// New data, to judge a timeout; what is lost if there is none.
-    New,
-}
-
 impl Sender {
     /// Takes an acknowledgement and sends what it allows.
     pub fn on_ack(&mut self, segment: &Segment, emit: &mut Emit<'_>) {
-        let now = emit.now;
+        let now = emit.now();
         let ack = segment.ack;
-        if ack > self.next {
+        if ack > self.stream.next() {
             return;
         }
-        let mut news = News::new(segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.timestamps));
-        let prior_una = self.una;
-        let delivered = self.delivered;
-        let lost = self.board.lost_total;
-        if ack < self.una {
-            // Late; what it SACKs may be news.
-            if !segment.sack.is_empty() && self.sack {
-                self.take_sacks(now, segment, prior_una, &mut news);
-                let resend = self.judge(now, prior_una, false, &mut news);
-                self.resend(emit, resend);
-                self.send_new(emit, false);
-            }
+        let echo = segment.timestamps.map(|(_, echo)| Time(echo)).filter(|_| self.agreed.timestamps);
+        let mut news = News::new(echo);
+        let prior_una = self.stream.una();
+        if ack < prior_una {
+            self.on_late_ack(segment, emit, &mut news);
             return;
         }
-        let prior_edge = self.edge;
+        let delivered = self.board.delivered();
+        let lost = self.board.lost_total();
         let prior_highest = self.board.highest_sacked().unwrap_or(prior_una);
-        news.advanced = ack > self.una;
+        news.advanced = ack > prior_una;
         if news.advanced {
-            self.timeouts_in_row = 0;
+            self.timers.progress();
         }
         // A pure acknowledgement with another window is no duplicate (RFC 5681).
-        news.not_duplicate = segment.len > 0 || segment.fin || news.advanced || ack + segment.window > prior_edge;
-        self.edge = if news.advanced { ack + segment.window } else { prior_edge.max(ack + segment.window) };
-        self.una = ack;
-        if self.board.out() == 0 && self.probe_answered(now) {
-            self.send_new(emit, false);
+        let widened = self.stream.is_widened_by(ack, segment.window);
+        news.not_duplicate = segment.len > 0 || segment.fin || news.advanced || widened;
+        self.stream.acknowledge(ack, segment.window);
+        if self.board.out() == 0 {
+            self.window_probe_answered(now);
+            self.send_new(emit);
             return;
         }
-        if self.sack && !segment.sack.is_empty() {
+        if self.agreed.sack && !segment.sack.is_empty() {
             self.take_sacks(now, segment, prior_una, &mut news);
-        } else if !self.sack {
-            self.last_sacks = Default::default();
         }
         self.take_acknowledged(now, ack, prior_highest, &mut news);
-        self.rack.update_window(self.delivered, news.latest.map(|latest| latest.2));
+        self.loss.update_window(self.board.delivered(), news.delivered_before());
         self.judge_probe(ack, &news);
-        let mut resend = Resend::Nothing;
-        let alert = news.sacked || news.duplicate;
-        if !news.not_duplicate || alert || self.phase != Phase::Open {
+        let resend = if news.not_duplicate && !news.sacked && !news.duplicate && self.is_open() {
+            Resend::Nothing
+        } else {
             let duplicate = !news.not_duplicate && !news.advanced && !news.duplicate;
-            resend = self.judge(now, prior_una, duplicate, &mut news);
-        }
+            self.judge(now, prior_una, duplicate, &mut news)
+        };
         if news.restart_timer {
             self.restart_timer(now);
         }
-        let delivered = (self.delivered - delivered) as u32;
-        self.control(now, delivered, self.board.lost_total > lost, &news);
+        let delivered = (self.board.delivered() - delivered) as u32;
+        self.control(now, delivered, self.board.lost_total() > lost, &news);
         self.resend(emit, resend);
-        self.send_new(emit, false);
+        self.send_new(emit);
+    }
+
+    /// An acknowledgement that was overtaken: what it SACKs may be news.
+    fn on_late_ack(&mut self, segment: &Segment, emit: &mut Emit<'_>, news: &mut News) {
+        if segment.sack.is_empty() || !self.agreed.sack {
+            return;
+        }
+        let (now, una) = (emit.now(), self.stream.una());
+        self.take_sacks(now, segment, una, news);
+        let resend = self.judge(now, una, false, news);
+        self.resend(emit, resend);
+        self.send_new(emit);
     }
 
     /// With nothing out, an acknowledgement can only open the window.
-    fn probe_answered(&mut self, now: Time) -> bool {
-        if let Some((Timer::WindowProbe, _)) = self.timer {
-            let room = self.edge.saturating_sub(self.next);
-            let wanted = (self.end() - self.next).min(u64::from(self.mss));
-            self.timer = if room >= wanted { None } else { Some((Timer::WindowProbe, now + self.rtt.timeout())) };
+    fn window_probe_answered(&mut self, now: Time) {
+        if self.timers.waits_for() == Some(Timer::WindowProbe) {
+            if self.stream.fits(self.agreed.mss) {
+                self.timers.stop();
+            } else {
+                self.timers.set(Timer::WindowProbe, now + self.rtt.timeout());
+            }
         }
-        true
     }
 
     /// Takes off what is acknowledged, and measures.
@@ -160,15 +95,15 @@ impl Sender {
                 news.first_acked.get_or_insert(sent.at);
                 news.last_acked = Some(sent.at);
                 lowest_original = lowest_original.min(sent.seq);
-                news.original_delivered |= sent.end <= self.high;
+                news.original_delivered |= sent.end <= self.episode.high();
             }
-            if self.sack && !sent.is(SACKED) {
-                self.delivered += 1;
+            if self.agreed.sack && !sent.is(SACKED) {
+                self.board.note_delivered(1);
                 news.note_delivery(&sent);
                 // The echo of something sent before the retransmission: the original was delivered.
                 let original = sent.is(EVER_RETRANSMITTED) && news.echo.is_some_and(|echo| echo < sent.at);
                 if !original {
-                    self.rack.delivered(now, &sent, self.least_rtt.get());
+                    self.loss.delivered(now, &sent, self.rtt.least());
                 }
             }
         }
@@ -176,11 +111,11 @@ impl Sender {
         let rtt = self.measure(now, news);
         if news.acknowledged {
             news.restart_timer = true;
-            if !self.sack {
+            if !self.agreed.sack {
                 if news.retransmission_acknowledged {
                     news.original_delivered = false;
                 }
-                self.forget_duplicates(count);
+                self.board.acknowledge_duplicates(count);
             } else if lowest_original < prior_highest {
                 // A hole was filled by something that was only late.
                 self.note_reordering(lowest_original);
@@ -190,8 +125,7 @@ impl Sender {
             news.restart_timer = rtt.is_some() && first < self.board.get(head).at;
         }
         if let Some(rtt) = rtt {
-            let progress = Progress { now, acked: count, una: self.una, next: self.next };
-            self.algorithm.measured(&mut self.window, &progress, rtt);
+            self.congestion.measured(&self.progress(now, count), rtt);
         }
     }
 
@@ -209,30 +143,25 @@ impl Sender {
             last = news.echo;
         }
         let (first, last) = (first?, last?);
-        self.least_rtt.sample(now, now.since(last));
-        self.rtt.sample(now.since(first), self.una, self.next);
+        self.rtt.sample_least(now, now.since(last));
+        self.rtt.sample(now.since(first), self.stream.una(), self.stream.next());
         Some(now.since(last))
+    }
+
+    fn progress(&self, now: Time, acked: u32) -> Progress {
+        Progress { now, acked, una: self.stream.una(), next: self.stream.next() }
     }
 
     /// The window after an acknowledgement.
     fn control(&mut self, now: Time, delivered: u32, newly_lost: bool, news: &News) {
-        if self.reducing() {
-            self.reduce(delivered, news.advanced && !newly_lost);
+        if self.episode.reducing() {
+            self.congestion.reduce(delivered, self.board.pipe(), news.advanced && !newly_lost);
             return;
         }
         // With much reordering what is SACKed counts as progress, else what is acknowledged.
-        let progress = news.acknowledged || (self.reordering > self.settings.reordering && news.sacked);
+        let progress = news.acknowledged || (self.loss.tolerant() && news.sacked);
         if progress && delivered > 0 {
-            let acked = if self.settings.byte_counting { delivered } else { 1 };
-            let progress = Progress { now, acked, una: self.una, next: self.next };
-            self.algorithm.grow(&mut self.window, &progress);
-        }
-    }
-
-    /// Proportional rate reduction.
-    pub fn reduce(&mut self, delivered: u32, safe: bool) {
-        if let Some(cwnd) = self.reduction.window(delivered, self.board.pipe(), self.window.ssthresh, safe) {
-            self.window.cwnd = cwnd;
+            self.congestion.grow(self.progress(now, delivered));
         }
     }
 
@@ -241,9 +170,9 @@ impl Sender {
             Resend::Nothing => {}
             Resend::Lost => self.retransmit_lost(emit),
             Resend::New => {
-                self.send_new(emit, false);
-                if self.next <= self.high {
-                    self.judging_timeout = false;
+                self.send_new(emit);
+                if self.stream.next() <= self.episode.high() {
+                    self.episode.stop_judging();
                     self.retransmit_lost(emit);
                 }
             }

@@ -17,15 +17,15 @@ pub(crate) struct Rack {
     /// Its round trip.
     rtt: Duration,
     /// Something newer was delivered since losses were looked for.
-    pub advanced: bool,
+    advanced: bool,
     /// The reordering window in quarters of the least round trip.
     steps: u32,
     persist: u32,
-    pub duplicate_seen: bool,
+    duplicate_seen: bool,
     /// Segments delivered when the window was last widened.
     widened_at: u64,
     fixed: bool,
-    pub no_threshold: bool,
+    no_threshold: bool,
 }
 
 /// What decides the reordering window.
@@ -68,6 +68,21 @@ impl Rack {
             self.at = segment.at;
             self.end = segment.end;
         }
+    }
+
+    /// Something newer was delivered since losses were looked for.
+    pub fn has_news(&self) -> bool {
+        self.advanced
+    }
+
+    /// Losses are to be looked for again.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// A duplicate was reported of something sent again.
+    pub fn note_duplicate(&mut self) {
+        self.duplicate_seen = true;
     }
 
     fn reordering_window(&self, reordering: &Reordering) -> Duration {

@@ -6,7 +6,7 @@ use qos_core::time::{Duration, Time};
 /// Timeout before the first sample (RFC 6298, Linux TCP_TIMEOUT_INIT).
 pub(crate) const INITIAL_RTO: Duration = Duration(1_000_000_000);
 /// Timeout after the SYN was retransmitted and nothing was measured (RFC 6298 section 5.7, Linux TCP_TIMEOUT_FALLBACK).
-pub(crate) const FALLBACK_RTO: Duration = Duration(3_000_000_000);
+const FALLBACK_RTO: Duration = Duration(3_000_000_000);
 /// Longest timeout (Linux TCP_RTO_MAX).
 pub(crate) const MAX_RTO: Duration = Duration(120_000_000_000);
 /// The mean deviation with gain 1/4 stands scaled by 4, the mean with gain 1/8 by 8.
@@ -32,10 +32,11 @@ pub(crate) struct RttEstimator {
     backoff: u32,
     /// The floor is a floor of the sum (RFC 6298), not of the variance.
     floor_on_sum: bool,
+    least: MinRtt,
 }
 
 impl RttEstimator {
-    pub(crate) fn new(settings: &Settings) -> RttEstimator {
+    fn new(settings: &Settings) -> RttEstimator {
         RttEstimator {
             smoothed: 0,
             deviation: 0,
@@ -46,21 +47,28 @@ impl RttEstimator {
             base: INITIAL_RTO,
             backoff: 0,
             floor_on_sum: !settings.rto_floor_on_variance,
+            least: MinRtt::default(),
         }
     }
 
-    /// The timeout before the first sample.
-    pub(crate) fn set_initial(&mut self, timeout: Duration) {
-        if self.smoothed == 0 {
-            self.base = timeout;
+    /// After a handshake that measured `rtt` (nothing if the SYN was sent again without timestamps).
+    pub fn after_handshake(settings: &Settings, now: Time, rtt: Option<Duration>, next: u64) -> RttEstimator {
+        let mut estimator = RttEstimator::new(settings);
+        match rtt {
+            Some(rtt) => {
+                estimator.sample(rtt, next, next);
+                estimator.sample_least(now, rtt);
+            }
+            None => estimator.base = FALLBACK_RTO,
         }
+        estimator
     }
 
     /// Takes a sample of the round trip; `una` and `next` are the sender's first unacknowledged and next byte.
     ///
     /// Like Linux: within a round the variance rises with the largest deviation at once, at its end it falls by a quarter of the
     /// difference; a round trip that is shorter than expected weighs an eighth as much in the deviation.
-    pub(crate) fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
+    pub fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let rtt = rtt.0.max(1);
         let least = if self.floor_on_sum { 1 } else { self.floor };
         if self.smoothed == 0 {
@@ -94,25 +102,35 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Takes a sample for the least round trip.
+    pub fn sample_least(&mut self, now: Time, rtt: Duration) {
+        self.least.sample(now, rtt);
+    }
+
+    /// The least round trip of the last five minutes, unless there is no sample yet.
+    pub fn least(&self) -> Option<Duration> {
+        self.least.get()
+    }
+
     /// The timeout with its back-off.
-    pub(crate) fn timeout(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         Duration(self.base.0.checked_shl(self.backoff).map_or(MAX_RTO.0, |t| t.min(MAX_RTO.0)))
     }
 
     /// Doubles the timeout until the next sample.
-    pub(crate) fn back_off(&mut self) {
+    pub fn back_off(&mut self) {
         if self.timeout() < MAX_RTO {
             self.backoff += 1;
         }
     }
 
     /// The least retransmission timeout.
-    pub(crate) fn floor(&self) -> Duration {
+    pub fn floor(&self) -> Duration {
         Duration(self.floor)
     }
 
     /// The smoothed round trip, unless there is no sample yet.
-    pub(crate) fn smoothed(&self) -> Option<Duration> {
+    pub fn smoothed(&self) -> Option<Duration> {
         (self.smoothed != 0).then_some(Duration(self.smoothed >> MEAN_SHIFT))
     }
 }
@@ -120,7 +138,7 @@ impl RttEstimator {
 /// The least round trip of the last five minutes (sysctl tcp_min_rtt_wlen 300): the least, and the least since it and since that, each
 /// at most a quarter of the window after the one before, by Kathleen Nichols' windowed minimum.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MinRtt {
+struct MinRtt {
     /// Samples with their times, best first; `None` before the first.
     best: Option<[(Time, u64); 3]>,
 }
@@ -128,7 +146,7 @@ pub(crate) struct MinRtt {
 impl MinRtt {
     const WINDOW: u64 = 300_000_000_000;
 
-    pub(crate) fn sample(&mut self, now: Time, rtt: Duration) {
+    fn sample(&mut self, now: Time, rtt: Duration) {
         let new = (now, rtt.0.max(1));
         let Some(best) = &mut self.best else {
             self.best = Some([new; 3]);
@@ -162,7 +180,7 @@ impl MinRtt {
     }
 
     /// The least round trip, unless there is no sample yet.
-    pub(crate) fn get(&self) -> Option<Duration> {
+    fn get(&self) -> Option<Duration> {
         self.best.map(|best| Duration(best[0].1))
     }
 }

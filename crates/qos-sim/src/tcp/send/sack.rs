@@ -1,43 +1,34 @@
 //! What the SACK blocks of an acknowledgement say (RFC 2018, RFC 2883).
 
-use super::acknowledge::News;
+use super::loss::Blocks;
+use super::news::News;
 use super::scoreboard::{EVER_RETRANSMITTED, SACKED};
-use super::{Phase, Sender};
+use super::Sender;
 use crate::tcp::segment::{SackBlock, Segment};
 use qos_core::time::Time;
 
-/// Most segments that reordering may be thought to span (sysctl tcp_max_reordering).
-const MOST_REORDERING: u32 = 300;
-
 impl Sender {
     /// Takes the SACK blocks of an acknowledgement.
-    pub fn take_sacks(&mut self, now: Time, segment: &Segment, prior_una: u64, news: &mut News) {
+    pub(super) fn take_sacks(&mut self, now: Time, segment: &Segment, prior_una: u64, news: &mut News) {
         let blocks = segment.sack.as_slice();
-        let duplicate = self.duplicate_block(segment.ack, blocks);
+        let duplicate = duplicate_block(segment.ack, blocks);
         if let Some(block) = duplicate {
             self.take_duplicate(block, prior_una, news);
         }
-        let before = self.last_sacks;
-        let mut known = [SackBlock::default(); 4];
+        let before = self.loss.reported();
+        let mut known = Blocks::default();
         let from = usize::from(duplicate.is_some());
         for (i, block) in blocks.iter().enumerate().skip(from) {
-            if block.start >= block.end || block.end > self.next || block.end <= self.una {
+            if block.start >= block.end || block.end > self.stream.next() || block.end <= self.stream.una() {
                 continue;
             }
             known[i - from] = *block;
             self.take_block(now, block, &before, news);
         }
-        self.last_sacks = known;
-        if news.reordered < u64::MAX && (self.phase != Phase::Loss || self.undo.is_some()) {
+        self.loss.report(known);
+        if news.reordered < u64::MAX && (!self.episode.in_loss() || self.undo.is_possible()) {
             self.note_reordering(news.reordered);
         }
-    }
-
-    /// The first block, if it reports a duplicate: bytes acknowledged, or within the second block.
-    fn duplicate_block(&self, ack: u64, blocks: &[SackBlock]) -> Option<SackBlock> {
-        let first = *blocks.first()?;
-        let within = blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);
-        (first.start < ack || within).then_some(first)
     }
 
     fn take_duplicate(&mut self, block: SackBlock, prior_una: u64, news: &mut News) {
@@ -45,33 +36,29 @@ impl Sender {
         if len == 0 {
             return;
         }
-        let segments = len.div_ceil(u64::from(self.mss));
-        if segments == 1 && self.probe.is_some_and(|probe| probe.high == block.end) {
+        let segments = len.div_ceil(u64::from(self.agreed.mss));
+        if segments == 1 && self.probe.is_duplicated_by(block.end) {
             news.probe_duplicate = true;
         }
-        self.duplicates_seen += segments;
-        if self.duplicates_seen > self.counts.retransmitted {
-            // The network, not this sender, made the duplicates.
+        if !self.loss.duplicated(segments, self.counts.retransmitted) {
             return;
         }
-        if self.reordering_seen && !news.probe_duplicate {
-            self.rack.duplicate_seen = true;
+        if !news.probe_duplicate {
+            self.loss.too_early();
         }
         news.duplicate = true;
-        self.delivered += segments;
-        if let (Some(undo), Some(left)) = (self.undo, self.undo_left) {
-            if block.end <= prior_una && block.end > undo {
-                self.undo_left = Some(left.saturating_sub(segments as u32));
-            }
+        self.board.note_delivered(segments);
+        if block.end <= prior_una {
+            self.undo.duplicated(block.end, segments as u32);
         }
-        if block.end > self.una {
+        if block.end > self.stream.una() {
             self.take_duplicate_in_flight(block, news);
         }
     }
 
     /// A duplicate of something SACKed that is not acknowledged yet.
     fn take_duplicate_in_flight(&mut self, block: SackBlock, news: &mut News) {
-        for id in self.board.ending_after(block.start.max(self.una))..self.board.ids().end {
+        for id in self.board.ending_after(block.start.max(self.stream.una()))..self.board.ids().end {
             let sent = *self.board.get(id);
             if sent.end > block.end {
                 break;
@@ -79,11 +66,7 @@ impl Sender {
             if !sent.is(EVER_RETRANSMITTED) {
                 continue;
             }
-            if let (Some(undo), Some(left)) = (self.undo, self.undo_left) {
-                if sent.end > undo {
-                    self.undo_left = Some(left.saturating_sub(1));
-                }
-            }
+            self.undo.duplicated(sent.end, 1);
             if sent.is(SACKED) {
                 news.reordered = news.reordered.min(sent.seq);
             }
@@ -92,8 +75,8 @@ impl Sender {
     }
 
     /// Takes the parts of a block that the last acknowledgement did not report.
-    fn take_block(&mut self, now: Time, block: &SackBlock, before: &[SackBlock; 4], news: &mut News) {
-        let mut start = block.start.max(self.una);
+    fn take_block(&mut self, now: Time, block: &SackBlock, before: &Blocks, news: &mut News) {
+        let mut start = block.start.max(self.stream.una());
         while start < block.end {
             // The known block that covers `start`, or else begins next after it.
             let mut end = block.end;
@@ -124,32 +107,33 @@ impl Sender {
             if sent.seq < start || sent.is(SACKED) {
                 continue;
             }
-            self.rack.delivered(now, &sent, self.least_rtt.get());
+            self.loss.delivered(now, &sent, self.rtt.least());
             news.note_delivery(&sent);
             if !sent.is(EVER_RETRANSMITTED) {
                 if self.board.highest_sacked().is_some_and(|highest| sent.seq < highest) {
                     news.reordered = news.reordered.min(sent.seq);
                 }
-                news.original_delivered |= sent.end <= self.high;
+                news.original_delivered |= sent.end <= self.episode.high();
                 news.first_sacked.get_or_insert(sent.at);
                 news.last_sacked = Some(sent.at);
             }
             self.board.mark_sacked(id);
-            self.delivered += 1;
             news.sacked = true;
         }
     }
 
-    /// Something at `low` was delivered after what follows it: as many segments may be out of order without a loss.
-    pub fn note_reordering(&mut self, low: u64) {
-        let highest = self.board.highest_sacked().unwrap_or(self.una);
-        if low >= highest {
-            return;
+    /// Something at `low` was delivered after what follows it.
+    pub(super) fn note_reordering(&mut self, low: u64) {
+        let highest = self.board.highest_sacked().unwrap_or(self.stream.una());
+        if low < highest {
+            self.loss.reordered((highest - low).div_ceil(u64::from(self.agreed.mss)));
         }
-        let span = (highest - low).div_ceil(u64::from(self.mss));
-        if span > u64::from(self.reordering) {
-            self.reordering = span.min(u64::from(MOST_REORDERING)) as u32;
-        }
-        self.reordering_seen = true;
     }
+}
+
+/// The first block, if it reports a duplicate: bytes acknowledged, or within the second block.
+fn duplicate_block(ack: u64, blocks: &[SackBlock]) -> Option<SackBlock> {
+    let first = *blocks.first()?;
+    let within = blocks.get(1).is_some_and(|second| first.end <= second.end && first.start >= second.start);
+    (first.start < ack || within).then_some(first)
 }

@@ -58,11 +58,13 @@ pub(crate) struct Scoreboard {
     /// Lost and not yet retransmitted.
     waiting: BTreeSet<u64>,
     /// SACKed segments; without SACK, duplicate acknowledgements.
-    pub sacked: u32,
-    pub lost: u32,
-    pub retransmitted: u32,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
     /// Segments ever marked lost.
-    pub lost_total: u64,
+    lost_total: u64,
+    /// Segments ever delivered.
+    delivered: u64,
     /// The first byte of the highest SACKed segment's successor.
     highest_sacked: Option<u64>,
     /// Segments before this one were judged by the count of SACKed ones above them (RFC 6675), ...
@@ -83,6 +85,7 @@ impl Scoreboard {
             lost: 0,
             retransmitted: 0,
             lost_total: 0,
+            delivered: 0,
             highest_sacked: None,
             judged: 0,
             judged_sacked: 0,
@@ -97,6 +100,36 @@ impl Scoreboard {
     /// RFC 6675's pipe, in segments: out, less what has left the network, and what was sent again.
     pub fn pipe(&self) -> u32 {
         self.out() + self.retransmitted - (self.sacked + self.lost)
+    }
+
+    /// SACKed segments; without SACK, duplicate acknowledgements, each of which stands for a segment received.
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments thought to be lost.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Retransmissions in flight.
+    pub fn retransmitted(&self) -> u32 {
+        self.retransmitted
+    }
+
+    /// Segments ever marked lost.
+    pub fn lost_total(&self) -> u64 {
+        self.lost_total
+    }
+
+    /// Segments ever delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// So many more were delivered, by what is not a SACK.
+    pub fn note_delivered(&mut self, segments: u64) {
+        self.delivered += segments;
     }
 
     pub fn get(&self, id: u64) -> &Sent {
@@ -133,16 +166,18 @@ impl Scoreboard {
     }
 
     /// Adds a segment that leaves now.
-    pub fn push(&mut self, now: Time, seq: u64, end: u64, fin: bool, delivered: u64) {
+    pub fn push(&mut self, now: Time, seq: u64, end: u64, fin: bool) {
         let id = self.first + self.segments.len() as u64;
         let flags = if fin { FIN } else { 0 };
+        let delivered = self.delivered;
         self.segments.push_back(Sent { seq, end, at: now, delivered, older: NOBODY, newer: NOBODY, flags });
         self.chain(id);
     }
 
     /// Notes that a segment leaves again. `counted` is false for a loss probe, which leaves the pipe as it is.
-    pub fn resent(&mut self, now: Time, id: u64, counted: bool, delivered: u64) {
+    pub fn resent(&mut self, now: Time, id: u64, counted: bool) {
         self.unchain(id);
+        let delivered = self.delivered;
         let segment = self.at(id);
         segment.at = now;
         segment.delivered = delivered;
@@ -216,6 +251,7 @@ impl Scoreboard {
             self.retransmitted -= u32::from((was & RETRANSMITTED) != 0);
         }
         self.sacked += 1;
+        self.delivered += 1;
         self.judged_sacked += u32::from(id < self.judged);
         self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));
     }
@@ -322,6 +358,41 @@ impl Scoreboard {
         Some(head)
     }
 
+    /// Without SACK: no duplicate acknowledgement counts any more.
+    pub fn forget_duplicates(&mut self) {
+        self.sacked = 0;
+    }
+
+    /// A duplicate acknowledgement without SACK stands for a segment that was received.
+    pub fn count_duplicate(&mut self) {
+        let before = self.sacked;
+        self.sacked += 1;
+        self.limit_duplicates();
+        self.delivered += u64::from(self.sacked.saturating_sub(before));
+    }
+
+    /// At least one segment is missing, and what is lost was not received: there cannot be more duplicates than the others.
+    fn limit_duplicates(&mut self) {
+        let out = self.out();
+        let missing = self.lost.max(1).min(out);
+        self.sacked = self.sacked.min(out - missing);
+    }
+
+    /// `acked` segments were acknowledged without SACK: one filled the hole, the others were counted as duplicates.
+    pub fn acknowledge_duplicates(&mut self, acked: u32) {
+        self.delivered += u64::from(acked.saturating_sub(self.sacked).max(1));
+        self.sacked = self.sacked.saturating_sub(acked - 1);
+        self.limit_duplicates();
+    }
+
+    /// Without SACK: marks the head as lost, unless it is.
+    pub fn mark_head_lost(&mut self) {
+        if let Some(head) = self.head().filter(|head| !self.get(*head).is(LOST)) {
+            self.mark_lost(head);
+            self.limit_duplicates();
+        }
+    }
+
     /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the head.
     pub fn any_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
@@ -365,7 +436,7 @@ mod tests {
         match step {
             Step::Send => {
                 let at = (first + out) * 10;
-                board.push(now, at, at + 10, false, 0);
+                board.push(now, at, at + 10, false);
             }
             _ if out == 0 => {}
             Step::Sack(n) if !board.get(first + n % out).is(SACKED) => board.mark_sacked(first + n % out),
@@ -376,10 +447,10 @@ mod tests {
             Step::LoseBelow(threshold) => board.mark_lost_below(threshold),
             Step::Resend => {
                 if let Some(id) = board.next_lost() {
-                    board.resent(now, id, true, 0);
+                    board.resent(now, id, true);
                 }
             }
-            Step::Probe => board.resent(now, first + out - 1, false, 0),
+            Step::Probe => board.resent(now, first + out - 1, false),
             Step::Acknowledge(n) => {
                 let to = (first + n.min(out)) * 10;
                 while board.pop_before(to).is_some() {}

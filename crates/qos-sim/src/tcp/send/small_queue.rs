@@ -1,7 +1,6 @@
 //! TCP small queues: how much of a connection may wait in its own host's queue (Linux tcp_small_queue_check).
 
-use super::Sender;
-use qos_core::time::Time;
+use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 
 /// What Linux counts for a queued segment beside its payload: its buffer's head of 1 KiB and the structure before it. It depends on kernel
@@ -15,9 +14,32 @@ const SHARE_SHIFT: u32 = 10;
 const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
 
+/// What the connection has out, and could.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outstanding {
+    /// Segments out.
+    pub out: u32,
+    pub cwnd: u32,
+    pub ssthresh: u32,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    pub smoothed_rtt: Option<Duration>,
+}
+
+impl Outstanding {
+    /// Bytes a second that the window stands for (Linux sk_pacing_rate).
+    fn window_rate(&self) -> u64 {
+        let Some(rtt) = self.smoothed_rtt else { return u64::MAX };
+        let percent = if self.cwnd < self.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        let segments = u64::from(self.cwnd.max(self.out));
+        let bytes = u128::from(segments * u64::from(self.mss) * percent / 100);
+        u64::try_from(bytes * 1_000_000_000 / u128::from(rtt.0.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
 /// The connection's segments in the host's queue.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SmallQueue {
+pub(super) struct SmallQueue {
     /// When each leaves.
     leaving: VecDeque<Time>,
     /// Given out; the caller has not yet told when they leave.
@@ -47,6 +69,21 @@ impl SmallQueue {
         (self.leaving.len() + self.untold) as u64
     }
 
+    /// Whether there is room for another segment; if not, sending stops until [`SmallQueue::deadline`]. Retransmissions may wait twice as
+    /// much. With at most one segment out there is always room.
+    pub fn admits(&mut self, now: Time, retransmission: bool, outstanding: &Outstanding) -> bool {
+        let held = self.held(now);
+        if outstanding.out <= 1 {
+            return true;
+        }
+        let counted = u64::from(outstanding.mss) + OVERHEAD_BYTES;
+        let share = outstanding.window_rate() >> SHARE_SHIFT;
+        let limit = share.max(2 * counted).min(MOST_BYTES) << u32::from(retransmission);
+        let full = held * counted > limit;
+        self.stopped |= full;
+        !full
+    }
+
     /// When sending can go on.
     pub fn deadline(&self) -> Option<Time> {
         self.leaving.front().copied().filter(|_| self.stopped)
@@ -59,34 +96,5 @@ impl SmallQueue {
             self.stopped = false;
         }
         resumes
-    }
-}
-
-impl Sender {
-    /// Whether enough of the connection waits in the host's queue. Retransmissions may wait twice as much. With at most one segment out
-    /// there is always room.
-    pub fn queue_is_full(&mut self, now: Time, retransmission: bool) -> bool {
-        if !self.settings.small_queue {
-            return false;
-        }
-        let held = self.small_queue.held(now);
-        if self.board.out() <= 1 {
-            return false;
-        }
-        let counted = u64::from(self.mss) + OVERHEAD_BYTES;
-        let share = self.window_rate() >> SHARE_SHIFT;
-        let limit = share.max(2 * counted).min(MOST_BYTES) << u32::from(retransmission);
-        let full = held * counted > limit;
-        self.small_queue.stopped |= full;
-        full
-    }
-
-    /// Bytes a second that the window stands for (Linux sk_pacing_rate).
-    fn window_rate(&self) -> u64 {
-        let Some(rtt) = self.rtt.smoothed() else { return u64::MAX };
-        let percent = if self.window.cwnd < self.window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let segments = u64::from(self.window.cwnd.max(self.board.out()));
-        let bytes = u128::from(segments * u64::from(self.mss) * percent / 100);
-        u64::try_from(bytes * 1_000_000_000 / u128::from(rtt.0.max(1))).unwrap_or(u64::MAX)
     }
 }

@@ -1,196 +1,162 @@
 //! What the sender sends, and its timers.
 
 use super::rto::INITIAL_RTO;
-use super::{Emit, Phase, Sender, TailProbe, Timer};
+use super::small_queue::Outstanding;
+use super::stream::Piece;
+use super::timers::Timer;
+use super::usage::Use;
+use super::{Emit, Sender};
 use qos_core::time::{Duration, Time};
 
 /// What Linux adds to the wait for a tail loss probe and to RACK's: two ticks of 1 ms (TCP_TIMEOUT_MIN).
-pub(crate) const TIMER_SLACK: Duration = Duration(2_000_000);
+pub(super) const TIMER_SLACK: Duration = Duration(2_000_000);
 
 impl Sender {
-    /// Sends what window and application allow; returns how many segments. A probe is one segment whatever the window.
-    pub fn send_new(&mut self, emit: &mut Emit<'_>, probe: bool) -> u32 {
-        self.restart_after_idle(emit.now);
+    /// Sends what window and application allow.
+    pub fn send_new(&mut self, emit: &mut Emit<'_>) {
+        self.send(emit, false);
+    }
+
+    /// Sends what waits; returns whether it sent anything. A `probe` is one segment whatever the congestion window.
+    fn send(&mut self, emit: &mut Emit<'_>, probe: bool) -> bool {
+        let now = emit.now();
+        self.restart_after_idle(now);
         let mut sent = 0;
         let mut limited = false;
-        while self.next < self.end() && !self.fin_sent {
-            if probe && sent == 1 {
-                break;
-            }
-            if !probe && self.board.pipe() >= self.window.cwnd {
+        while self.stream.waits() && !(probe && sent == 1) {
+            if !probe && self.window_is_full() {
                 limited = true;
                 break;
             }
-            let left = self.offered - self.next;
-            let len = left.min(u64::from(self.mss));
-            let last = len == left;
-            let fin = last && self.closing;
-            let end = self.next + len + u64::from(fin);
-            // The FIN is sent even into a full window, as the receiver needs no room for it.
-            if self.next + len > self.edge || (len > 0 && self.next - self.una >= self.settings.send_buffer) {
+            let Some(piece) = self.stream.piece(self.agreed.mss, probe) else { break };
+            if !probe && self.queue_is_full(now, false) {
                 break;
             }
-            let full = len == u64::from(self.mss);
-            if !full && !fin && !probe && self.small_end > self.una {
-                break;
-            }
-            if !probe && self.queue_is_full(emit.now, false) {
-                break;
-            }
-            if !full && len > 0 {
-                self.small_end = end;
-            }
-            self.transmit(emit, len as u32, fin, last);
+            self.transmit(emit, &piece);
             sent += 1;
         }
         if sent > 0 {
-            if self.reducing() {
-                self.reduction.out += sent;
+            if self.episode.reducing() {
+                self.congestion.sent_in_reduction(sent);
             }
             if !probe {
-                self.schedule_tail_probe(emit.now, false);
+                self.schedule_tail_probe(now, false);
             }
         }
-        limited |= self.board.pipe() >= self.window.cwnd;
+        limited |= self.window_is_full();
         if sent > 0 || limited {
-            self.validate_window(emit.now, limited);
+            self.validate_window(now, limited);
         }
-        if self.board.out() == 0 && self.next < self.end() && self.timer.is_none() {
+        if self.board.out() == 0 && self.stream.waits() && self.timers.waits_for().is_none() {
             // The window is closed.
-            self.timer = Some((Timer::WindowProbe, emit.now + self.rtt.timeout()));
+            self.timers.set(Timer::WindowProbe, now + self.rtt.timeout());
         }
-        sent
+        sent > 0
     }
 
-    fn transmit(&mut self, emit: &mut Emit<'_>, len: u32, fin: bool, last: bool) {
-        let seq = self.next;
-        let end = seq + u64::from(len) + u64::from(fin);
-        self.note_sending(emit.now);
+    fn window_is_full(&self) -> bool {
+        self.board.pipe() >= self.congestion.cwnd()
+    }
+
+    fn queue_is_full(&mut self, now: Time, retransmission: bool) -> bool {
+        let Some(queue) = &mut self.small_queue else { return false };
+        let outstanding = Outstanding {
+            out: self.board.out(),
+            cwnd: self.congestion.cwnd(),
+            ssthresh: self.congestion.ssthresh(),
+            mss: self.agreed.mss,
+            smoothed_rtt: self.rtt.smoothed(),
+        };
+        !queue.admits(now, retransmission, &outstanding)
+    }
+
+    fn transmit(&mut self, emit: &mut Emit<'_>, piece: &Piece) {
+        let now = emit.now();
+        self.note_sending(now);
         let first = self.board.out() == 0;
-        self.board.push(emit.now, seq, end, fin, self.delivered);
-        self.next = end;
-        self.fin_sent |= fin;
+        let (start, end) = self.stream.sends(piece);
+        self.board.push(now, start, end, piece.fin);
         self.counts.sent += 1;
-        emit.send(seq, len, fin, last, false);
-        if first || matches!(self.timer, Some((Timer::TailProbe, _))) {
-            self.rearm(emit.now);
+        emit.send(start, piece.len, piece.fin, piece.last, false);
+        if first || self.timers.waits_for() == Some(Timer::TailProbe) {
+            self.rearm(now);
         }
     }
 
     fn note_sending(&mut self, now: Time) {
         if self.board.pipe() == 0 {
-            self.algorithm.resumed(now, self.last_sent);
+            self.congestion.resumed(now, self.usage.last_sent());
         }
-        self.last_sent = now;
-        if self.settings.small_queue {
-            self.small_queue.given_out();
+        self.usage.sends(now);
+        if let Some(queue) = &mut self.small_queue {
+            queue.given_out();
         }
     }
 
-    /// After an idle time longer than the timeout the window halves for each further timeout, not below the restart window (RFC 2861,
-    /// RFC 5681 section 4.1, sysctl tcp_slow_start_after_idle).
     fn restart_after_idle(&mut self, now: Time) {
-        if !self.settings.slow_start_after_idle
-            || self.board.out() > 0
-            || self.next == self.end()
-            || self.counts.sent == 0
-        {
-            return;
+        if self.board.out() == 0 && self.stream.waits() && self.counts.sent > 0 {
+            let reducing = self.episode.reducing();
+            self.usage.restart(now, self.rtt.timeout(), &mut self.congestion, reducing);
         }
-        let timeout = self.rtt.timeout().0;
-        let mut idle = now.since(self.last_sent).0;
-        if idle <= timeout {
-            return;
-        }
-        let restart = self.settings.initial_window.min(self.window.cwnd);
-        self.window.ssthresh = self.current_threshold();
-        while idle > timeout && self.window.cwnd > restart {
-            idle -= timeout;
-            self.window.cwnd /= 2;
-        }
-        self.window.cwnd = self.window.cwnd.max(restart);
-        self.used = 0;
-        self.used_at = now;
     }
 
-    /// Notes whether the window was in use; one that was not for a timeout falls half way to what was used (RFC 2861).
     fn validate_window(&mut self, now: Time, limited: bool) {
-        let out = self.board.out();
-        if self.una >= self.usage_end || limited || (!self.window.limited && out > self.window.most_out) {
-            self.window.limited = limited;
-            self.window.most_out = out;
-            self.usage_end = self.next;
-        }
-        if self.window.is_limited() {
-            self.used = 0;
-            self.used_at = now;
-            return;
-        }
-        self.used = self.used.max(out);
-        if self.settings.slow_start_after_idle && now.since(self.used_at) >= self.rtt.timeout() {
-            if self.phase == Phase::Open {
-                let used = self.used.max(self.settings.initial_window);
-                if used < self.window.cwnd {
-                    self.window.ssthresh = self.current_threshold();
-                    self.window.cwnd = (self.window.cwnd + used) / 2;
-                }
-                self.used = 0;
-            }
-            self.used_at = now;
-        }
+        let present = Use { limited, out: self.board.out(), open: self.is_open() };
+        self.usage.validate(now, present, &self.stream, self.rtt.timeout(), &mut self.congestion);
     }
 
-    /// Sends a segment again.
+    /// Sends a segment again; `counted`: as it is thought to be lost.
     fn retransmit(&mut self, emit: &mut Emit<'_>, id: u64, counted: bool) {
-        self.note_sending(emit.now);
+        let now = emit.now();
+        self.note_sending(now);
         let segment = *self.board.get(id);
-        self.board.resent(emit.now, id, counted, self.delivered);
+        self.board.resent(now, id, counted);
         if counted {
-            self.first_retransmission.get_or_insert(emit.now);
-            self.undo_left = Some(self.undo_left.unwrap_or(0) + 1);
+            self.undo.retransmitted(now);
         }
         self.counts.sent += 1;
         self.counts.retransmitted += 1;
         let fin = segment.end - segment.seq != u64::from(segment.len());
-        emit.send(segment.seq, segment.len(), fin, segment.end == self.end(), true);
+        emit.send(segment.seq, segment.len(), fin, segment.end == self.stream.end(), true);
     }
 
     /// Sends lost segments again, as far as the window allows.
-    pub fn retransmit_lost(&mut self, emit: &mut Emit<'_>) {
+    pub(super) fn retransmit_lost(&mut self, emit: &mut Emit<'_>) {
+        let now = emit.now();
         let mut first = false;
         while let Some(id) = self.board.next_lost() {
             let segment = self.board.get(id);
-            let outside = segment.end > self.edge && segment.seq != self.una;
-            if self.board.pipe() >= self.window.cwnd || outside || self.queue_is_full(emit.now, true) {
+            let outside = self.stream.is_outside(segment.seq, segment.end);
+            if self.window_is_full() || outside || self.queue_is_full(now, true) {
                 break;
             }
             first |= Some(id) == self.board.head();
             self.retransmit(emit, id, true);
-            if self.reducing() {
-                self.reduction.out += 1;
+            if self.episode.reducing() {
+                self.congestion.sent_in_reduction(1);
             }
         }
-        if first && !matches!(self.timer, Some((Timer::Reordering, _))) {
-            self.timer = Some((Timer::Retransmit, emit.now + self.rtt.timeout()));
+        if first && self.timers.waits_for() != Some(Timer::Reordering) {
+            self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
         }
     }
 
     /// Sets the retransmission timer: from now, or from the head's transmission when a probe or RACK's timer was set meanwhile.
-    pub fn rearm(&mut self, now: Time) {
+    pub(super) fn rearm(&mut self, now: Time) {
         let Some(head) = self.board.head() else {
-            self.timer = None;
+            self.timers.stop();
             return;
         };
         let timeout = self.rtt.timeout();
-        let at = match self.timer {
-            Some((Timer::Reordering | Timer::TailProbe, _)) => (self.board.get(head).at + timeout).max(now),
+        let at = match self.timers.waits_for() {
+            Some(Timer::Reordering | Timer::TailProbe) => (self.board.get(head).at + timeout).max(now),
             _ => now + timeout,
         };
-        self.timer = Some((Timer::Retransmit, at));
+        self.timers.set(Timer::Retransmit, at);
     }
 
     /// Progress was made: the timer starts anew, as a tail loss probe if one is allowed.
-    pub fn restart_timer(&mut self, now: Time) {
+    pub(super) fn restart_timer(&mut self, now: Time) {
         if !self.schedule_tail_probe(now, true) {
             self.rearm(now);
         }
@@ -198,94 +164,82 @@ impl Sender {
 
     /// Waits two round trips for an acknowledgement before a probe (RFC 8985 section 7.2, with Linux's additions).
     fn schedule_tail_probe(&mut self, now: Time, progress: bool) -> bool {
-        let quiet = matches!(self.phase, Phase::Open | Phase::Reducing);
-        if !self.settings.tail_loss_probe || !self.sack || self.board.out() == 0 || !quiet {
+        if !self.probe.allowed() || !self.is_open() {
             return false;
         }
+        let Some(head) = self.board.head() else { return false };
         let mut wait = match self.rtt.smoothed() {
             Some(rtt) if self.board.out() == 1 => rtt + rtt + self.rtt.floor(),
             Some(rtt) => rtt + rtt + TIMER_SLACK,
             None => INITIAL_RTO,
         };
-        let until_timeout = if progress {
-            self.rtt.timeout()
-        } else {
-            let head = self.board.head().expect("something is out");
-            (self.board.get(head).at + self.rtt.timeout()).since(now)
-        };
+        let until_timeout =
+            if progress { self.rtt.timeout() } else { (self.board.get(head).at + self.rtt.timeout()).since(now) };
         if until_timeout > Duration::ZERO {
             wait = wait.min(until_timeout);
         }
-        self.timer = Some((Timer::TailProbe, now + wait));
+        self.timers.set(Timer::TailProbe, now + wait);
         true
     }
 
     /// Sends new data if there is any and the last segment again if not (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, emit: &mut Emit<'_>) {
-        if self.probe.is_none() {
-            let new = self.send_new(emit, true) > 0;
+        if !self.probe.is_out() {
+            let new = self.send(emit, true);
             if !new {
                 if let Some(tail) = self.board.tail() {
                     self.retransmit(emit, tail, false);
                 }
             }
             self.counts.probes += 1;
-            self.probe = Some(TailProbe { high: self.next, retransmission: !new });
-            self.timer = None;
+            self.probe.sent(self.stream.next(), !new);
+            self.timers.stop();
         }
-        self.rearm(emit.now);
+        self.rearm(emit.now());
     }
 
     /// Asks whether a closed window has opened: a byte that was acknowledged, or what fits.
     fn send_window_probe(&mut self, emit: &mut Emit<'_>) {
-        if self.board.out() > 0 || self.next >= self.end() {
-            self.timer = None;
+        if self.board.out() > 0 || !self.stream.waits() {
+            self.timers.stop();
             return;
         }
-        let room = self.edge.saturating_sub(self.next);
-        if room > 0 {
-            let len = room.min(self.offered - self.next).min(u64::from(self.mss)) as u32;
-            self.transmit(emit, len, false, true);
+        if self.stream.room() > 0 {
+            let piece = self.stream.piece_for_window(self.agreed.mss);
+            self.transmit(emit, &piece);
             return;
         }
-        emit.send(self.una - 1, 0, false, false, false);
+        emit.send(self.stream.una() - 1, 0, false, false, false);
         self.rtt.back_off();
-        self.timer = Some((Timer::WindowProbe, emit.now + self.rtt.timeout()));
+        self.timers.set(Timer::WindowProbe, emit.now() + self.rtt.timeout());
     }
 
     /// The time of [`Sender::deadline`] has come.
     pub fn on_deadline(&mut self, emit: &mut Emit<'_>) {
-        self.on_timer(emit);
-        if self.small_queue.resumes(emit.now) {
+        match self.timers.due(emit.now()) {
+            Some(Timer::Retransmit) => self.time_out(emit),
+            Some(Timer::Reordering) => self.reordering_passed(emit),
+            Some(Timer::TailProbe) => self.send_tail_probe(emit),
+            Some(Timer::WindowProbe) => self.send_window_probe(emit),
+            None => {}
+        }
+        if self.small_queue.as_mut().is_some_and(|queue| queue.resumes(emit.now())) {
             self.retransmit_lost(emit);
-            self.send_new(emit, false);
-        }
-    }
-
-    fn on_timer(&mut self, emit: &mut Emit<'_>) {
-        let Some((timer, at)) = self.timer else { return };
-        if at > emit.now {
-            return;
-        }
-        match timer {
-            Timer::Retransmit => self.time_out(emit),
-            Timer::Reordering => self.reordering_passed(emit),
-            Timer::TailProbe => self.send_tail_probe(emit),
-            Timer::WindowProbe => self.send_window_probe(emit),
+            self.send_new(emit);
         }
     }
 
     fn time_out(&mut self, emit: &mut Emit<'_>) {
         let Some(head) = self.board.head() else {
-            self.timer = None;
+            self.timers.stop();
             return;
         };
-        self.probe = None;
-        self.enter_loss(emit.now);
-        self.timeouts_in_row += 1;
+        self.probe.forget();
+        self.enter_loss(emit.now());
+        self.timers.timed_out();
         self.counts.timeouts += 1;
         self.retransmit(emit, head, true);
         self.rtt.back_off();
-        self.timer = Some((Timer::Retransmit, emit.now + self.rtt.timeout()));
+        self.timers.set(Timer::Retransmit, emit.now() + self.rtt.timeout());
     }
 }

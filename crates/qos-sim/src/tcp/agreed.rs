@@ -1,0 +1,36 @@
+//! What both ends of a connection have, as their SYNs say.
+
+use super::segment::{Segment, TIMESTAMPS_BYTES};
+use super::settings::Settings;
+
+/// The segment size that an end takes whose SYN does not name one (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+
+/// Options in use, and the size of segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agreed {
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+}
+
+impl Agreed {
+    /// What one end would have, before it knows the other.
+    pub fn offered(settings: &Settings) -> Agreed {
+        Agreed { sack: settings.sack, timestamps: settings.timestamps, mss: settings.mss }
+    }
+
+    /// What both ends have, the other one by its SYN.
+    pub fn with(settings: &Settings, syn: &Segment) -> Agreed {
+        let options = syn.syn_options;
+        let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);
+        let timestamps = settings.timestamps && syn.timestamps.is_some();
+        let own = if settings.timestamps && !timestamps { settings.mss + TIMESTAMPS_BYTES } else { settings.mss };
+        let taken = if timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let theirs = u32::from(options.map_or(DEFAULT_MSS, |options| options.mss)).saturating_sub(taken);
+        Agreed { sack, timestamps, mss: own.min(theirs) }
+    }
+}

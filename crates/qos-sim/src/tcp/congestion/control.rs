@@ -1,0 +1,163 @@
+//! The congestion control of one connection: its window, its algorithm, and the reduction that goes on.
+
+use super::cubic::Cubic;
+use super::hystart::HyStart;
+use super::prr::Reduction;
+use super::reno::Reno;
+use super::window::{Algorithm, Progress, Window, INFINITE};
+use crate::tcp::settings::{CongestionControl, Settings};
+use qos_core::time::{Duration, Time};
+
+/// The algorithm that the settings name.
+fn algorithm(settings: &Settings) -> Box<dyn Algorithm> {
+    match settings.congestion_control {
+        CongestionControl::Reno => Box::new(Reno),
+        CongestionControl::Cubic => Box::new(Cubic::new(HyStart::new(settings.hystart, settings.hystart_late_rounds))),
+    }
+}
+
+/// The congestion control of a connection. Windows in segments.
+#[derive(Debug)]
+pub(crate) struct Congestion {
+    window: Window,
+    algorithm: Box<dyn Algorithm>,
+    reduction: Reduction,
+    /// The window grows by segments acknowledged, not by acknowledgements.
+    byte_counting: bool,
+}
+
+impl Congestion {
+    pub fn new(settings: &Settings) -> Congestion {
+        Congestion {
+            window: Window { cwnd: settings.initial_window, ssthresh: INFINITE, count: 0, most_out: 0, limited: false },
+            algorithm: algorithm(settings),
+            reduction: Reduction::default(),
+            byte_counting: settings.byte_counting,
+        }
+    }
+
+    /// The congestion window.
+    pub fn cwnd(&self) -> u32 {
+        self.window.cwnd
+    }
+
+    /// The slow start threshold; endless before the first congestion.
+    pub fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    /// The slow start threshold, if there was any congestion.
+    pub fn known_ssthresh(&self) -> Option<u32> {
+        (self.window.ssthresh < INFINITE).then_some(self.window.ssthresh)
+    }
+
+    /// Begins with one segment.
+    pub fn begin_with_one(&mut self) {
+        self.window.cwnd = 1;
+    }
+
+    /// The threshold that the present window stands for (Linux tcp_current_ssthresh).
+    pub fn current_threshold(&self, reducing: bool) -> u32 {
+        if reducing {
+            self.window.ssthresh
+        } else {
+            self.window.ssthresh.max(self.window.cwnd / 2 + self.window.cwnd / 4)
+        }
+    }
+
+    /// A round trip was measured, by the last segment that an acknowledgement delivers.
+    pub fn measured(&mut self, progress: &Progress, rtt: Duration) {
+        self.algorithm.measured(&mut self.window, progress, rtt);
+    }
+
+    /// Segments were delivered outside a reduction.
+    pub fn grow(&mut self, progress: Progress) {
+        let acked = if self.byte_counting { progress.acked } else { 1 };
+        self.algorithm.grow(&mut self.window, &Progress { acked, ..progress });
+    }
+
+    /// Sending begins again after everything had been acknowledged; `since` is the last transmission.
+    pub fn resumed(&mut self, now: Time, since: Time) {
+        self.algorithm.resumed(now, since);
+    }
+
+    /// A reduction begins.
+    pub fn begin_reduction(&mut self) {
+        self.window.count = 0;
+        self.reduction = Reduction::begin(self.window.cwnd);
+        self.lower_threshold();
+    }
+
+    /// The threshold after a congestion.
+    pub fn lower_threshold(&mut self) {
+        self.window.ssthresh = self.algorithm.threshold(&self.window);
+    }
+
+    /// Proportional rate reduction, after `delivered` segments with `pipe` in flight; see [`Reduction::window`].
+    pub fn reduce(&mut self, delivered: u32, pipe: u32, safe: bool) {
+        if let Some(cwnd) = self.reduction.window(delivered, pipe, self.window.ssthresh, safe) {
+            self.window.cwnd = cwnd;
+        }
+    }
+
+    /// So many segments were sent during the reduction.
+    pub fn sent_in_reduction(&mut self, segments: u32) {
+        self.reduction.sent(segments);
+    }
+
+    /// The reduction is complete.
+    pub fn end_reduction(&mut self) {
+        if let Some(ssthresh) = self.known_ssthresh() {
+            self.window.cwnd = ssthresh;
+        }
+    }
+
+    /// Slow start after a retransmission timeout, with `pipe` segments in flight still.
+    pub fn restart(&mut self, now: Time, next: u64, pipe: u32) {
+        self.window.cwnd = pipe + 1;
+        self.window.count = 0;
+        self.algorithm.timed_out(now, next);
+    }
+
+    /// Takes a reduction back.
+    pub fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        self.window.cwnd = self.window.cwnd.max(cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(ssthresh);
+    }
+
+    /// The window limits what is sent, as far as is known.
+    pub fn is_limited(&self) -> bool {
+        self.window.is_limited()
+    }
+
+    /// Notes how many segments are `out` and whether the window was full (`limited`), if that is more use of it than was noted in this round,
+    /// or the round is over; returns whether it was noted.
+    pub fn note_use(&mut self, limited: bool, out: u32, round_over: bool) -> bool {
+        let more = round_over || limited || (!self.window.limited && out > self.window.most_out);
+        if more {
+            self.window.limited = limited;
+            self.window.most_out = out;
+        }
+        more
+    }
+
+    /// Halves the window for each `timeout` that has passed in the `idle` time after the first, down to `least`.
+    pub fn decay(&mut self, idle: Duration, timeout: Duration, least: u32, reducing: bool) {
+        let least = least.min(self.window.cwnd);
+        self.window.ssthresh = self.current_threshold(reducing);
+        let mut left = idle.0;
+        while left > timeout.0 && self.window.cwnd > least {
+            left -= timeout.0;
+            self.window.cwnd /= 2;
+        }
+        self.window.cwnd = self.window.cwnd.max(least);
+    }
+
+    /// The window falls half way to the `used` segments, if they are less.
+    pub fn fall_towards(&mut self, used: u32) {
+        if used < self.window.cwnd {
+            self.window.ssthresh = self.current_threshold(false);
+            self.window.cwnd = (self.window.cwnd + used) / 2;
+        }
+    }
+}

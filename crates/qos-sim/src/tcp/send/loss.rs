@@ -1,0 +1,155 @@
+//! By what the sender finds losses: duplicates (RFC 6582), segments SACKed above (RFC 6675), or time (RACK, RFC 8985).
+
+use super::rack::{Rack, Reordering};
+use super::rto::RttEstimator;
+use super::scoreboard::{Scoreboard, Sent};
+use crate::tcp::agreed::Agreed;
+use crate::tcp::segment::SackBlock;
+use crate::tcp::settings::Settings;
+use qos_core::time::{Duration, Time};
+
+/// Most segments that reordering may be thought to span (sysctl tcp_max_reordering).
+const MOST_REORDERING: u32 = 300;
+
+/// The blocks of one acknowledgement.
+pub(super) type Blocks = [SackBlock; 4];
+
+/// The rule that finds losses.
+#[derive(Clone, Debug)]
+pub(super) enum Rule {
+    /// Without SACK: the head, by duplicate acknowledgements.
+    Duplicates,
+    /// With as many segments SACKed above as the threshold.
+    SackedAbove,
+    Rack(Rack),
+}
+
+/// The state of loss detection.
+#[derive(Clone, Debug)]
+pub(super) struct LossDetection {
+    pub(super) rule: Rule,
+    /// Duplicate threshold, and to begin with.
+    threshold: u32,
+    least_threshold: u32,
+    reordering_seen: bool,
+    /// Segments of which duplicates were reported.
+    duplicates: u64,
+    /// SACK blocks of the last acknowledgement.
+    reported: Blocks,
+}
+
+impl LossDetection {
+    pub fn new(settings: &Settings, agreed: &Agreed) -> LossDetection {
+        let rule = match (agreed.sack, settings.rack) {
+            (false, _) => Rule::Duplicates,
+            (true, false) => Rule::SackedAbove,
+            (true, true) => Rule::Rack(Rack::new(settings.rack_static_window, settings.rack_no_threshold)),
+        };
+        LossDetection {
+            rule,
+            threshold: settings.reordering,
+            least_threshold: settings.reordering,
+            reordering_seen: false,
+            duplicates: 0,
+            reported: Blocks::default(),
+        }
+    }
+
+    /// The duplicate threshold.
+    pub fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
+    /// More than the threshold to begin with was seen out of order.
+    pub fn tolerant(&self) -> bool {
+        self.threshold > self.least_threshold
+    }
+
+    /// Back to the threshold to begin with.
+    pub fn reset_threshold(&mut self) {
+        self.threshold = self.threshold.min(self.least_threshold);
+    }
+
+    /// The blocks of the last acknowledgement.
+    pub fn reported(&self) -> Blocks {
+        self.reported
+    }
+
+    pub fn report(&mut self, blocks: Blocks) {
+        self.reported = blocks;
+    }
+
+    /// What RACK's reordering window depends on.
+    pub fn reordering(&self, board: &Scoreboard, in_recovery: bool, rtt: &RttEstimator) -> Reordering {
+        Reordering {
+            seen: self.reordering_seen,
+            in_recovery,
+            threshold_reached: board.sacked() >= self.threshold,
+            least_rtt: rtt.least(),
+            smoothed_rtt: rtt.smoothed(),
+        }
+    }
+
+    /// Whether so much was reported received that something is lost, where that is counted.
+    pub fn counts_a_loss(&self, board: &Scoreboard) -> bool {
+        !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
+    }
+
+    /// Something was delivered after the `span` segments that follow it: as many may be out of order without a loss.
+    pub fn reordered(&mut self, span: u64) {
+        if span > u64::from(self.threshold) {
+            self.threshold = span.min(u64::from(MOST_REORDERING)) as u32;
+        }
+        self.reordering_seen = true;
+    }
+
+    /// Duplicates of `segments` segments were reported; false: the network, not the sender, made them, as there are more of them than it sent
+    /// segments again (`retransmitted`).
+    pub fn duplicated(&mut self, segments: u64, retransmitted: u64) -> bool {
+        self.duplicates += segments;
+        self.duplicates <= retransmitted
+    }
+
+    /// A duplicate of a retransmission other than a probe: it came too early.
+    pub fn too_early(&mut self) {
+        if let (true, Rule::Rack(rack)) = (self.reordering_seen, &mut self.rule) {
+            rack.note_duplicate();
+        }
+    }
+
+    /// A segment was delivered.
+    pub fn delivered(&mut self, now: Time, sent: &Sent, least_rtt: Option<Duration>) {
+        if let Rule::Rack(rack) = &mut self.rule {
+            rack.delivered(now, sent, least_rtt);
+        }
+    }
+
+    /// All that an acknowledgement delivers is noted.
+    pub fn update_window(&mut self, delivered: u64, delivered_before: Option<u64>) {
+        if let Rule::Rack(rack) = &mut self.rule {
+            rack.update_window(delivered, delivered_before);
+        }
+    }
+
+    /// A recovery ended without being undone, or was undone.
+    pub fn recovery_ended(&mut self, undone: bool) {
+        if let Rule::Rack(rack) = &mut self.rule {
+            rack.recovery_ended(undone);
+        }
+    }
+
+    /// A reduction was undone: losses are to be looked for anew.
+    pub fn look_again(&mut self) {
+        if let Rule::Rack(rack) = &mut self.rule {
+            rack.look_again();
+        }
+    }
+
+    /// Whether a segment was sent so lately that a timeout does not make it lost.
+    pub fn is_young(&self, now: Time, sent: &Sent, reordering: &Reordering) -> bool {
+        match &self.rule {
+            Rule::Rack(rack) => rack.remaining(now, sent, reordering) > Duration::ZERO,
+            _ => false,
+        }
+    }
+}

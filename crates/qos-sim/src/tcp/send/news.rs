@@ -1,0 +1,82 @@
+//! What one acknowledgement told, and what is to be done about it.
+
+use super::scoreboard::Sent;
+use qos_core::time::Time;
+
+/// What one acknowledgement told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    /// The first unacknowledged byte moved.
+    pub advanced: bool,
+    /// Data was acknowledged or SACKed for the first time, or the window opened, or it came with data: not a duplicate.
+    pub not_duplicate: bool,
+    /// Segments were SACKed.
+    pub sacked: bool,
+    /// Data was acknowledged.
+    pub acknowledged: bool,
+    /// ... some of it had been sent again.
+    pub retransmission_acknowledged: bool,
+    /// Data from before the phase began was delivered without having been sent again.
+    pub original_delivered: bool,
+    /// A duplicate of a retransmission was reported (RFC 2883).
+    pub duplicate: bool,
+    /// ... that of the tail loss probe.
+    pub probe_duplicate: bool,
+    /// The retransmission timer starts anew.
+    pub restart_timer: bool,
+    /// A retransmission was lost.
+    pub retransmission_lost: bool,
+    /// Lowest byte that was SACKed after a later one, without having been sent again.
+    pub reordered: u64,
+    /// The timestamp echoed.
+    pub echo: Option<Time>,
+    pub first_acked: Option<Time>,
+    pub last_acked: Option<Time>,
+    pub first_sacked: Option<Time>,
+    pub last_sacked: Option<Time>,
+    /// Of the segment delivered that was sent last: when, its end, and what had been delivered then.
+    latest: Option<(Time, u64, u64)>,
+}
+
+impl News {
+    pub fn new(echo: Option<Time>) -> News {
+        News {
+            advanced: false,
+            not_duplicate: false,
+            sacked: false,
+            acknowledged: false,
+            retransmission_acknowledged: false,
+            original_delivered: false,
+            duplicate: false,
+            probe_duplicate: false,
+            restart_timer: false,
+            retransmission_lost: false,
+            reordered: u64::MAX,
+            echo,
+            first_acked: None,
+            last_acked: None,
+            first_sacked: None,
+            last_sacked: None,
+            latest: None,
+        }
+    }
+
+    pub fn note_delivery(&mut self, sent: &Sent) {
+        let this = (sent.at, sent.end, sent.delivered);
+        self.latest = Some(self.latest.map_or(this, |latest| latest.max(this)));
+    }
+
+    /// What had been delivered when that was sent which was delivered now and was sent last.
+    pub fn delivered_before(&self) -> Option<u64> {
+        self.latest.map(|latest| latest.2)
+    }
+}
+
+/// What is to be sent after an acknowledgement, before new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    Nothing,
+    Lost,
+    /// New data, to judge a timeout; what is lost if there is none.
+    New,
+}

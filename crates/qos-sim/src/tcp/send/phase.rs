@@ -1,0 +1,81 @@
+//! What the sender thinks of the network, and since when.
+
+/// The names are RFC 5681's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Nothing unusual.
+    Open,
+    /// Something was SACKed or acknowledged twice.
+    Disorder,
+    /// Fast recovery: the window is being reduced.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss {
+        /// RFC 5682 is judging whether it was spurious.
+        judging: bool,
+    },
+}
+
+/// The present phase.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Episode {
+    phase: Phase,
+    /// The next byte when it began.
+    high: u64,
+}
+
+impl Episode {
+    /// Open, before byte `next`.
+    pub fn new(next: u64) -> Episode {
+        Episode { phase: Phase::Open, high: next }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The next byte when the phase began: what was out then ends before it.
+    pub fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// The window is being reduced.
+    pub fn reducing(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
+    /// Something is lost, by what is known.
+    pub fn repairing(&self) -> bool {
+        self.phase >= Phase::Recovery
+    }
+
+    pub fn in_loss(&self) -> bool {
+        matches!(self.phase, Phase::Loss { .. })
+    }
+
+    /// Goes on under another phase, with the same end.
+    pub fn becomes(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    /// Begins a phase before byte `next`.
+    pub fn begin(&mut self, phase: Phase, next: u64) {
+        *self = Episode { phase, high: next };
+    }
+
+    /// What is out now, before byte `next`, must be acknowledged before the phase ends.
+    pub fn prolong(&mut self, next: u64) {
+        self.high = next;
+    }
+
+    pub fn judging(&self) -> bool {
+        self.phase == Phase::Loss { judging: true }
+    }
+
+    /// The timeout is taken to be none that was spurious.
+    pub fn stop_judging(&mut self) {
+        if let Phase::Loss { judging } = &mut self.phase {
+            *judging = false;
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The stream of bytes that goes out: what is acknowledged, what is sent, what is offered, and what may be sent next.
+
+/// Most bytes that the application can offer: as good as without end, and sums with it still fit.
+const ENDLESS: u64 = u64::MAX / 2;
+
+/// How far the end of the stream has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    /// The application may offer more.
+    Unwanted,
+    /// It is to be sent after what was offered.
+    Waiting,
+    Sent,
+}
+
+/// A segment's worth of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub len: u32,
+    pub fin: bool,
+    /// Nothing more is offered after it.
+    pub last: bool,
+    /// Not a full segment, for Minshall's rule.
+    short: bool,
+}
+
+/// Sequence numbers of the stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// First byte not acknowledged.
+    una: u64,
+    /// Next byte to send.
+    next: u64,
+    /// End of what the application has offered.
+    offered: u64,
+    /// Right edge of the other end's window.
+    edge: u64,
+    fin: Fin,
+    /// End of the last segment sent that was not full (Minshall's variant of Nagle's rule).
+    short_end: u64,
+    /// Bytes sent and not acknowledged that are held at most.
+    buffer: u64,
+}
+
+impl Outgoing {
+    /// A stream whose first byte is `first`, towards a window that is closed.
+    pub fn new(first: u64, buffer: u64) -> Outgoing {
+        Outgoing { una: first, next: first, offered: first, edge: first, fin: Fin::Unwanted, short_end: first, buffer }
+    }
+
+    /// The same stream, of which nothing has been sent, towards a window that ends before `edge`.
+    pub fn open(self, edge: u64) -> Outgoing {
+        Outgoing { edge, ..self }
+    }
+
+    /// The first byte not acknowledged.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The next byte to send.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The application has so many more bytes.
+    pub fn offer(&mut self, bytes: u64) {
+        assert!(!self.closing(), "offered {bytes} bytes after close");
+        self.offered = self.offered.saturating_add(bytes).min(ENDLESS);
+    }
+
+    /// Takes back what was offered and not yet sent.
+    pub fn drop_unsent(&mut self) {
+        self.offered = self.next.min(self.offered);
+    }
+
+    /// Wants a FIN after what was offered.
+    pub fn close(&mut self) {
+        self.fin = Fin::Waiting;
+    }
+
+    /// Whether the application has closed it.
+    pub fn closing(&self) -> bool {
+        self.fin != Fin::Unwanted
+    }
+
+    /// Whether the other end has all of it, the FIN too.
+    pub fn finished(&self) -> bool {
+        self.fin == Fin::Sent && self.una == self.end()
+    }
+
+    /// The sequence number after everything offered, the FIN too.
+    pub(super) fn end(&self) -> u64 {
+        self.offered + u64::from(self.closing())
+    }
+
+    /// Whether anything waits to be sent.
+    pub(super) fn waits(&self) -> bool {
+        self.next < self.end()
+    }
+
+    /// Bytes that the other end's window leaves room for.
+    pub(super) fn room(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// Whether the window is open beyond what was sent.
+    pub(super) fn has_room(&self) -> bool {
+        self.edge > self.next
+    }
+
+    /// Whether that which waits, up to a full segment of it, has room.
+    pub(super) fn fits(&self, mss: u32) -> bool {
+        self.room() >= (self.end() - self.next).min(u64::from(mss))
+    }
+
+    /// Whether a segment that was sent is beyond the window, which may have shrunk. The first one is sent nevertheless.
+    pub(super) fn is_outside(&self, seq: u64, end: u64) -> bool {
+        end > self.edge && seq != self.una
+    }
+
+    /// The next segment, if window, send buffer and Nagle's rule allow it; the rule is not for a `probe`.
+    pub(super) fn piece(&self, mss: u32, probe: bool) -> Option<Piece> {
+        let left = self.offered - self.next;
+        let len = left.min(u64::from(mss));
+        let last = len == left;
+        let fin = last && self.closing();
+        // The FIN is sent even into a full window, as the receiver needs no room for it.
+        if self.next + len > self.edge || (len > 0 && self.next - self.una >= self.buffer) {
+            return None;
+        }
+        let full = len == u64::from(mss);
+        if !full && !fin && !probe && self.short_end > self.una {
+            return None;
+        }
+        Some(Piece { len: len as u32, fin, last, short: !full && len > 0 })
+    }
+
+    /// What fits into the little room of a window that was closed.
+    pub(super) fn piece_for_window(&self, mss: u32) -> Piece {
+        let len = self.room().min(self.offered - self.next).min(u64::from(mss)) as u32;
+        Piece { len, fin: false, last: true, short: false }
+    }
+
+    /// Notes that a piece is sent; returns where it starts and ends.
+    pub(super) fn sends(&mut self, piece: &Piece) -> (u64, u64) {
+        let start = self.next;
+        self.next += u64::from(piece.len) + u64::from(piece.fin);
+        if piece.fin {
+            self.fin = Fin::Sent;
+        }
+        if piece.short {
+            self.short_end = self.next;
+        }
+        (start, self.next)
+    }
+
+    /// Whether a window of `window` bytes after `ack` reaches further than the last.
+    pub(super) fn is_widened_by(&self, ack: u64, window: u64) -> bool {
+        ack + window > self.edge
+    }
+
+    /// Takes an acknowledgement that is not old. A window may shrink with one that moves on only.
+    pub(super) fn acknowledge(&mut self, ack: u64, window: u64) {
+        self.edge = if ack > self.una { ack + window } else { self.edge.max(ack + window) };
+        self.una = ack;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_segment_waits_for_the_one_before_it_and_the_fin_for_nothing() {
+        let mut stream = Outgoing::new(1, 10_000).open(1 + 10_000);
+        stream.offer(100);
+        let first = stream.piece(1000, false).expect("nothing short is out");
+        assert_eq!(stream.sends(&first), (1, 101));
+        stream.offer(100);
+        assert_eq!(stream.piece(1000, false), None);
+        assert!(stream.piece(1000, true).is_some(), "a probe does not wait");
+        stream.close();
+        let fin = stream.piece(1000, false).expect("a FIN goes out at once");
+        assert_eq!(stream.sends(&fin), (101, 202));
+        assert!(!stream.waits() && !stream.finished());
+        stream.acknowledge(202, 10_000);
+        assert!(stream.finished());
+    }
+
+    #[test]
+    fn a_duplicate_does_not_shrink_the_window() {
+        let mut stream = Outgoing::new(1, 10_000).open(1001);
+        stream.acknowledge(1, 500);
+        assert_eq!(stream.room(), 1000);
+        stream.acknowledge(1, 2000);
+        assert_eq!(stream.room(), 2000);
+    }
+}

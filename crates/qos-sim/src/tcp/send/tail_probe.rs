@@ -1,0 +1,68 @@
+//! The tail loss probe (RFC 8985 section 7): a segment that is sent to be acknowledged when nothing else would be.
+
+use super::news::News;
+
+/// The probe that is out.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// The next byte when it was sent.
+    high: u64,
+    /// It was a retransmission, not new data.
+    retransmission: bool,
+}
+
+/// What an acknowledgement tells of the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing was lost, or it is not known yet.
+    None,
+    /// What it replaced was lost.
+    Repaired,
+}
+
+/// The probe's state.
+#[derive(Clone, Debug)]
+pub(super) struct TailProbe {
+    allowed: bool,
+    probe: Option<Probe>,
+}
+
+impl TailProbe {
+    pub fn new(allowed: bool) -> TailProbe {
+        TailProbe { allowed, probe: None }
+    }
+
+    pub fn allowed(&self) -> bool {
+        self.allowed
+    }
+
+    pub fn is_out(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// One was sent; `high` is the next byte then.
+    pub fn sent(&mut self, high: u64, retransmission: bool) {
+        self.probe = Some(Probe { high, retransmission });
+    }
+
+    pub fn forget(&mut self) {
+        self.probe = None;
+    }
+
+    /// Whether a duplicate that ends at `end` is one of the probe.
+    pub fn is_duplicated_by(&self, end: u64) -> bool {
+        self.probe.is_some_and(|probe| probe.high == end)
+    }
+
+    /// The probe was acknowledged (section 7.4): what it replaced was lost, unless a duplicate says otherwise.
+    pub fn judge(&mut self, ack: u64, news: &News) -> Verdict {
+        let Some(probe) = self.probe.filter(|probe| ack >= probe.high) else { return Verdict::None };
+        let more = news.advanced || news.not_duplicate || news.sacked;
+        if !probe.retransmission || news.probe_duplicate || (ack == probe.high && !more) {
+            self.probe = None;
+        } else if ack > probe.high {
+            return Verdict::Repaired;
+        }
+        Verdict::None
+    }
+}

@@ -1,0 +1,61 @@
+//! The one timer of the sender, which waits for one of several things (as in Linux).
+
+use qos_core::time::Time;
+
+/// What the timer waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// The retransmission timeout.
+    Retransmit,
+    /// RACK's reordering window.
+    Reordering,
+    /// A tail loss probe.
+    TailProbe,
+    /// A probe of a closed window.
+    WindowProbe,
+}
+
+/// The timer, and how often it ran out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers {
+    set: Option<(Timer, Time)>,
+    timeouts_in_row: u32,
+}
+
+impl Timers {
+    pub fn set(&mut self, timer: Timer, at: Time) {
+        self.set = Some((timer, at));
+    }
+
+    pub fn stop(&mut self) {
+        self.set = None;
+    }
+
+    /// What it waits for.
+    pub fn waits_for(&self) -> Option<Timer> {
+        self.set.map(|(timer, _)| timer)
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.set.map(|(_, at)| at)
+    }
+
+    /// What it has waited for, if the time has come.
+    pub fn due(&self, now: Time) -> Option<Timer> {
+        self.set.filter(|(_, at)| *at <= now).map(|(timer, _)| timer)
+    }
+
+    /// Retransmission timeouts since the last progress.
+    pub fn timeouts_in_row(&self) -> u32 {
+        self.timeouts_in_row
+    }
+
+    pub fn timed_out(&mut self) {
+        self.timeouts_in_row += 1;
+    }
+
+    /// Something was acknowledged, or a timeout was undone.
+    pub fn progress(&mut self) {
+        self.timeouts_in_row = 0;
+    }
+}
