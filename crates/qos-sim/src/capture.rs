@@ -16,8 +16,9 @@ use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::Time;
 
+use crate::network::Network;
 use crate::packet::{Content, Packet, Way, IPV4_HEADER, UDP_HEADER};
-use crate::scenario::Capture;
+use crate::scenario::{Capture, Scenario};
 use crate::tcp::Segment;
 
 /// Time stamps are in units of 10⁻⁹ s.
@@ -33,13 +34,13 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Which packets are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filter {
+enum Filter {
     All,
     Protocol(u8),
 }
 
 impl Filter {
-    pub fn of(capture: &Capture, path: &str) -> Result<Filter, ConfigError> {
+    fn of(capture: &Capture, path: &str) -> Result<Filter, ConfigError> {
         match capture.filter.trim() {
             "" | "ip" => Ok(Filter::All),
             "tcp" => Ok(Filter::Protocol(protocol::TCP)),
@@ -60,6 +61,86 @@ impl Filter {
     }
 }
 
+/// The captures that a scenario asks for.
+#[derive(Debug)]
+pub(crate) struct Captures {
+    captures: Vec<(Capture, Filter)>,
+    /// By end of a link: those that see it.
+    seen: Vec<Vec<usize>>,
+}
+
+impl Captures {
+    /// Checks the captures and lays them out.
+    pub fn new(scenario: &Scenario, network: &Network) -> Result<Captures, ConfigError> {
+        let mut seen = vec![Vec::new(); network.ends.len()];
+        let mut captures: Vec<(Capture, Filter)> = Vec::new();
+        for (number, capture) in scenario.captures.iter().enumerate() {
+            let path = format!("captures[{number}]");
+            let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+            if captures.iter().any(|(other, _)| other.name == capture.name) {
+                return wrong("name", format!("found {:?} a second time", capture.name));
+            }
+            if let Some((other, _)) = captures.iter().find(|(other, _)| other.file == capture.file) {
+                return wrong("file", format!("found {:?}, which capture {} writes", capture.file, other.name));
+            }
+            if capture.snaplen == 0 {
+                return wrong("snaplen", "found 0, expected the bytes to keep of each frame".to_owned());
+            }
+            let node = network.node(&capture.node, &format!("{path}.node"))?;
+            let Some(end) = network.interface(node, &capture.interface) else {
+                let message = format!("found {:?}, which no link of {} uses", capture.interface, capture.node);
+                return wrong("interface", message);
+            };
+            seen[end].push(number);
+            captures.push((capture.clone(), Filter::of(capture, &path)?));
+        }
+        Ok(Captures { captures, seen })
+    }
+
+    /// In the order in which [`Captures::record`] wants somewhere to write them.
+    pub fn iter(&self) -> impl Iterator<Item = &Capture> {
+        self.captures.iter().map(|(capture, _)| capture)
+    }
+
+    /// Begins to write. Captures without a writer are not kept.
+    pub fn record<W: Write>(self, into: Vec<W>) -> io::Result<Recorders<W>> {
+        let recorders = self.captures.iter().zip(into);
+        let recorders = recorders.map(|((capture, filter), into)| Recorder::new(capture, *filter, into));
+        Ok(Recorders { recorders: recorders.collect::<io::Result<_>>()?, seen: self.seen })
+    }
+}
+
+/// The captures while they are written.
+pub(crate) struct Recorders<W: Write> {
+    recorders: Vec<Recorder<W>>,
+    seen: Vec<Vec<usize>>,
+}
+
+impl<W: Write> Recorders<W> {
+    /// Whether any capture sees what passes an end of a link.
+    pub fn sees(&self, end: usize) -> bool {
+        !self.seen[end].is_empty() && !self.recorders.is_empty()
+    }
+
+    /// A packet passes an end of a link at `time`, which is not before `now`.
+    pub fn see(&mut self, end: usize, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
+        for &capture in &self.seen[end] {
+            if let Some(recorder) = self.recorders.get_mut(capture) {
+                recorder.see(now, time, packet, hop)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rest.
+    pub fn finish(self) -> io::Result<()> {
+        for recorder in self.recorders {
+            recorder.finish()?;
+        }
+        Ok(())
+    }
+}
+
 /// A frame to be written, by when it was seen; of those of one moment the first that was noted.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
@@ -70,7 +151,7 @@ struct Seen {
 }
 
 /// One capture.
-pub(crate) struct Recorder<W: Write> {
+struct Recorder<W: Write> {
     writer: PcapNgWriter<W>,
     filter: Filter,
     snaplen: usize,
@@ -90,7 +171,7 @@ pub(crate) struct Hop {
 }
 
 impl<W: Write> Recorder<W> {
-    pub fn new(capture: &Capture, filter: Filter, into: W) -> io::Result<Recorder<W>> {
+    fn new(capture: &Capture, filter: Filter, into: W) -> io::Result<Recorder<W>> {
         let mut writer = PcapNgWriter::with_endianness(into, Endianness::Little).map_err(io_error)?;
         let name = format!("{} {}", capture.node, capture.interface);
         let description = InterfaceDescriptionBlock {
@@ -106,7 +187,7 @@ impl<W: Write> Recorder<W> {
     }
 
     /// A packet is seen at `time`, which is not before `now`.
-    pub fn see(&mut self, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
+    fn see(&mut self, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
         }
@@ -139,7 +220,7 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Writes the rest.
-    pub fn finish(mut self) -> io::Result<W> {
+    fn finish(mut self) -> io::Result<W> {
         while let Some(Reverse(seen)) = self.waiting.pop() {
             self.write(seen)?;
         }

@@ -3,22 +3,18 @@
 //! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no clock, starts no
 //! thread and draws no randomness from outside: the same scenario gives the same packets. `docs/simulation.md` says what is modelled.
 
-mod agenda;
 mod capture;
-mod driver;
-mod host;
+mod event_queue;
 mod network;
 mod packet;
 pub mod report;
+mod run;
 pub mod scenario;
 pub mod schema;
 mod seed;
 mod simulation;
 pub mod tcp;
 mod traffic;
-mod transfer;
-mod udp;
-mod world;
 
 pub use report::Report;
 pub use scenario::Scenario;

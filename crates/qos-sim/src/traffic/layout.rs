@@ -1,4 +1,4 @@
-//! The flows and their streams: who sends to whom, when, and what arrived.
+//! The flows of a scenario, checked and laid out as streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -6,125 +6,22 @@ use std::net::Ipv4Addr;
 use flood::pace::Gap;
 use qos_core::wire::protocol;
 use qos_core::ConfigError;
-use qos_core::{Descriptor, Duration, Time};
+use qos_core::{Duration, Time};
 
+use super::tcp::{self, Transfer};
+use super::udp::{self, Source, UdpStream};
+use super::{Arrivals, Course, Kind, Stream, Traffic};
 use crate::network::{Network, LONGEST_NS};
 use crate::packet::descriptor;
-use crate::report::{FlowReport, IntervalReport, StreamReport};
 use crate::scenario::{Flow, NodeKind, Protocol, Scenario};
 use crate::seed::Seed;
-use crate::transfer::{self, Transfer};
-use crate::udp::{self, Source, UdpStream};
 
 /// First source port of streams that do not name theirs: Linux' `ip_local_port_range`.
 const FIRST_PORT: u16 = 32_768;
-/// Intervals and samples that a scenario may ask for.
-pub(crate) const MOST_PARTS: u64 = 1_000_000;
+/// Intervals of a flow that a scenario may ask for.
+const MOST_INTERVALS: u64 = 1_000_000;
 /// Streams of a flow.
 const MOST_STREAMS: u32 = 10_000;
-
-/// A flow, with what is known of it before the start.
-#[derive(Debug)]
-pub(crate) struct Course {
-    pub name: String,
-    pub start: Time,
-    pub duration_ns: u64,
-    /// It ends with the others and is not waited for.
-    pub background: bool,
-    pub cut_off_ns: Option<u64>,
-    pub interval_ns: u64,
-    /// Of its streams, in a row.
-    first: usize,
-    streams: usize,
-    /// UDP: when the first datagram of any stream arrived.
-    pub first_arrival: Option<Time>,
-}
-
-/// One stream.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    pub flow: usize,
-    /// From 1.
-    pub number: u32,
-    /// The hosts that send and receive.
-    pub hosts: [usize; 2],
-    pub addresses: [Ipv4Addr; 2],
-    /// Numbers of the addresses: forward it goes to the second one.
-    pub to: [usize; 2],
-    pub local_port: u16,
-    /// The receiver's; 0 where it is drawn for each datagram.
-    pub port: u16,
-    /// Packets forward, packets back.
-    pub descriptors: [Descriptor; 2],
-    /// Forward and back.
-    pub dscp: [u8; 2],
-    pub kind: Kind,
-    /// The result is there.
-    pub complete: bool,
-    pub arrivals: Arrivals,
-}
-
-/// What a stream is.
-#[derive(Debug)]
-pub(crate) enum Kind {
-    Udp(UdpStream),
-    Tcp(Box<Transfer>),
-}
-
-/// Bytes by interval of the receiver's time.
-#[derive(Debug)]
-pub(crate) struct Arrivals {
-    interval_ns: u64,
-    bytes: Vec<u64>,
-}
-
-impl Arrivals {
-    /// `bytes` arrived at `elapsed` of the receiver's time.
-    pub fn add(&mut self, elapsed: Duration, bytes: u64) {
-        let index = (elapsed.0 / self.interval_ns) as usize;
-        if index >= self.bytes.len() {
-            self.bytes.resize(index + 1, 0);
-        }
-        self.bytes[index] += bytes;
-    }
-
-    /// By interval, for at least `duration_ns`.
-    fn report(&self, stream: u32, duration_ns: u64) -> impl Iterator<Item = IntervalReport> + '_ {
-        let count = (duration_ns.div_ceil(self.interval_ns) as usize).max(self.bytes.len());
-        (0..count).map(move |index| {
-            let start = index as u64 * self.interval_ns;
-            let whole = start + self.interval_ns;
-            // The last interval ends with the test, unless something came later.
-            let end = if index >= self.bytes.len() || start < duration_ns {
-                whole.min(duration_ns.max(start))
-            } else {
-                whole
-            };
-            IntervalReport {
-                stream,
-                start_s: seconds(start),
-                end_s: seconds(end),
-                bytes: self.bytes.get(index).copied().unwrap_or(0),
-            }
-        })
-    }
-}
-
-pub(crate) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// All traffic.
-#[derive(Debug)]
-pub(crate) struct Traffic {
-    pub flows: Vec<Course>,
-    pub streams: Vec<Stream>,
-    pub sources: Vec<Source>,
-    /// When the last flow that has a duration ends.
-    pub end: Time,
-    /// The addresses of all ends, numbered.
-    pub addresses: Vec<Ipv4Addr>,
-}
 
 fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::new(path, message))
@@ -157,11 +54,12 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
         return wrong("flows", message);
     };
     let mut traffic =
-        Traffic { flows: Vec::new(), streams: Vec::new(), sources: Vec::new(), end, addresses: Vec::new() };
+        Traffic { flows: Vec::new(), streams: Vec::new(), sources: Vec::new(), end, addresses: Vec::new(), open: 0 };
     let mut ports = Ports::default();
     for (index, (flow, start)) in scenario.flows.iter().zip(starts).enumerate() {
         traffic.add(scenario, network, &mut ports, index, flow, start)?;
     }
+    traffic.open = traffic.streams.iter().filter(|stream| !stream.complete).count();
     Ok(traffic)
 }
 
@@ -182,8 +80,11 @@ fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
     if flow.duration_ns == Some(0) {
         return wrong("duration_ns", "found 0, expected more".to_owned());
     }
-    if flow.interval_ns == 0 || flow.duration_ns.is_some_and(|duration| duration / flow.interval_ns > MOST_PARTS) {
-        return wrong("interval_ns", format!("found {}, expected at most {MOST_PARTS} intervals", flow.interval_ns));
+    if flow.interval_ns == 0 || flow.duration_ns.is_some_and(|duration| duration / flow.interval_ns > MOST_INTERVALS) {
+        return wrong(
+            "interval_ns",
+            format!("found {}, expected at most {MOST_INTERVALS} intervals", flow.interval_ns),
+        );
     }
     if flow.port == Some(0) {
         return wrong("port", "found 0, expected 1 to 65535".to_owned());
@@ -334,60 +235,6 @@ impl Traffic {
             self.addresses.len() - 1
         })
     }
-
-    /// What became of each flow.
-    pub fn report(&self) -> BTreeMap<String, FlowReport> {
-        self.flows.iter().map(|flow| (flow.name.clone(), self.report_flow(flow))).collect()
-    }
-
-    fn report_flow(&self, flow: &Course) -> FlowReport {
-        let mut report = FlowReport::default();
-        for stream in &self.streams[flow.first..flow.first + flow.streams] {
-            report.streams.push(match &stream.kind {
-                Kind::Udp(udp) => report_udp(flow, stream, udp),
-                Kind::Tcp(transfer) => report_tcp(flow, stream, transfer),
-            });
-            report.intervals.extend(stream.arrivals.report(stream.number, flow.duration_ns));
-        }
-        report
-    }
-}
-
-fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
-    let last = udp.last.zip(flow.first_arrival).map_or(0, |(last, first)| last.since(first).0);
-    StreamReport {
-        stream: stream.number,
-        local_port: stream.local_port,
-        connected: true,
-        complete: stream.complete,
-        seconds: seconds(last.max(flow.duration_ns)),
-        bytes: udp.bytes,
-        sender_bytes: udp.sent_bytes,
-        retransmits: None,
-        mss_bytes: None,
-        rtt_mean_ms: None,
-        datagrams: Some(udp.sent),
-        lost: Some(udp.sent - udp.sequence.received),
-        jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
-    }
-}
-
-fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamReport {
-    StreamReport {
-        stream: stream.number,
-        local_port: stream.local_port,
-        connected: transfer.connected(),
-        complete: stream.complete,
-        seconds: seconds(flow.duration_ns),
-        bytes: transfer.counted,
-        sender_bytes: transfer.sent_bytes,
-        retransmits: Some(transfer.retransmits()),
-        mss_bytes: transfer.mss(),
-        rtt_mean_ms: transfer.rtt_mean_ms(),
-        datagrams: None,
-        lost: None,
-        jitter_ms: None,
-    }
 }
 
 /// A stream of TCP between two hosts with their settings.
@@ -404,7 +251,7 @@ fn transfer(
         if let Some(other) = flow.congestion_control {
             profile.congestion_control = other;
         }
-        transfer::settings(&profile, flow, &format!("nodes.{name}.tcp"))
+        tcp::settings(&profile, flow, &format!("nodes.{name}.tcp"))
     };
     Transfer::new(flow, [settings(hosts[0])?, settings(hosts[1])?], path)
 }

@@ -1,4 +1,4 @@
-//! What is to happen when.
+//! The event queue of the simulation: what is to happen when.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,16 +36,22 @@ pub(crate) enum Event {
 
 /// Events by time; of those of one moment the first that was put in comes first.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Time, u64, Event)>>,
     number: u64,
-    pub taken: u64,
+    taken: u64,
 }
 
-impl Agenda {
+impl EventQueue {
+    /// Lets something happen at a time.
     pub fn put(&mut self, time: Time, event: Event) {
         self.number += 1;
         self.heap.push(Reverse((time, self.number, event)));
+    }
+
+    /// Events that were taken out.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
@@ -61,11 +67,11 @@ mod tests {
 
     #[test]
     fn events_of_one_moment_keep_their_order() {
-        let mut agenda = Agenda::default();
+        let mut queue = EventQueue::default();
         for (time, event) in [(2, Event::Sample), (1, Event::Engine(2)), (1, Event::Engine(1)), (0, Event::End)] {
-            agenda.put(Time(time), event);
+            queue.put(Time(time), event);
         }
-        let taken: Vec<_> = std::iter::from_fn(|| agenda.take()).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
         let expected = [(0, Event::End), (1, Event::Engine(2)), (1, Event::Engine(1)), (2, Event::Sample)];
         assert_eq!(taken, expected.map(|(time, event)| (Time(time), event)));
     }

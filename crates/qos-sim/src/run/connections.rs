@@ -1,0 +1,125 @@
+//! TCP streams in the run: what happens at their ends, and when.
+
+use std::io::{self, Write};
+
+use qos_core::{Duration, Time};
+
+use super::Run;
+use crate::event_queue::Event;
+use crate::packet::{Content, Packet, Way, INITIAL_TTL};
+use crate::tcp::Segment;
+use crate::traffic::tcp::{sender, Transfer};
+use crate::traffic::Kind;
+
+impl<W: Write> Run<W> {
+    /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its timer.
+    pub(super) fn with_transfer(
+        &mut self,
+        number: usize,
+        way: Way,
+        now: Time,
+        act: impl FnOnce(&mut Transfer, &mut Vec<Segment>),
+    ) -> io::Result<()> {
+        let mut out = std::mem::take(&mut self.segments);
+        let stream = &mut self.world.traffic.streams[number];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
+        act(transfer, &mut out);
+        let ports = (stream.local_port, stream.port);
+        let (source_port, destination_port) = match way {
+            Way::Forward => ports,
+            Way::Backward => (ports.1, ports.0),
+        };
+        let dscp = stream.dscp[way as usize];
+        let packet = |segment| Packet {
+            stream: number as u32,
+            way,
+            ttl: INITIAL_TTL,
+            dscp,
+            source_port,
+            destination_port,
+            content: Content::Tcp(segment),
+        };
+        for segment in &out {
+            transfer.leaves(way, segment);
+        }
+        let end = sender(way);
+        for segment in out.drain(..) {
+            let leaves = self.send(now, packet(segment))?;
+            if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
+                transfer.leaves_queue(end, &segment, leaves);
+            }
+        }
+        self.segments = out;
+        if let Kind::Tcp(transfer) = &mut self.world.traffic.streams[number].kind {
+            if let Some(due) = transfer.reschedule(end) {
+                self.world.events.put(due, Event::Timer((number * 2 + end) as u32));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn segment_arrives(&mut self, now: Time, number: usize, way: Way, segment: &Segment) -> io::Result<()> {
+        // What it leads to goes the other way.
+        self.with_transfer(number, way.back(), now, |transfer, out| transfer.arrives(now, way, segment, out))?;
+        let stream = &mut self.world.traffic.streams[number];
+        let flow = &self.world.traffic.flows[stream.flow];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return Ok(()) };
+        // The stream has its own time, unless it lasts as long as the others.
+        let over = if flow.background { self.world.traffic.end } else { now + Duration(flow.duration_ns) };
+        match way {
+            Way::Forward => {
+                if transfer.established(1, now) && !flow.background {
+                    self.world.events.put(over, Event::Received(number as u32));
+                }
+                let bytes = transfer.take_received();
+                if let Some(elapsed) = transfer.receiving(now) {
+                    let counts = if flow.background { now < over } else { elapsed.0 < flow.duration_ns };
+                    if bytes > 0 && counts {
+                        transfer.counted += bytes;
+                        stream.arrivals.add(elapsed, bytes);
+                    }
+                }
+                Ok(())
+            }
+            Way::Backward => {
+                if !transfer.established(0, now) {
+                    return Ok(());
+                }
+                let (interval, duration) = (flow.interval_ns, over.since(now).0);
+                self.world.events.put(over, Event::Stop(number as u32));
+                self.world.events.put(now + Duration(interval), Event::Note(number as u32));
+                let mut next = None;
+                self.with_transfer(number, Way::Forward, now, |transfer, out| {
+                    next = transfer.begin(now, duration, out)
+                })?;
+                self.write_at(number, next);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn write_due(&mut self, number: usize, now: Time) -> io::Result<()> {
+        let mut next = None;
+        self.with_transfer(number, Way::Forward, now, |transfer, out| next = transfer.write(now, out))?;
+        self.write_at(number, next);
+        Ok(())
+    }
+
+    fn write_at(&mut self, number: usize, next: Option<Time>) {
+        if let Some(next) = next {
+            self.world.events.put(next, Event::Write(number as u32));
+        }
+    }
+
+    /// A TCP sender's figures are noted, at the end of each of its intervals.
+    pub(super) fn note(&mut self, number: usize, now: Time) {
+        let stream = &mut self.world.traffic.streams[number];
+        let flow = &self.world.traffic.flows[stream.flow];
+        let Kind::Tcp(transfer) = &mut stream.kind else { return };
+        if transfer.stopped() {
+            return;
+        }
+        transfer.sample_round_trip();
+        self.world.events.put(now + Duration(flow.interval_ns), Event::Note(number as u32));
+    }
+}

@@ -1,0 +1,82 @@
+//! The engines: one in each router, and one for each link between two hosts.
+
+use qos_core::{Counters, Descriptor, Duration, Engine, Output, PortId, Time};
+
+use crate::event_queue::{Event, EventQueue};
+use crate::network::Runs;
+use crate::packet::PacketId;
+
+/// An engine and when it is next due.
+#[derive(Debug)]
+struct Station {
+    engine: Engine<PacketId>,
+    runs: Runs,
+    /// The earliest event for it that is to come.
+    due: Option<Time>,
+}
+
+/// All engines.
+#[derive(Debug)]
+pub(super) struct Engines {
+    stations: Vec<Station>,
+}
+
+impl Engines {
+    pub fn new(engines: Vec<Engine<PacketId>>, runs: &[Runs]) -> Engines {
+        let stations = engines.into_iter().zip(runs).map(|(engine, runs)| Station { engine, runs: *runs, due: None });
+        Engines { stations: stations.collect() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// What runs an engine.
+    pub fn runs(&self, station: usize) -> Runs {
+        self.stations[station].runs
+    }
+
+    /// An event for an engine has come; true if it is the one that counts.
+    pub fn is_due(&mut self, station: usize, now: Time) -> bool {
+        let each = &mut self.stations[station];
+        let due = each.due == Some(now);
+        if due {
+            each.due = None;
+        }
+        due
+    }
+
+    /// Sees to it that there is an event when an engine is next due.
+    pub fn schedule(&mut self, station: usize, events: &mut EventQueue) {
+        let each = &mut self.stations[station];
+        let Some(next) = each.engine.next_deadline() else { return };
+        if each.due.is_none_or(|due| next < due) {
+            each.due = Some(next);
+            events.put(next, Event::Engine(station as u32));
+        }
+    }
+
+    /// What has come in up to now goes on to the way out.
+    pub fn poll_inside(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
+        self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
+    }
+
+    /// All that happens in an engine up to now.
+    pub fn poll(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
+        self.stations[station].engine.poll(now, outputs);
+    }
+
+    /// A frame comes in by a port, from `time` on.
+    pub fn receive(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
+        self.stations[station].engine.receive(time, port, descriptor, packet);
+    }
+
+    /// A packet is to go out by a port.
+    pub fn transmit(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
+        self.stations[station].engine.transmit(time, port, descriptor, packet);
+    }
+
+    pub fn counters(&mut self, station: usize, now: Time) -> Counters {
+        self.stations[station].engine.counters(now, None)
+    }
+}

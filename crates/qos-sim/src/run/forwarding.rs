@@ -1,0 +1,160 @@
+//! Packets on their way from host to host, through the engines of routers and lines.
+
+use std::io::{self, Write};
+
+use qos_core::{Departure, Descriptor, DropReason, Output, PortId, Side, Time};
+
+use super::Run;
+use crate::capture::Hop;
+use crate::network::{peer, Runs};
+use crate::packet::{describe, Content, Packet, PacketId, Way};
+use crate::scenario::NodeKind;
+
+impl<W: Write> Run<W> {
+    /// An engine's deadline has come, if that event is still the one that counts.
+    pub(super) fn engine_due(&mut self, station: usize, now: Time) -> io::Result<()> {
+        if self.world.engines.is_due(station, now) {
+            self.settle(station, now)?;
+            self.world.schedule(station);
+        }
+        Ok(())
+    }
+
+    /// Lets an engine do everything up to now, and takes on what comes out.
+    fn settle(&mut self, station: usize, now: Time) -> io::Result<()> {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        // What has come in goes on to the way out before that is settled.
+        self.world.engines.poll_inside(station, now, &mut outputs);
+        for output in outputs.drain(..) {
+            self.take_on(station, now, output)?;
+        }
+        self.world.engines.poll(station, now, &mut outputs);
+        for output in outputs.drain(..) {
+            self.take_on(station, now, output)?;
+        }
+        self.outputs = outputs;
+        Ok(())
+    }
+
+    fn take_on(&mut self, station: usize, now: Time, output: Output<PacketId>) -> io::Result<()> {
+        let departure = match output {
+            Output::Departure(departure) => departure,
+            Output::Dropped(dropped) => {
+                if dropped.towards == Side::Inside && dropped.reason != DropReason::Lost {
+                    self.see_port(station, dropped.port, Side::Inside, now, dropped.time, dropped.payload)?;
+                }
+                self.world.tally.dropped(dropped.reason);
+                self.world.pool.take(dropped.payload);
+                return Ok(());
+            }
+        };
+        debug_assert!(departure.time <= now);
+        let Departure { time, port, side, descriptor, payload } = departure;
+        match (side, self.world.engines.runs(station)) {
+            (Side::Inside, Runs::Router(node)) => {
+                self.see_port(station, port, Side::Inside, now, time, payload)?;
+                self.world.forward(station, node, departure);
+                return Ok(());
+            }
+            (Side::Inside, Runs::Line) => {}
+            (Side::Wire, _) => {
+                self.world.pool.get_mut(payload).dscp = descriptor.dscp;
+                self.see_port(station, port, Side::Wire, now, time, payload)?;
+            }
+        }
+        let from = self.world.network.ports[station][usize::from(port.0)];
+        self.arrive(peer(from), now, descriptor, payload)
+    }
+
+    /// A packet has come along a link to its end at a node.
+    fn arrive(&mut self, end: usize, now: Time, descriptor: Descriptor, packet: PacketId) -> io::Result<()> {
+        let at = &self.world.network.ends[end];
+        let node = at.node;
+        if self.world.network.nodes[node].kind == NodeKind::Router {
+            let (engine, port) = (at.engine, at.port);
+            self.world.engines.receive(engine, now, port, descriptor, packet);
+            self.world.schedule(engine);
+            return Ok(());
+        }
+        self.see(end, Side::Inside, now, now, packet)?;
+        let packet = self.world.pool.take(packet);
+        self.world.tally.delivered();
+        self.world.hosts.received(node);
+        match &packet.content {
+            Content::Udp { number, sent, payload } => {
+                self.world.datagram_arrives(now, packet.stream as usize, *number, *sent, *payload);
+                Ok(())
+            }
+            Content::Tcp(segment) => self.segment_arrives(now, packet.stream as usize, packet.way, segment),
+        }
+    }
+
+    /// A host sends a packet. Returns when it has left the host's queue, which is at once when there is no room for it.
+    pub(super) fn send(&mut self, now: Time, packet: Packet) -> io::Result<Time> {
+        let world = &mut self.world;
+        world.tally.offered();
+        let stream = &world.traffic.streams[packet.stream as usize];
+        let (host, to) = match packet.way {
+            Way::Forward => (stream.hosts[0], stream.to[1]),
+            Way::Backward => (stream.hosts[1], stream.to[0]),
+        };
+        let end = world.routes.next(host, to).expect("every path was checked");
+        let at = &world.network.ends[end];
+        let descriptor = describe(&stream.descriptors[packet.way as usize], &packet, at.framing);
+        let Some(taken) = world.hosts.send(host, end, now, &descriptor) else { return Ok(now) };
+        let (engine, port) = (at.engine, at.port);
+        let id = world.pool.put(packet);
+        world.engines.receive(engine, taken.entered, port, descriptor, id);
+        world.schedule(engine);
+        self.see(end, Side::Wire, now, taken.starts, id)?;
+        Ok(taken.leaves)
+    }
+
+    /// A packet passes a port of an engine, if there is a capture.
+    fn see_port(
+        &mut self,
+        station: usize,
+        port: PortId,
+        side: Side,
+        now: Time,
+        time: Time,
+        packet: PacketId,
+    ) -> io::Result<()> {
+        let end = self.world.network.ports[station][usize::from(port.0)];
+        self.see(end, side, now, time, packet)
+    }
+
+    /// A packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
+    fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
+        if !self.recorders.sees(end) {
+            return Ok(());
+        }
+        let packet = self.world.pool.get(packet);
+        let [near, far] = self.world.traffic.streams[packet.stream as usize].addresses;
+        let (from, to) = match side {
+            Side::Wire => (end, peer(end)),
+            Side::Inside => (peer(end), end),
+        };
+        let (source, destination) = match packet.way {
+            Way::Forward => (near, far),
+            Way::Backward => (far, near),
+        };
+        self.recorders.see(end, now, time, packet, Hop { from, to, source, destination })
+    }
+
+    /// Reads the routers' counters.
+    pub(super) fn sample(&mut self, now: Time) -> io::Result<()> {
+        for station in 0..self.world.engines.len() {
+            let Runs::Router(node) = self.world.engines.runs(station) else { continue };
+            self.settle(station, now)?;
+            let counters = self.world.engines.counters(station, now);
+            self.world.schedule(station);
+            let samples = &mut self.world.routers[node].samples;
+            // The end may come with a sample.
+            if samples.last().is_none_or(|last| last.time_ns != now.0) {
+                samples.push(counters);
+            }
+        }
+        Ok(())
+    }
+}

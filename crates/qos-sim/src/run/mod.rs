@@ -1,0 +1,88 @@
+//! The run of time: takes one event after the other and lets it happen.
+
+mod connections;
+mod datagrams;
+mod engines;
+mod forwarding;
+mod hosts;
+mod interface;
+mod routes;
+mod tally;
+mod world;
+
+pub(crate) use world::World;
+
+use std::io::{self, Write};
+
+use qos_core::{Duration, Output, Time};
+
+use crate::capture::Recorders;
+use crate::event_queue::Event;
+use crate::packet::{PacketId, Way};
+use crate::tcp::Segment;
+
+/// A run.
+pub(crate) struct Run<W: Write> {
+    world: World,
+    recorders: Recorders<W>,
+    /// The traffic has ended.
+    draining: bool,
+    /// What an engine and a connection have just put out, kept for their room.
+    outputs: Vec<Output<PacketId>>,
+    segments: Vec<Segment>,
+}
+
+impl<W: Write> Run<W> {
+    pub fn new(world: World, recorders: Recorders<W>) -> Run<W> {
+        Run { world, recorders, draining: false, outputs: Vec::new(), segments: Vec::new() }
+    }
+
+    /// Lets time pass until the run ends; returns the network as it is then, and when.
+    pub fn run(mut self) -> io::Result<(World, Time)> {
+        let end = self.pass_time()?;
+        self.recorders.finish()?;
+        Ok((self.world, end))
+    }
+
+    fn pass_time(&mut self) -> io::Result<Time> {
+        self.world.begin();
+        while let Some((now, event)) = self.world.events.take() {
+            self.happen(now, event)?;
+            if event == Event::End || (self.draining && self.world.is_quiet()) {
+                self.sample(now)?;
+                return Ok(now);
+            }
+        }
+        unreachable!("the end is among the events")
+    }
+
+    fn happen(&mut self, now: Time, event: Event) -> io::Result<()> {
+        match event {
+            Event::Engine(station) => self.engine_due(station as usize, now)?,
+            Event::Datagram(source) => self.datagram_due(source as usize, now)?,
+            Event::Connect(stream) => {
+                self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.connect(now, out))?;
+            }
+            Event::Write(stream) => self.write_due(stream as usize, now)?,
+            Event::Stop(stream) => {
+                self.with_transfer(stream as usize, Way::Forward, now, |transfer, out| transfer.stop(now, out))?;
+            }
+            Event::Timer(end) => {
+                let (stream, end) = ((end / 2) as usize, (end % 2) as usize);
+                self.with_transfer(stream, [Way::Forward, Way::Backward][end], now, |transfer, out| {
+                    transfer.timer(end, now, out);
+                })?;
+            }
+            Event::Note(stream) => self.note(stream as usize, now),
+            Event::Received(stream) => self.world.traffic.complete(stream as usize),
+            Event::GiveUp(stream) => self.world.traffic.give_up(stream as usize),
+            Event::Sample => {
+                self.world.events.put(now + Duration(self.world.sample_ns), Event::Sample);
+                self.sample(now)?;
+            }
+            Event::Drain => self.draining = true,
+            Event::End => {}
+        }
+        Ok(())
+    }
+}

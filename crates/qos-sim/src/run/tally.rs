@@ -1,0 +1,75 @@
+//! Where the packets went: a count of all that were handed over, arrived or were lost.
+
+use std::collections::BTreeMap;
+
+use qos_core::DropReason;
+
+use crate::report::PacketsReport;
+
+/// Counts of packets.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    offered: u64,
+    delivered: u64,
+    /// By reason.
+    dropped: [u64; DropReason::ALL.len()],
+    /// Their time to live ran out.
+    expired: u64,
+}
+
+impl Tally {
+    /// A host handed one to its interface.
+    pub fn offered(&mut self) {
+        self.offered += 1;
+    }
+
+    /// One arrived at its host.
+    pub fn delivered(&mut self) {
+        self.delivered += 1;
+    }
+
+    /// An engine dropped one.
+    pub fn dropped(&mut self, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+    }
+
+    /// A router dropped one whose time to live ran out.
+    pub fn expired(&mut self) {
+        self.expired += 1;
+    }
+
+    /// The counts, with those that hosts dropped (`host_queue`) and those that are still under way.
+    pub fn report(&self, host_queue: u64, queued: u64) -> PacketsReport {
+        let by_engine = DropReason::ALL
+            .into_iter()
+            .filter(|reason| *reason != DropReason::Lost)
+            .map(|reason| (reason_name(reason), self.dropped[reason as usize]));
+        let dropped: BTreeMap<String, u64> = by_engine
+            .chain([("host_queue", host_queue), ("ttl", self.expired)])
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect();
+        PacketsReport {
+            offered: self.offered,
+            delivered: self.delivered,
+            dropped,
+            lost: self.dropped[DropReason::Lost as usize],
+            queued,
+        }
+    }
+}
+
+/// As the counters name it.
+fn reason_name(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::Police => "police",
+        DropReason::Tail => "tail",
+        DropReason::Flow => "flow",
+        DropReason::Priority => "priority",
+        DropReason::Random => "random",
+        DropReason::RandomTail => "random_tail",
+        DropReason::Disabled => "disabled",
+        DropReason::Overrun => "overrun",
+        DropReason::Lost => "lost",
+    }
+}

@@ -1,0 +1,144 @@
+//! The network at some moment, and what happens to it that needs nothing written down.
+
+use std::collections::BTreeMap;
+
+use qos_core::{Departure, Descriptor, Duration, Engine, Time};
+
+use super::engines::Engines;
+use super::hosts::Hosts;
+use super::routes::Routes;
+use super::tally::Tally;
+use crate::event_queue::{Event, EventQueue};
+use crate::network::Network;
+use crate::packet::{PacketId, Pool, Way};
+use crate::report::{Report, RouterReport};
+use crate::scenario::{NodeKind, Scenario, FORMAT};
+use crate::traffic::{Kind, Traffic};
+
+/// Everything that has a state.
+#[derive(Debug)]
+pub(crate) struct World {
+    start: Time,
+    drain_ns: u64,
+    pub(super) sample_ns: u64,
+    pub(super) network: Network,
+    pub(super) engines: Engines,
+    pub(super) hosts: Hosts,
+    pub(super) routes: Routes,
+    /// By node; empty for hosts.
+    pub(super) routers: Vec<RouterReport>,
+    pub(super) traffic: Traffic,
+    pub(super) pool: Pool,
+    pub(super) tally: Tally,
+    pub(super) events: EventQueue,
+}
+
+impl World {
+    /// A network at its start.
+    pub fn new(
+        scenario: &Scenario,
+        start: Time,
+        network: Network,
+        engines: Vec<Engine<PacketId>>,
+        traffic: Traffic,
+    ) -> World {
+        World {
+            start,
+            drain_ns: scenario.drain_ns,
+            sample_ns: scenario.sample_ns,
+            engines: Engines::new(engines, &network.runs),
+            hosts: Hosts::new(scenario, &network, start),
+            routes: Routes::new(&network, &traffic.addresses),
+            routers: vec![RouterReport::default(); network.nodes.len()],
+            traffic,
+            pool: Pool::default(),
+            tally: Tally::default(),
+            events: EventQueue::default(),
+            network,
+        }
+    }
+
+    /// Puts in what begins by itself.
+    pub(super) fn begin(&mut self) {
+        self.events.put(self.start, Event::Sample);
+        for (number, source) in self.traffic.sources.iter().enumerate() {
+            let flow = self.traffic.streams[source.streams.start].flow;
+            self.events.put(self.traffic.flows[flow].start, Event::Datagram(number as u32));
+        }
+        for (number, stream) in self.traffic.streams.iter().enumerate() {
+            let flow = &self.traffic.flows[stream.flow];
+            if matches!(stream.kind, Kind::Tcp(_)) {
+                self.events.put(flow.start, Event::Connect(number as u32));
+            }
+            if let (Some(after), false) = (flow.cut_off_ns, flow.background) {
+                let time = flow.start + Duration(flow.duration_ns) + Duration(after);
+                self.events.put(time, Event::GiveUp(number as u32));
+            }
+        }
+        self.events.put(self.traffic.end, Event::Drain);
+        self.events.put(self.traffic.end + Duration(self.drain_ns), Event::End);
+    }
+
+    /// Nothing is waited for and nothing under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.traffic.is_complete() && self.pool.live() == 0
+    }
+
+    /// Sees to it that there is an event when an engine is next due.
+    pub(super) fn schedule(&mut self, station: usize) {
+        self.engines.schedule(station, &mut self.events);
+    }
+
+    /// A router sends a packet on.
+    pub(super) fn forward(&mut self, station: usize, node: usize, departure: Departure<PacketId>) {
+        let Departure { time, descriptor, payload, .. } = departure;
+        let packet = self.pool.get_mut(payload);
+        packet.dscp = descriptor.dscp;
+        let stream = &self.traffic.streams[packet.stream as usize];
+        let to = match packet.way {
+            Way::Forward => stream.to[1],
+            Way::Backward => stream.to[0],
+        };
+        packet.ttl -= 1;
+        // Every path was checked, so there is a route; there may be more routers than hops.
+        let Some(end) = self.routes.next(node, to).filter(|_| packet.ttl > 0) else {
+            self.tally.expired();
+            self.pool.take(payload);
+            return;
+        };
+        let at = &self.network.ends[end];
+        // As the frame would be described on the other link: it has no tag that could carry a class of service.
+        let descriptor = Descriptor { cos: 0, ..descriptor.framed(at.framing) };
+        self.engines.transmit(station, time, at.port, descriptor, payload);
+    }
+
+    /// What came of it all.
+    pub fn report(mut self, end: Time) -> Report {
+        for stream in &self.traffic.streams {
+            let Kind::Tcp(transfer) = &stream.kind else { continue };
+            for (end, host) in stream.hosts.iter().enumerate() {
+                self.hosts.add_tcp(*host, transfer.counts(end));
+            }
+        }
+        let packets = self.tally.report(self.hosts.queue_drops(), self.pool.live() as u64);
+        let (mut hosts, mut routers) = (BTreeMap::new(), BTreeMap::new());
+        let reports = self.hosts.into_reports().into_iter().zip(self.routers);
+        for (node, (host, router)) in self.network.nodes.iter().zip(reports) {
+            match node.kind {
+                NodeKind::Host => drop(hosts.insert(node.name.clone(), host)),
+                NodeKind::Router => drop(routers.insert(node.name.clone(), router)),
+            }
+        }
+        Report {
+            format: FORMAT,
+            program: "qos-sim".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            virtual_ns: end.since(self.start).0,
+            events: self.events.taken(),
+            flows: self.traffic.report(),
+            hosts,
+            routers,
+            packets,
+        }
+    }
+}

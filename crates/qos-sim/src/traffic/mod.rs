@@ -1,0 +1,130 @@
+//! The flows and their streams: who sends to whom, when, and what arrived.
+
+mod layout;
+mod report;
+pub(crate) mod tcp;
+pub(crate) mod udp;
+
+pub(crate) use layout::lay_out;
+
+use std::net::Ipv4Addr;
+
+use qos_core::{Descriptor, Duration, Time};
+
+use self::tcp::Transfer;
+use self::udp::{Source, UdpStream};
+
+/// A flow, with what is known of it before the start.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub name: String,
+    pub start: Time,
+    pub duration_ns: u64,
+    /// It ends with the others and is not waited for.
+    pub background: bool,
+    pub cut_off_ns: Option<u64>,
+    pub interval_ns: u64,
+    /// Of its streams, in a row.
+    first: usize,
+    streams: usize,
+    /// UDP: when the first datagram of any stream arrived.
+    pub first_arrival: Option<Time>,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub flow: usize,
+    /// From 1.
+    pub number: u32,
+    /// The hosts that send and receive.
+    pub hosts: [usize; 2],
+    pub addresses: [Ipv4Addr; 2],
+    /// Numbers of the addresses: forward it goes to the second one.
+    pub to: [usize; 2],
+    pub local_port: u16,
+    /// The receiver's; 0 where it is drawn for each datagram.
+    pub port: u16,
+    /// Packets forward, packets back.
+    pub descriptors: [Descriptor; 2],
+    /// Forward and back.
+    pub dscp: [u8; 2],
+    pub kind: Kind,
+    /// The result is there.
+    complete: bool,
+    pub arrivals: Arrivals,
+}
+
+/// What a stream is.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Udp(UdpStream),
+    Tcp(Box<Transfer>),
+}
+
+/// Bytes by interval of the receiver's time.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    interval_ns: u64,
+    bytes: Vec<u64>,
+}
+
+impl Arrivals {
+    /// `bytes` arrived at `elapsed` of the receiver's time.
+    pub fn add(&mut self, elapsed: Duration, bytes: u64) {
+        let index = (elapsed.0 / self.interval_ns) as usize;
+        if index >= self.bytes.len() {
+            self.bytes.resize(index + 1, 0);
+        }
+        self.bytes[index] += bytes;
+    }
+}
+
+/// All traffic.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    pub flows: Vec<Course>,
+    pub streams: Vec<Stream>,
+    pub sources: Vec<Source>,
+    /// When the last flow that has a duration ends.
+    pub end: Time,
+    /// The addresses of all ends, numbered.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Streams whose result is not there yet.
+    open: usize,
+}
+
+impl Traffic {
+    /// The results of all streams are there.
+    pub fn is_complete(&self) -> bool {
+        self.open == 0
+    }
+
+    /// The result of a stream is there.
+    pub fn complete(&mut self, stream: usize) {
+        let stream = &mut self.streams[stream];
+        if !stream.complete {
+            stream.complete = true;
+            self.open -= 1;
+        }
+    }
+
+    /// A source has sent its last datagram: what is under way is waited for anyway.
+    pub fn sent_all(&mut self, source: usize) {
+        for stream in self.sources[source].streams.clone() {
+            self.complete(stream);
+        }
+    }
+
+    /// A stream is not waited for any longer.
+    pub fn give_up(&mut self, number: usize) {
+        let stream = &mut self.streams[number];
+        if stream.complete {
+            return;
+        }
+        if let Kind::Tcp(transfer) = &mut stream.kind {
+            transfer.give_up();
+        }
+        self.complete(number);
+    }
+}
