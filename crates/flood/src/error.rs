@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use netio::program::Failure;
 use nix::errno::Errno;
 
 /// Why a flood or its receiver could not do its work.
@@ -35,7 +36,13 @@ pub enum Error {
     /// Anything else that the system refused.
     #[error("{0}: {reason}", reason = .1.desc())]
     System(&'static str, Errno),
-    /// Standard output.
-    #[error("cannot write the result: {0}")]
-    Output(#[from] std::io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Options(message) => Failure::Usage(message),
+            error => Failure::Failed(error.to_string()),
+        }
+    }
 }

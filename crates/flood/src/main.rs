@@ -1,12 +1,10 @@
 //! The command line of `flood`.
 
-mod clock;
 mod error;
 mod quantity;
 mod receive;
 mod send;
 
-use std::io::Write;
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
 
@@ -14,8 +12,9 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use flood::datagram::{GREATEST_SIZE, LEAST_SIZE};
 use flood::pace::Gap;
+use netio::program::{end, print_json, Failure};
+use netio::wait::{be_punctual, Stop};
 
-use crate::clock::Stop;
 use crate::error::Error;
 use crate::quantity::Quantity;
 
@@ -115,18 +114,15 @@ fn main() -> ExitCode {
         Command::Send(options) => send(&options),
         Command::Receive(options) => receive(&options),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        // Nobody wants to know any more.
-        Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("flood: {error}");
-            ExitCode::from(if matches!(error, Error::Options(_)) { 2 } else { 1 })
-        }
-    }
+    end("flood", result)
 }
 
-fn send(options: &Send) -> Result<(), Error> {
+fn stop() -> Result<Stop, Failure> {
+    be_punctual();
+    Ok(Stop::on_signals()?)
+}
+
+fn send(options: &Send) -> Result<(), Failure> {
     let size = options.size.or(options.bandwidth.map(|_| DEFAULT_SIZE));
     let gap = match (options.bandwidth, options.delay) {
         (Some(rate), _) => Gap::of_rate(size.unwrap_or(DEFAULT_SIZE), rate.0),
@@ -150,14 +146,10 @@ fn send(options: &Send) -> Result<(), Error> {
         catch_up: options.catch_up,
         spin_ns: options.spin * 1000,
     };
-    let sent = flood.run(&Stop::on_signals()?)?;
-    let mut text = serde_json::to_vec(&sent).map_err(std::io::Error::from)?;
-    text.push(b'\n');
-    std::io::stdout().write_all(&text)?;
-    Ok(())
+    print_json(&flood.run(&mut stop()?)?)
 }
 
-fn receive(options: &Receive) -> Result<(), Error> {
+fn receive(options: &Receive) -> Result<(), Failure> {
     let receiver = receive::Receiver {
         address: options.address,
         port: options.port,
@@ -165,7 +157,7 @@ fn receive(options: &Receive) -> Result<(), Error> {
         interval: options.interval.0,
         duration: options.duration.map(|duration| duration.0),
     };
-    receiver.run(&Stop::on_signals()?, &mut std::io::stdout().lock())
+    receiver.run(&mut stop()?)
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Counts what arrives of floods, by source.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IoSliceMut, Write};
+use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{
     bind, recvmsg, setsockopt, socket, sockopt, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol,
     SockType, SockaddrIn,
@@ -15,8 +14,10 @@ use serde::Serialize;
 
 use flood::datagram::{parse_packet, Stamp, HEADERS};
 use flood::sequence::{Jitter, Sequence};
+use netio::clock;
+use netio::program::{print_json, Failure};
+use netio::wait::Stop;
 
-use crate::clock::{self, Stop};
 use crate::error::Error;
 
 /// Bytes that may wait to be read: 0.1 s of a gigabit of full packets, bookkeeping included.
@@ -127,26 +128,21 @@ struct Tally {
 
 impl Receiver {
     /// Counts until a signal or the end of the duration; writes lines of JSON.
-    pub fn run(&self, stop: &Stop, output: &mut impl Write) -> Result<(), Error> {
+    pub fn run(&self, stop: &mut Stop) -> Result<(), Failure> {
         let socket = self.open()?;
         let mut tally = Tally::default();
-        let start = clock::now();
+        let start = clock::monotonic();
         let end = self.duration.map(|duration| start + duration);
         let mut line_due = start + self.interval;
         let mut line_start = start;
         let mut buffer = vec![0u8; 65_536];
         loop {
-            let now = clock::now();
+            let now = clock::monotonic();
             if stop.requested() || end.is_some_and(|end| now >= end) {
                 break;
             }
-            let until =
-                [Some(line_due), Some(now + clock::PATIENCE_NS), end].into_iter().flatten().min().expect("some");
-            let wait = u16::try_from(until.saturating_sub(now).div_ceil(1_000_000)).expect("at most the patience");
-            match poll(&mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)], PollTimeout::from(wait)) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(errno) => return Err(Error::System("cannot wait for datagrams", errno)),
-            }
+            let until = end.map_or(line_due, |end| end.min(line_due));
+            stop.wait([socket.as_raw_fd()], Some(until.saturating_sub(now)));
             let waiting = tally.times.is_none();
             self.read(&socket, &mut buffer, &mut tally)?;
             if let (true, Some((first, _))) = (waiting, tally.times) {
@@ -154,12 +150,12 @@ impl Receiver {
                 line_start = first;
                 line_due = first + self.interval;
             }
-            let now = clock::now();
+            let now = clock::monotonic();
             if now >= line_due {
                 match tally.times {
-                    None => write(output, &Line::Waiting { seconds: (now - start) as f64 / 1e9 })?,
+                    None => print_json(&Line::Waiting { seconds: (now - start) as f64 / 1e9 })?,
                     Some((first, _)) => {
-                        tally.interval(output, (line_start - first) as f64 / 1e9, (now - first) as f64 / 1e9)?
+                        tally.interval((line_start - first) as f64 / 1e9, (now - first) as f64 / 1e9)?
                     }
                 }
                 line_start = now;
@@ -168,7 +164,7 @@ impl Receiver {
             }
         }
         self.read(&socket, &mut buffer, &mut tally)?;
-        tally.total(output, self.port)
+        tally.total(self.port)
     }
 
     fn open(&self) -> Result<OwnedFd, Error> {
@@ -209,7 +205,9 @@ impl Receiver {
                 message.cmsgs().map_err(|e| Error::System("cannot read what the kernel says of a datagram", e))?
             {
                 match said {
-                    ControlMessageOwned::ScmTimestampns(time) => stamped = Some(clock::nanoseconds(time)),
+                    ControlMessageOwned::ScmTimestampns(time) => {
+                        stamped = Some(std::time::Duration::from(time).as_nanos() as u64)
+                    }
                     ControlMessageOwned::RxqOvfl(count) => tally.overflowed = count,
                     _ => {}
                 }
@@ -222,7 +220,7 @@ impl Receiver {
             };
             let found = found.and_then(|(source, port, payload)| Some((source, port, payload, Stamp::read(payload)?)));
             let found = found.filter(|(_, _, _, stamp)| self.id.is_none_or(|id| id == stamp.flood));
-            tally.arrived(from.ip(), found, stamped.unwrap_or_else(clock::wall), clock::now());
+            tally.arrived(from.ip(), found, stamped.unwrap_or_else(clock::wall), clock::monotonic());
         }
         Ok(())
     }
@@ -253,7 +251,7 @@ impl Tally {
         counts.interval_bytes += payload.len() as u64;
     }
 
-    fn interval(&mut self, output: &mut impl Write, start_s: f64, end_s: f64) -> Result<(), Error> {
+    fn interval(&mut self, start_s: f64, end_s: f64) -> Result<(), Failure> {
         let sources: Vec<SourceInterval> = self
             .sources
             .iter_mut()
@@ -266,10 +264,10 @@ impl Tally {
             .collect();
         let packets = sources.iter().map(|source| source.packets).sum();
         let payload_bytes = sources.iter().map(|source| source.payload_bytes).sum();
-        write(output, &Line::Interval { start_s, end_s, packets, payload_bytes, sources })
+        print_json(&Line::Interval { start_s, end_s, packets, payload_bytes, sources })
     }
 
-    fn total(&self, output: &mut impl Write, port: Option<u16>) -> Result<(), Error> {
+    fn total(&self, port: Option<u16>) -> Result<(), Failure> {
         let (first, last) = self.times.unwrap_or_default();
         let seconds = |ns: u64| ns.saturating_sub(first) as f64 / 1e9;
         let sources: Vec<SourceReceived> = self
@@ -302,15 +300,6 @@ impl Tally {
             ports: self.ports.len(),
             sources,
         };
-        write(output, &Line::Received(received))
+        print_json(&Line::Received(received))
     }
-}
-
-/// One line, at once: the reader may be waiting for it.
-fn write(output: &mut impl Write, line: &Line<'_>) -> Result<(), Error> {
-    let mut text = serde_json::to_vec(line).map_err(std::io::Error::from)?;
-    text.push(b'\n');
-    output.write_all(&text)?;
-    output.flush()?;
-    Ok(())
 }

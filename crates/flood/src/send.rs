@@ -15,9 +15,13 @@ use serde::Serialize;
 
 use flood::datagram::{Draw, Stamp, HEADERS, RANDOM_PAYLOAD};
 use flood::pace::{Gap, Next, Pacer};
+use netio::clock;
+use netio::wait::Stop;
 
-use crate::clock::{self, Stop};
 use crate::error::Error;
+
+/// Between two looks whether a signal has come, while nothing waits.
+const LOOK_NS: u64 = 100_000_000;
 
 /// What to send.
 #[derive(Debug, Clone)]
@@ -105,13 +109,11 @@ struct Stream {
 
 impl Flood {
     /// Sends until the end of the duration or a signal.
-    pub fn run(&self, stop: &Stop) -> Result<Sent, Error> {
+    pub fn run(&self, stop: &mut Stop) -> Result<Sent, Error> {
         if let Some(size) = self.size {
             self.check_mtu(size)?;
         }
         let mut streams = self.open()?;
-        // Without this the kernel may let a sleeper oversleep by 50 µs, to wake several at once.
-        nix::sys::prctl::set_timerslack(1).map_err(|e| Error::System("cannot set the timer slack", e))?;
         let gap = self.gap.divided(u32::from(self.streams)).ok_or_else(|| {
             Error::Options(format!(
                 "found {} streams at this rate, which leaves no nanosecond between datagrams",
@@ -124,19 +126,25 @@ impl Flood {
         let mut errors = BTreeMap::new();
         let (mut packets, mut payload_bytes, mut turn) = (0u64, 0u64, 0usize);
         let flood = self.id.unwrap_or_else(clock::wall);
-        let start = clock::now();
+        let start = clock::monotonic();
         let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
+        let mut look = start;
         while !stop.requested() {
-            let now = clock::now();
+            let now = clock::monotonic();
+            if now >= look {
+                // A flood that never waits sees no signal otherwise.
+                stop.wait([], Some(0));
+                look = now + LOOK_NS;
+            }
             let due = match pacer.at(now) {
                 Next::Wait(due) => {
-                    clock::wait_until(due, self.spin_ns);
+                    stop.wait_until(due, self.spin_ns);
                     continue;
                 }
                 Next::Send(due) => due,
                 Next::Done => match self.duration.map(|d| start + d).filter(|end| *end > now) {
                     Some(end) => {
-                        clock::wait_until(end, 0);
+                        stop.wait_until(end, 0);
                         continue;
                     }
                     None => break,
@@ -162,7 +170,7 @@ impl Flood {
                 Err(errno) => *errors.entry(format!("{errno:?}")).or_insert(0) += 1,
             }
         }
-        let seconds = (clock::now() - start) as f64 / 1e9;
+        let seconds = (clock::monotonic() - start) as f64 / 1e9;
         let bytes = payload_bytes + packets * u64::from(HEADERS);
         Ok(Sent {
             tool: "flood",

@@ -3,18 +3,11 @@
 //! Event time starts as the wall clock and then runs with `CLOCK_MONOTONIC`, so that a step of the wall clock cannot move it.
 //! The kernel stamps received frames with the wall clock; [`Clock`] follows the offset between the two and converts.
 
+use netio::clock::{monotonic, wall};
 use qos_core::Time;
 
 /// Two readings around a third that are further apart than this were interrupted: the offset is not taken from them.
 const READING_NS: u64 = 2_000;
-
-/// Nanoseconds of one of the kernel's clocks.
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `ts` is a valid place for the result; the two clocks that we ask for always exist on Linux.
-    unsafe { libc::clock_gettime(clock, &mut ts) };
-    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
-}
 
 /// Event time, and how the kernel's receive stamps relate to it.
 #[derive(Debug)]
@@ -35,16 +28,16 @@ impl Clock {
 
     /// Duration of the reading, wall clock minus monotonic time, monotonic time.
     fn reading() -> (u64, u64, u64) {
-        let before = read(libc::CLOCK_MONOTONIC);
-        let wall = read(libc::CLOCK_REALTIME);
-        let after = read(libc::CLOCK_MONOTONIC);
+        let before = monotonic();
+        let wall = wall();
+        let after = monotonic();
         let width = after - before;
         (width, wall.saturating_sub(before + width / 2), after)
     }
 
     /// Event time now.
     pub fn now(&self) -> Time {
-        Time(read(libc::CLOCK_MONOTONIC) + self.base)
+        Time(monotonic() + self.base)
     }
 
     /// Event time now; follows the wall clock for the conversion of stamps.
@@ -76,7 +69,7 @@ mod tests {
     fn a_stamp_taken_now_lies_between_two_readings() {
         let mut clock = Clock::new();
         let before = clock.tick();
-        let stamp = read(libc::CLOCK_REALTIME);
+        let stamp = wall();
         let after = clock.now();
         let event = clock.event(stamp, Time(u64::MAX));
         assert!(event.0 + READING_NS >= before.0, "{event} {before}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use waiting::Interest;
+use netio::wait::Interest;
 
 /// Longest line either way, newline included.
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;

@@ -10,9 +10,9 @@ use crate::dataplane::{Dataplane, StartError};
 use crate::lead::Lead;
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
-use crate::sla::Place;
+use crate::sla::Namespace;
+use netio::wait::{be_punctual, Interest, Signals, Waiter};
 use qos_core::Duration;
-use waiting::{be_punctual, Interest, Signals, Waiter};
 
 /// While frames keep it busy, the control socket and signals are looked at this often.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
@@ -83,13 +83,13 @@ pub enum DaemonError {
 pub fn run(options: &Options) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
     let wiring = ports::load(&options.ports)?;
-    let place = match &options.kernel_netns {
-        None => Place::Nowhere,
-        Some(path) => Place::Namespace(
+    let namespace = match &options.kernel_netns {
+        None => Namespace::None,
+        Some(path) => Namespace::Other(
             File::open(path).map_err(|source| DaemonError::Namespace { path: path.display().to_string(), source })?,
         ),
     };
-    let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, place)?;
+    let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, namespace)?;
     let control = listen(&options.control)?;
     be_punctual();
     let now = plane.now();

@@ -26,7 +26,7 @@ use crate::netdev;
 use crate::pool::{Frame, Pool};
 use crate::ports::other_end;
 use crate::ring::{Ring, BATCH};
-use crate::sla::{self, Agent, Place};
+use crate::sla::{self, Agent, Namespace};
 
 /// Frames taken from one link in one round, so that the others have their turn.
 const TAKEN_PER_ROUND: usize = 256;
@@ -266,11 +266,11 @@ impl Port {
 
 impl Dataplane {
     /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds. IP SLA's
-    /// sockets are opened at `place`.
+    /// sockets are opened in `namespace`.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
-    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64, place: Place) -> Result<Self, StartError> {
+    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64, namespace: Namespace) -> Result<Self, StartError> {
         let clock = Clock::new();
         let now = clock.now();
         let engine = Engine::new(wiring, now)?;
@@ -294,7 +294,7 @@ impl Dataplane {
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns),
             counts: Counts::default(),
-            sla: Agent::new(place),
+            sla: Agent::new(namespace),
             reached: now,
             passed: now,
             line,

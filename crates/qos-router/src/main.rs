@@ -1,11 +1,11 @@
 //! The command line of `qos-router`.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use netio::program::{end, print, Failure};
 use qos_router::{client, daemon, lead, schema};
 
 /// Data plane of one router: classifies, marks, polices, queues and shapes the frames of its ports.
@@ -84,31 +84,29 @@ enum Schema {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = match cli.command {
-        Some(Command::Run(run)) => start(run),
-        Some(Command::Ctl(ctl)) => control(&ctl),
-        Some(Command::Schema { of }) => {
+    // clap has printed the help when nothing was given at all.
+    let Some(command) = cli.command.or(cli.run.map(Command::Run)) else { return ExitCode::from(2) };
+    let result = match command {
+        Command::Run(run) => start(run).map(|()| true),
+        Command::Ctl(ctl) => control(&ctl),
+        Command::Schema { of } => {
             let text = match of {
                 Schema::Config => schema::config(),
                 Schema::Counters => schema::counters(),
                 Schema::Ports => schema::ports(),
                 Schema::IpSla => schema::ip_sla(),
             };
-            print(&text)
+            print(&text).map(|()| true)
         }
-        None => match cli.run {
-            Some(run) => start(run),
-            // clap has printed the help when nothing was given at all.
-            None => Ok(ExitCode::from(2)),
-        },
     };
-    result.unwrap_or_else(|message| {
-        eprintln!("qos-router: {message}");
-        ExitCode::FAILURE
-    })
+    match result {
+        // The reply says why.
+        Ok(false) => ExitCode::FAILURE,
+        result => end("qos-router", result.map(drop)),
+    }
 }
 
-fn start(run: Run) -> Result<ExitCode, String> {
+fn start(run: Run) -> Result<(), Failure> {
     let options = daemon::Options {
         name: run.name,
         ports: run.ports,
@@ -118,21 +116,17 @@ fn start(run: Run) -> Result<ExitCode, String> {
         spin_ns: run.spin,
         kernel_netns: run.kernel_netns,
     };
-    daemon::run(&options).map(|()| ExitCode::SUCCESS).map_err(|e| e.to_string())
+    daemon::run(&options).map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn control(ctl: &Ctl) -> Result<ExitCode, String> {
-    let request = client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref()).map_err(|e| e.to_string())?;
-    let reply = client::send(&ctl.control, &request).map_err(|e| e.to_string())?;
-    print(&reply)?;
-    let ok = serde_json::from_str::<serde_json::Value>(&reply).is_ok_and(|r| r["ok"] == true);
-    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Prints to standard output; a reader that has gone away is no error.
-fn print(text: &str) -> Result<ExitCode, String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("cannot write to standard output: {e}")),
-        _ => Ok(ExitCode::SUCCESS),
+/// Whether the daemon did what it was asked to.
+fn control(ctl: &Ctl) -> Result<bool, Failure> {
+    let request = client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref());
+    let reply = request.and_then(|request| client::send(&ctl.control, &request));
+    let reply = reply.map_err(|error| Failure::Failed(error.to_string()))?;
+    match print(&reply) {
+        Ok(()) | Err(Failure::ReaderGone) => {}
+        Err(failure) => return Err(failure),
     }
+    Ok(serde_json::from_str::<serde_json::Value>(&reply).is_ok_and(|reply| reply["ok"] == true))
 }

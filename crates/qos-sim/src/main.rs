@@ -2,12 +2,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use netio::program::{end, print, print_json, Failure};
 use qos_sim::{schema, Scenario, Simulation};
 
 /// Simulates a network with the routers' own queueing engine and modelled TCP, in virtual time.
@@ -52,21 +53,15 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run { file, pretty } => run(file, pretty),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
-        Command::Schema { of } => print(match of {
+        Command::Schema { of } => print(&match of {
             Schema::Scenario => schema::scenario(),
             Schema::Result => schema::result(),
         }),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("qos-sim: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    end("qos-sim", result)
 }
 
-fn read(file: Option<PathBuf>) -> Result<Scenario, String> {
+fn read(file: Option<PathBuf>) -> Result<Scenario, Failure> {
     let mut text = String::new();
     match &file {
         Some(path) => {
@@ -77,14 +72,14 @@ fn read(file: Option<PathBuf>) -> Result<Scenario, String> {
             read.map_err(|error| format!("cannot read standard input: {error}"))?;
         }
     }
-    Scenario::from_json(&text).map_err(|error| format!("scenario: {error}"))
+    Scenario::from_json(&text).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-fn set_up(scenario: &Scenario) -> Result<Simulation, String> {
-    Simulation::new(scenario).map_err(|error| format!("scenario: {error}"))
+fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {
+    Simulation::new(scenario).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-fn run(file: Option<PathBuf>, pretty: bool) -> Result<(), String> {
+fn run(file: Option<PathBuf>, pretty: bool) -> Result<(), Failure> {
     let simulation = set_up(&read(file)?)?;
     let open = |path: &str| match File::create(path) {
         Ok(file) => Ok(BufWriter::new(file)),
@@ -92,18 +87,10 @@ fn run(file: Option<PathBuf>, pretty: bool) -> Result<(), String> {
     };
     let files = simulation.captures().map(|capture| open(&capture.file)).collect::<Result<Vec<_>, _>>()?;
     let report = simulation.run(files).map_err(|error| format!("cannot write a capture: {error}"))?;
-    let text = if pretty { serde_json::to_string_pretty(&report) } else { serde_json::to_string(&report) };
-    let mut text = text.map_err(|error| format!("cannot write the result: {error}"))?;
-    text.push('\n');
-    print(text)
-}
-
-/// Prints to standard output; a reader that has gone away is no error.
-fn print(text: String) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}"))
-        }
-        _ => Ok(()),
+    if !pretty {
+        return print_json(&report);
     }
+    let mut text = serde_json::to_string_pretty(&report).map_err(|error| format!("cannot write as JSON: {error}"))?;
+    text.push('\n');
+    print(&text)
 }

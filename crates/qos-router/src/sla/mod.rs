@@ -11,7 +11,7 @@
 //! arrival and T2, and between arrival and T4 ([`process_level`]). The kernel answers ICMP requests by itself: its answer leaves when process
 //! level is done with the request, and a timestamp reply is stamped with that time.
 
-mod place;
+mod namespace;
 mod process_level;
 mod stamps;
 
@@ -22,14 +22,15 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::CONTROL_PORT;
 use ip_sla::{Channel, Config, OperationReport, Prober, Send};
+use ip_sla_host::responder::{self, Responder};
+use netio::socket::{Kind, Received, Socket};
 use qos_core::{ConfigError, RouterConfig, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
-use sla::{answering, Answering, Kind, Received, Socket};
 
 use crate::clock::Clock;
 use crate::frame;
-pub use place::Place;
+pub use namespace::Namespace;
 use process_level::ProcessLevel;
 use stamps::{Key, Stamps};
 
@@ -87,15 +88,15 @@ pub struct Own {
 pub struct Prepared {
     process_ns: Option<u64>,
     config: Config,
-    sockets: answering::Sockets,
+    sockets: responder::Sockets,
 }
 
 /// Runs the operations and the responder.
 #[derive(Debug)]
 pub struct Agent {
-    place: Place,
+    namespace: Namespace,
     prober: Prober,
-    responder: Option<Answering>,
+    responder: Option<Responder>,
     config: Config,
     /// Sockets of operations, opened when they first send.
     sockets: BTreeMap<u32, Socket>,
@@ -113,10 +114,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent without operations, whose sockets will be opened at `place`.
-    pub fn new(place: Place) -> Self {
+    /// An agent without operations, whose sockets will be opened in `namespace`.
+    pub fn new(namespace: Namespace) -> Self {
         Self {
-            place,
+            namespace,
             // The kernel's own numbers are of no use here: two routers may have the same.
             prober: Prober::new(std::process::id() as u16),
             responder: None,
@@ -144,11 +145,11 @@ impl Agent {
         }
         let config = config.ip_sla.clone().unwrap_or_default();
         config.check().map_err(|(path, message)| ConfigError::new(format!("ip_sla.{path}"), message))?;
-        if matches!(self.place, Place::Nowhere) && config != Config::default() {
+        if matches!(self.namespace, Namespace::None) && config != Config::default() {
             let message = "the daemon was started without --kernel-netns, so it cannot reach the router's IP stack; start it with that option";
             return Err(ConfigError::new("ip_sla", message));
         }
-        let mut sockets = answering::Sockets::new();
+        let mut sockets = responder::Sockets::new();
         if config.responder {
             // The port that the kernel chose for an operation is free to be wanted: the operation takes another with its next packet.
             for port in &config.responder_ports {
@@ -156,8 +157,8 @@ impl Agent {
                     self.sockets.remove(&number);
                 }
             }
-            let open = |port| self.place.open(Kind::Udp { port }, None, 0);
-            sockets = Answering::open_missing(&config.responder_ports, self.responder.as_ref(), open)
+            let open = |port| self.namespace.open(Kind::Udp { port }, None, 0);
+            sockets = Responder::open_missing(&config.responder_ports, self.responder.as_ref(), open)
                 .map_err(|error| ConfigError::new("ip_sla.responder", error.to_string()))?;
         }
         Ok(Prepared { process_ns, config, sockets })
@@ -193,7 +194,7 @@ impl Agent {
 
     /// Descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let responder = self.responder.iter().flat_map(Answering::descriptors);
+        let responder = self.responder.iter().flat_map(Responder::descriptors);
         self.sockets.values().map(AsRawFd::as_raw_fd).chain(responder)
     }
 
@@ -213,7 +214,7 @@ impl Agent {
 
     /// When [`step`](Self::step) has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        let responder = self.responder.as_ref().and_then(Answering::deadline);
+        let responder = self.responder.as_ref().and_then(Responder::deadline);
         [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
     }
 
@@ -310,14 +311,14 @@ impl Agent {
                     Kind::Udp { port: self.prober.udp_sockets().get(&number).copied().flatten().unwrap_or(0) }
                 }
             };
-            missing.insert(self.place.open(kind, send.source, send.tos)?);
+            missing.insert(self.namespace.open(kind, send.source, send.tos)?);
             self.note_ports();
         }
         self.sockets[&send.operation].send(&send.bytes, send.target)
     }
 
     fn receive(&mut self, clock: &Clock) {
-        let Self { prober, stamps, process, answers, place, pending, .. } = self;
+        let Self { prober, stamps, process, answers, namespace, pending, .. } = self;
         for (number, socket) in &mut self.sockets {
             let own = socket.udp_port();
             let channel = own.map_or(Channel::Icmp, |_| Channel::Udp(*number));
@@ -339,7 +340,7 @@ impl Agent {
                 let now = clock.now();
                 let Some(received) = responder.receive(port) else { break };
                 let at = arrival(stamps, process, Some(port), &received, clock, now);
-                let open = |port| place.open(Kind::Udp { port }, None, 0);
+                let open = |port| namespace.open(Kind::Udp { port }, None, 0);
                 let (to, sending) = (received.from, clock.now().0.max(at));
                 match responder.serve(port, received, at, || sending, open) {
                     // It leaves when process level is done, not when the daemon was.
@@ -363,7 +364,7 @@ impl Agent {
         Report {
             time_ns: now.0,
             operations: self.prober.report(now.0, operation, samples),
-            responder: self.responder.as_ref().map(Answering::responder).map(|responder| ResponderReport {
+            responder: self.responder.as_ref().map(Responder::protocol).map(|responder| ResponderReport {
                 counts: responder.counts,
                 recent: responder.recent().iter().map(recent).collect(),
             }),
@@ -397,7 +398,7 @@ mod tests {
     const EACH: u64 = 320_000;
 
     fn agent(each: Option<u64>) -> Agent {
-        let mut agent = Agent::new(Place::Nowhere);
+        let mut agent = Agent::new(Namespace::None);
         let config = serde_json::json!({"format": 1, "router": "R", "generation": "classic", "process_ns": each});
         let config = RouterConfig::from_json(&config.to_string()).unwrap();
         let prepared = agent.prepare(&config).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-use sla::Received;
+use netio::socket::Received;
 
 use crate::frame::Probe;
 

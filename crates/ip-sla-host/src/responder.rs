@@ -5,21 +5,21 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::CONTROL_PORT;
-use ip_sla::{Nanos, Responder};
+use ip_sla::Nanos;
 
-use crate::socket::{Received, Socket};
+use netio::socket::{Received, Socket};
 
 /// Sockets by port.
 pub type Sockets = BTreeMap<u16, Socket>;
 
 /// A responder that is on, listening on the control port and where it was asked to.
 #[derive(Debug)]
-pub struct Answering {
-    responder: Responder,
+pub struct Responder {
+    protocol: ip_sla::Responder,
     sockets: Sockets,
 }
 
-impl Answering {
+impl Responder {
     /// Opens what a responder with these permanent ports needs beside `present`.
     ///
     /// # Errors
@@ -36,18 +36,18 @@ impl Answering {
 
     /// A responder that has nothing open yet; see [`configure`](Self::configure).
     pub fn new() -> Self {
-        Self { responder: Responder::default(), sockets: Sockets::new() }
+        Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new() }
     }
 
     /// Answers permanently on these ports, for which `opened` has the sockets that were missing. What a control message opened stays open.
     pub fn configure(&mut self, permanent: &[u16], opened: Sockets) {
-        self.responder.configure(permanent);
+        self.protocol.configure(permanent);
         self.sockets.extend(opened);
         self.close_unwanted();
     }
 
     fn close_unwanted(&mut self) {
-        let wanted: Vec<u16> = self.responder.ports().chain([CONTROL_PORT]).collect();
+        let wanted: Vec<u16> = self.protocol.ports().chain([CONTROL_PORT]).collect();
         self.sockets.retain(|port, _| wanted.contains(port));
     }
 
@@ -68,12 +68,12 @@ impl Answering {
 
     /// When a port is to be closed.
     pub fn deadline(&self) -> Option<Nanos> {
-        self.responder.deadline()
+        self.protocol.deadline()
     }
 
     /// Closes ports whose time is over.
     pub fn poll(&mut self, now: Nanos) {
-        if self.responder.poll(now) {
+        if self.protocol.poll(now) {
             self.close_unwanted();
         }
     }
@@ -97,11 +97,11 @@ impl Answering {
     ) -> io::Result<Option<Vec<u8>>> {
         let from = received.from;
         let answered = if port == CONTROL_PORT {
-            let Some(answer) = self.responder.control(from, &received.bytes, at) else { return Ok(None) };
+            let Some(answer) = self.protocol.control(from, &received.bytes, at) else { return Ok(None) };
             self.open_asked(open)?;
             Some(answer)
         } else {
-            self.responder.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
+            self.protocol.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
         };
         if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&port)) {
             // An answer that is not sent is a missing one to the other end, which counts it.
@@ -111,13 +111,13 @@ impl Answering {
     }
 
     fn open_asked(&mut self, open: impl Fn(u16) -> io::Result<Socket>) -> io::Result<()> {
-        let asked: Vec<u16> = self.responder.ports().filter(|port| !self.sockets.contains_key(port)).collect();
+        let asked: Vec<u16> = self.protocol.ports().filter(|port| !self.sockets.contains_key(port)).collect();
         let mut result = Ok(());
         for port in asked {
             match open(port) {
                 Ok(socket) => drop(self.sockets.insert(port, socket)),
                 Err(error) => {
-                    self.responder.refuse(port);
+                    self.protocol.refuse(port);
                     result = Err(cannot_listen(port, &error));
                 }
             }
@@ -125,13 +125,13 @@ impl Answering {
         result
     }
 
-    /// What it has done.
-    pub fn responder(&self) -> &Responder {
-        &self.responder
+    /// The protocol's side: what it has done.
+    pub fn protocol(&self) -> &ip_sla::Responder {
+        &self.protocol
     }
 }
 
-impl Default for Answering {
+impl Default for Responder {
     fn default() -> Self {
         Self::new()
     }

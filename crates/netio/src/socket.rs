@@ -66,7 +66,7 @@ impl Socket {
             Kind::Udp { port } => (socket2::Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?, port),
         };
         socket.set_nonblocking(true)?;
-        socket.set_tos(u32::from(tos))?;
+        socket.set_tos_v4(u32::from(tos))?;
         set(&socket, libc::SO_TIMESTAMPNS, 1)?;
         if let (Kind::Udp { .. }, _) | (_, Some(_)) = (kind, source) {
             socket.bind(&SockAddr::from(SocketAddrV4::new(source.unwrap_or(Ipv4Addr::UNSPECIFIED), port)))?;

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ip_sla::config::{Schedule, Start};
 use ip_sla::{Config, Kind, OperationConfig, ReturnCode};
-use sla::{answering::Answering, Probing, Socket};
+use ip_sla_host::{Responder, Sender};
+use netio::socket::{self, Socket};
 
 const TURN: Duration = Duration::from_millis(20);
 
@@ -47,11 +48,11 @@ fn the_time_that_the_other_end_takes_is_in_the_round_trip() {
         other.send_to(&buffer[..length], from).unwrap();
     });
     let config = Config { operations: [(1, operation(port))].into(), ..Config::default() };
-    let mut probing = Probing::new(&config, now());
+    let mut sender = Sender::new(&config, now());
     let limit = now() + 10_000_000_000;
     let found = loop {
-        probing.step(now);
-        let report = probing.report(now()).remove(&1).unwrap();
+        sender.step(now);
+        let report = sender.report(now()).remove(&1).unwrap();
         if report.latest.return_code != ReturnCode::Unknown {
             break report;
         }
@@ -62,14 +63,14 @@ fn the_time_that_the_other_end_takes_is_in_the_round_trip() {
     assert_eq!(found.latest.return_code, ReturnCode::Ok);
     let sample = found.samples[0];
     assert!(sample.arrived_ns - sample.sent_ns >= TURN.as_nanos() as u64, "{sample:?}");
-    assert!(probing.errors.is_empty());
+    assert!(sender.errors.is_empty());
 }
 
 #[test]
 fn the_kernel_stamps_what_leaves() {
     let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let target = (Ipv4Addr::LOCALHOST, other.local_addr().unwrap().port());
-    let mut socket = Socket::open(sla::Kind::Udp { port: 0 }, None, 0).unwrap();
+    let mut socket = Socket::open(socket::Kind::Udp { port: 0 }, None, 0).unwrap();
     socket.stamp_departures().unwrap();
     let before = now();
     for _ in 0..3 {
@@ -89,7 +90,7 @@ fn the_kernel_stamps_what_leaves() {
 fn a_port_that_is_taken_opens_nothing() {
     let taken = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
-    let open = |port| Socket::open(sla::Kind::Udp { port }, None, 0);
-    let error = Answering::open_missing(&[port], None, open).unwrap_err().to_string();
+    let open = |port| Socket::open(socket::Kind::Udp { port }, None, 0);
+    let error = Responder::open_missing(&[port], None, open).unwrap_err().to_string();
     assert!(error.contains(&format!("UDP port {port}")) && error.contains("end what uses it"), "{error}");
 }

@@ -1,7 +1,9 @@
-//! Waiting: readiness of descriptors with a timeout in nanoseconds, and signals as a descriptor.
+//! Waiting: for descriptors with a timeout in nanoseconds, for signals as a descriptor, and for moments.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::clock::monotonic;
 
 /// What a descriptor is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +105,8 @@ impl Signals {
     /// # Errors
     /// Those of `signalfd`.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the set is initialised by sigemptyset before use, and every pointer is valid for its call.
+        // SAFETY: the set is initialised by sigemptyset before use, every pointer is valid for its call, and the descriptor was just returned
+        // by the kernel and is owned by nobody else.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
@@ -116,7 +119,6 @@ impl Signals {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // The descriptor was just returned by the kernel and is owned by nobody else.
             Ok(Self { descriptor: OwnedFd::from_raw_fd(fd) })
         }
     }
@@ -125,6 +127,53 @@ impl Signals {
 impl AsRawFd for Signals {
     fn as_raw_fd(&self) -> RawFd {
         self.descriptor.as_raw_fd()
+    }
+}
+
+/// Waits for a signal, for one more descriptor or for a moment, whichever comes first.
+#[derive(Debug)]
+pub struct Stop {
+    signals: Signals,
+    waiter: Waiter<bool>,
+    requested: bool,
+}
+
+impl Stop {
+    /// Takes over the signals; see [`Signals::new`].
+    ///
+    /// # Errors
+    /// Those of `signalfd`.
+    pub fn on_signals() -> io::Result<Self> {
+        Ok(Self { signals: Signals::new()?, waiter: Waiter::default(), requested: false })
+    }
+
+    /// Whether a signal has come, as far as the last wait knows.
+    pub fn requested(&self) -> bool {
+        self.requested
+    }
+
+    /// Sleeps until a descriptor has something, `timeout_ns` have passed (`None`: for ever) or a signal comes; returns whether one has come.
+    pub fn wait(&mut self, descriptors: impl IntoIterator<Item = RawFd>, timeout_ns: Option<u64>) -> bool {
+        self.waiter.clear();
+        self.waiter.add(self.signals.as_raw_fd(), Interest::READ, true);
+        for descriptor in descriptors {
+            self.waiter.add(descriptor, Interest::READ, false);
+        }
+        self.waiter.wait(timeout_ns);
+        self.requested |= self.waiter.ready().any(|(signal, _)| signal);
+        self.requested
+    }
+
+    /// Waits until `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking at the clock. A signal ends
+    /// it early.
+    pub fn wait_until(&mut self, deadline: u64, spin_ns: u64) {
+        let left = deadline.saturating_sub(monotonic());
+        if left > spin_ns && self.wait([], Some(left - spin_ns)) {
+            return;
+        }
+        while monotonic() < deadline {
+            std::hint::spin_loop();
+        }
     }
 }
 

@@ -1,17 +1,19 @@
 //! The command line of `sla`: IP SLA on a host.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, RawFd};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ip_sla::config::{Schedule, Start};
 use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
+use ip_sla_host::{Responder, Sender};
+use netio::clock::wall;
+use netio::program::{end, print_json, Failure};
+use netio::socket::{Kind, Socket};
+use netio::wait::{be_punctual, Stop};
 use serde::Serialize;
-use sla::{Answering, Kind, Probing, Socket};
-use waiting::{be_punctual, Interest, Signals, Waiter};
 
 /// IP SLA on a host: runs an operation, or answers those of others. Packets and arithmetic are those of qos-router.
 #[derive(Debug, Parser)]
@@ -141,49 +143,39 @@ fn main() -> ExitCode {
             Ok(config) => probe(&config, options.duration),
             Err((path, message)) => {
                 let key = path.rsplit('.').next().unwrap_or_default();
-                eprintln!("sla: {key}: {message}");
-                return ExitCode::from(2);
+                Err(Failure::Usage(format!("{key}: {message}")))
             }
         },
         Command::Respond(options) => respond(&options.port),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        // Nobody wants to know any more.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("sla: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    end("sla", result)
 }
 
-/// The wall clock, which the kernel stamps packets with too.
-fn now() -> Nanos {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as Nanos)
+fn stop() -> io::Result<Stop> {
+    be_punctual();
+    Stop::on_signals()
 }
 
-fn print(value: impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_vec(&value)?;
-    text.push(b'\n');
-    io::stdout().write_all(&text)
+/// How long to wait for a moment of the wall clock.
+fn until(deadline: Option<Nanos>) -> Option<Nanos> {
+    deadline.map(|at| at.saturating_sub(wall()))
 }
 
-fn probe(config: &Config, duration: Option<Duration>) -> io::Result<()> {
-    let mut end = End::new()?;
-    let over = duration.map(|duration| now() + duration.as_nanos() as Nanos);
-    let mut probing = Probing::new(config, now());
+fn probe(config: &Config, duration: Option<Duration>) -> Result<(), Failure> {
+    let mut stop = stop()?;
+    let over = duration.map(|duration| wall() + duration.as_nanos() as Nanos);
+    let mut sender = Sender::new(config, wall());
     loop {
-        probing.step(now);
-        if over.is_some_and(|over| now() >= over) {
+        sender.step(wall);
+        if over.is_some_and(|over| wall() >= over) {
             break;
         }
-        let deadline = probing.deadline().into_iter().chain(over).min();
-        if end.wait(probing.descriptors(), deadline) {
+        let deadline = sender.deadline().into_iter().chain(over).min();
+        if stop.wait(sender.descriptors(), until(deadline)) {
             break;
         }
     }
-    for error in probing.errors.values() {
+    for error in sender.errors.values() {
         eprintln!("sla: {error}");
     }
     #[derive(Serialize)]
@@ -192,55 +184,30 @@ fn probe(config: &Config, duration: Option<Duration>) -> io::Result<()> {
         #[serde(flatten)]
         report: OperationReport,
     }
-    let report = probing.report(now()).remove(&NUMBER).expect("an operation without an end stays");
-    print(Measured { version: env!("CARGO_PKG_VERSION"), report })
+    let report = sender.report(wall()).remove(&NUMBER).expect("an operation without an end stays");
+    print_json(&Measured { version: env!("CARGO_PKG_VERSION"), report })
 }
 
-fn respond(permanent: &[u16]) -> io::Result<()> {
-    let mut end = End::new()?;
+fn respond(permanent: &[u16]) -> Result<(), Failure> {
+    let mut stop = stop()?;
     let open = |port| Socket::open(Kind::Udp { port }, None, 0);
-    let mut answering = Answering::new();
-    answering.configure(permanent, Answering::open_missing(permanent, None, open)?);
+    let mut responder = Responder::new();
+    responder.configure(permanent, Responder::open_missing(permanent, None, open)?);
     loop {
-        answering.poll(now());
-        if end.wait(answering.descriptors(), answering.deadline()) {
+        responder.poll(wall());
+        if stop.wait(responder.descriptors(), until(responder.deadline())) {
             break;
         }
-        for port in answering.ports().collect::<Vec<_>>() {
-            while let Some(received) = answering.receive(port) {
+        for port in responder.ports().collect::<Vec<_>>() {
+            while let Some(received) = responder.receive(port) {
                 let at = received.stamp;
-                if let Err(error) = answering.serve(port, received, at, now, open) {
+                if let Err(error) = responder.serve(port, received, at, wall, open) {
                     eprintln!("sla: {error}");
                 }
             }
         }
     }
-    print(answering.responder().counts)
-}
-
-/// What ends the process, and waiting for it or for a socket.
-struct End {
-    signals: Signals,
-    waiter: Waiter<bool>,
-}
-
-impl End {
-    fn new() -> io::Result<Self> {
-        be_punctual();
-        Ok(Self { signals: Signals::new()?, waiter: Waiter::default() })
-    }
-
-    /// Sleeps until a socket has something, the deadline has come, or a signal, which is told.
-    fn wait(&mut self, sockets: impl Iterator<Item = RawFd>, deadline: Option<Nanos>) -> bool {
-        self.waiter.clear();
-        self.waiter.add(self.signals.as_raw_fd(), Interest::READ, true);
-        for socket in sockets {
-            self.waiter.add(socket, Interest::READ, false);
-        }
-        self.waiter.wait(deadline.map(|at| at.saturating_sub(now())));
-        let signalled = self.waiter.ready().any(|(signal, _)| signal);
-        signalled
-    }
+    print_json(&responder.protocol().counts)
 }
 
 #[cfg(test)]

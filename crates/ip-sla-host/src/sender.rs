@@ -6,14 +6,14 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::{Channel, Config, Nanos, OperationReport, Prober, Send};
 
-use crate::socket::{Kind, Socket};
+use netio::socket::{Kind, Socket};
 
 /// Packets whose departure the kernel has yet to tell; what is older has not left.
 const WATCHED: usize = 1024;
 
 /// A socket and what was sent by it.
 #[derive(Debug)]
-struct Sender {
+struct Outlet {
     socket: Socket,
     /// Packets sent since the kernel counts them.
     sent: u32,
@@ -23,25 +23,25 @@ struct Sender {
 
 /// Runs the operations of a configuration with the kernel's stamps.
 #[derive(Debug)]
-pub struct Probing {
+pub struct Sender {
     prober: Prober,
-    senders: BTreeMap<u32, Sender>,
+    outlets: BTreeMap<u32, Outlet>,
     sends: Vec<Send>,
     /// Why packets could not be sent, the latest reason of each operation.
     pub errors: BTreeMap<u32, String>,
 }
 
-impl Probing {
+impl Sender {
     /// Puts a checked configuration in force.
     pub fn new(config: &Config, now: Nanos) -> Self {
         let mut prober = Prober::new(std::process::id() as u16);
         prober.configure(config, now);
-        Self { prober, senders: BTreeMap::new(), sends: Vec::new(), errors: BTreeMap::new() }
+        Self { prober, outlets: BTreeMap::new(), sends: Vec::new(), errors: BTreeMap::new() }
     }
 
     /// Descriptors of the sockets.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        self.senders.values().map(|sender| sender.socket.as_raw_fd())
+        self.outlets.values().map(|outlet| outlet.socket.as_raw_fd())
     }
 
     /// When [`step`](Self::step) has something to do.
@@ -72,7 +72,7 @@ impl Probing {
     }
 
     fn send(&mut self, send: &Send) -> io::Result<()> {
-        let sender = match self.senders.entry(send.operation) {
+        let outlet = match self.outlets.entry(send.operation) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
                 let kind = match send.channel {
@@ -84,37 +84,37 @@ impl Probing {
                 };
                 let socket = Socket::open(kind, send.source, send.tos)?;
                 socket.stamp_departures()?;
-                entry.insert(Sender { socket, sent: 0, watched: VecDeque::new() })
+                entry.insert(Outlet { socket, sent: 0, watched: VecDeque::new() })
             }
         };
-        if let Err(error) = sender.socket.send(&send.bytes, send.target) {
+        if let Err(error) = outlet.socket.send(&send.bytes, send.target) {
             // Whether the kernel counted the packet is not known: both begin again.
-            sender.socket.stamp_departures()?;
-            sender.sent = 0;
-            sender.watched.clear();
+            outlet.socket.stamp_departures()?;
+            outlet.sent = 0;
+            outlet.watched.clear();
             return Err(error);
         }
         if let Some(sequence) = send.sequence {
-            if sender.watched.len() == WATCHED {
-                sender.watched.pop_front();
+            if outlet.watched.len() == WATCHED {
+                outlet.watched.pop_front();
             }
-            sender.watched.push_back((sender.sent, sequence));
+            outlet.watched.push_back((outlet.sent, sequence));
         }
-        sender.sent = sender.sent.wrapping_add(1);
+        outlet.sent = outlet.sent.wrapping_add(1);
         Ok(())
     }
 
     fn receive(&mut self) {
-        for (operation, sender) in &mut self.senders {
+        for (operation, outlet) in &mut self.outlets {
             // Departures first: an answer is never earlier than the stamp of its packet.
-            while let Some((at, number)) = sender.socket.left() {
-                if let Some(place) = sender.watched.iter().position(|(each, _)| *each == number) {
-                    let (_, sequence) = sender.watched.remove(place).expect("it was just found");
+            while let Some((at, number)) = outlet.socket.left() {
+                if let Some(place) = outlet.watched.iter().position(|(each, _)| *each == number) {
+                    let (_, sequence) = outlet.watched.remove(place).expect("it was just found");
                     self.prober.sent(*operation, sequence, at);
                 }
             }
-            let channel = sender.socket.udp_port().map_or(Channel::Icmp, |_| Channel::Udp(*operation));
-            while let Some(received) = sender.socket.receive() {
+            let channel = outlet.socket.udp_port().map_or(Channel::Icmp, |_| Channel::Udp(*operation));
+            while let Some(received) = outlet.socket.receive() {
                 self.prober.received(channel, received.from, &received.bytes, received.stamp);
             }
         }

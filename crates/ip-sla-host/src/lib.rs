@@ -4,10 +4,8 @@
 //! that are nearer to the line. On a host the program `sla` runs the same operations and the same responder with the kernel's stamps alone: a
 //! packet's T1 is that of the driver taking it (after the host's own queue), T4 that of its arrival from the driver.
 
-pub mod answering;
-pub mod probing;
-pub mod socket;
+pub mod responder;
+pub mod sender;
 
-pub use answering::Answering;
-pub use probing::Probing;
-pub use socket::{Kind, Received, Socket};
+pub use responder::Responder;
+pub use sender::Sender;

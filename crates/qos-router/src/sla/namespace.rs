@@ -1,4 +1,4 @@
-//! Where sockets are opened.
+//! The network namespace in which the sockets of IP SLA are opened.
 
 use std::fs::File;
 use std::io;
@@ -6,30 +6,30 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::thread;
 
-use sla::{Kind, Socket};
+use netio::socket::{Kind, Socket};
 
 /// Where the sockets are opened.
 #[derive(Debug)]
-pub enum Place {
+pub enum Namespace {
     /// In the daemon's own network namespace.
-    Here,
+    Own,
     /// In this network namespace.
-    Namespace(File),
-    /// Nowhere: there is no IP SLA.
-    Nowhere,
+    Other(File),
+    /// In none: there is no IP SLA.
+    None,
 }
 
-impl Place {
+impl Namespace {
     /// Opens a socket there.
     ///
     /// # Errors
     /// Those of [`Socket::open`], and of entering the namespace.
     pub fn open(&self, kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Socket> {
         match self {
-            Place::Here => Socket::open(kind, source, tos),
-            Place::Nowhere => Err(io::ErrorKind::Unsupported.into()),
+            Namespace::Own => Socket::open(kind, source, tos),
+            Namespace::None => Err(io::ErrorKind::Unsupported.into()),
             // A thread of its own goes there, so that the daemon stays where it is.
-            Place::Namespace(namespace) => thread::scope(|scope| {
+            Namespace::Other(namespace) => thread::scope(|scope| {
                 let open = move || {
                     // SAFETY: no pointers; the descriptor is open as long as `self` is borrowed.
                     if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {

@@ -1,0 +1,63 @@
+//! How a program says what it found, and how it ends.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+/// Why a program ends without success.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line is wrong: exit status 2, as clap has it.
+    Usage(String),
+    /// Anything else: exit status 1.
+    Failed(String),
+    /// Who read the output has gone away and does not want to know any more: no error.
+    ReaderGone,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Failure::Failed(message)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Failed(error.to_string())
+    }
+}
+
+/// Ends a program: says on standard error what went wrong.
+pub fn end(program: &str, result: Result<(), Failure>) -> ExitCode {
+    let (message, status) = match result {
+        Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::Failed(message)) => (message, 1),
+    };
+    eprintln!("{program}: {message}");
+    ExitCode::from(status)
+}
+
+/// Prints text to standard output at once: the reader may be waiting for it.
+///
+/// # Errors
+/// Standard output cannot be written to, or nobody reads it.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+        _ => Failure::Failed(format!("cannot write to standard output: {error}")),
+    })
+}
+
+/// Prints a value as one line of JSON; see [`print`].
+///
+/// # Errors
+/// Those of [`print`], and a value that JSON cannot hold.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text =
+        serde_json::to_string(value).map_err(|error| Failure::Failed(format!("cannot write as JSON: {error}")))?;
+    text.push('\n');
+    print(&text)
+}
