@@ -6,13 +6,16 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use crate::control::Control;
-use crate::dataplane::{Dataplane, StartError};
-use crate::lead::Lead;
+use crate::plane::{Dataplane, StartError};
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
 use crate::sla::Namespace;
+use crate::wakeup::Wakeup;
 use netio::wait::{be_punctual, Interest, Signals, Waiter};
 use qos_core::Duration;
+
+/// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
+pub const DEFAULT_SPIN_NS: u64 = 30_000;
 
 /// While frames keep it busy, the control socket and signals are looked at this often.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
@@ -94,7 +97,7 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     be_punctual();
     let now = plane.now();
     let service = Service::new(options.name.clone(), plane);
-    Daemon { service, control, signals, waiter: Waiter::default(), lead: Lead::new(options.spin_ns, now) }.serve();
+    Daemon { service, control, signals, waiter: Waiter::default(), wakeup: Wakeup::new(options.spin_ns, now) }.serve();
     Ok(())
 }
 
@@ -107,14 +110,14 @@ struct Daemon {
     control: Control,
     signals: Signals,
     waiter: Waiter<Token>,
-    lead: Lead,
+    wakeup: Wakeup,
 }
 
 impl Daemon {
     fn serve(mut self) {
         let mut looked = self.service.plane.now();
         while !self.service.stopping {
-            let ahead = self.lead.at(self.service.plane.now());
+            let ahead = self.wakeup.at(self.service.plane.now());
             self.service.plane.round(Duration(ahead));
             let timeout = self.idle_for();
             let now = self.service.plane.now();
@@ -126,7 +129,7 @@ impl Daemon {
             if let Some(asked) = timeout.filter(|&ns| ns > 0) {
                 if self.waiter.ready().next().is_none() {
                     let slept = self.service.plane.now().since(now).0;
-                    self.lead.learn(slept.saturating_sub(asked));
+                    self.wakeup.learn(slept.saturating_sub(asked));
                 }
             }
             self.attend();
@@ -143,14 +146,14 @@ impl Daemon {
         let deadline = plane.deadline()?;
         let from = plane.now();
         let left = deadline.since(from).0;
-        let lead = self.lead.at(from);
+        let lead = self.wakeup.at(from);
         if left > lead {
             return Some(left - lead);
         }
         while plane.now() < deadline && !plane.ready() {
             std::hint::spin_loop();
         }
-        self.lead.spent(plane.now().since(from).0);
+        self.wakeup.spent(plane.now().since(from).0);
         Some(0)
     }
 

@@ -1,22 +1,22 @@
 //! `qos-router`: the data plane of one router.
 //!
-//! Frames come from packet sockets ([`ring`]) and pass the engine of `qos-core` in event time ([`dataplane`]); a control socket ([`control`],
+//! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket ([`control`],
 //! [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
 
-pub mod bridge;
+mod bridge;
 pub mod client;
-pub mod clock;
+mod clock;
 pub mod control;
 pub mod daemon;
-pub mod dataplane;
 pub mod frame;
-pub mod health;
-pub mod lead;
-pub mod ledger;
-pub mod netdev;
-pub mod pool;
+mod frame_pool;
+mod health;
+mod in_transit;
+mod netdev;
+mod plane;
 pub mod ports;
 pub mod requests;
-pub mod ring;
+mod ring;
 pub mod schema;
-pub mod sla;
+mod sla;
+mod wakeup;

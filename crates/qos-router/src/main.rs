@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use netio::program::{end, print, Failure};
-use qos_router::{client, daemon, lead, schema};
+use qos_router::{client, daemon, schema};
 
 /// Data plane of one router: classifies, marks, polices, queues and shapes the frames of its ports.
 #[derive(Debug, Parser)]
@@ -49,7 +49,7 @@ struct Run {
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     ring_ms: u64,
     /// Nanoseconds before a departure from which to wait actively for its time, besides what the kernel takes to wake up (0: never)
-    #[arg(long, default_value_t = lead::DEFAULT_NS)]
+    #[arg(long, default_value_t = daemon::DEFAULT_SPIN_NS)]
     spin: u64,
     /// Network namespace of the router's own IP stack, from which IP SLA sends its probes; without it there is no IP SLA
     #[arg(long)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::control::LONGEST_LINE;
-use crate::dataplane::Dataplane;
+use crate::plane::Dataplane;
 use crate::schema::CountersReply;
 
 /// Operations that there are, for messages.

@@ -124,11 +124,6 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Slots of the ring.
-    pub fn slots(&self) -> usize {
-        self.slots
-    }
-
     fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
         debug_assert!(slot < self.slots);
         // SAFETY: the slot lies within the mapping; slots are aligned to their size.

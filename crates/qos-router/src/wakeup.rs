@@ -2,9 +2,6 @@
 
 use qos_core::Time;
 
-/// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
-pub const DEFAULT_NS: u64 = 30_000;
-
 /// The kernel's usual lateness counts up to here: beyond it the machine is busy rather than asleep, and waiting actively would only add to that.
 const MOST_NS: u64 = 300_000;
 
@@ -22,7 +19,7 @@ const SAVED_NS: u64 = 10_000_000;
 /// one that was not, and machines differ. An outlier counts as one that is too long and no more. What exceeds the least lead is rationed,
 /// so that a router with much traffic, or many on one machine, do not spend their processors on it.
 #[derive(Debug)]
-pub(crate) struct Lead {
+pub(crate) struct Wakeup {
     least_ns: u64,
     usual_ns: u64,
     saved_ns: u64,
@@ -30,7 +27,7 @@ pub(crate) struct Lead {
     counted: Time,
 }
 
-impl Lead {
+impl Wakeup {
     /// Starts with the least lead; where that is zero, nothing is ever waited actively.
     pub fn new(least_ns: u64, now: Time) -> Self {
         Self { least_ns, usual_ns: 0, saved_ns: SAVED_NS, counted: now }
@@ -67,21 +64,21 @@ mod tests {
 
     #[test]
     fn waiting_starts_as_early_as_the_kernel_usually_is_late() {
-        let mut lead = Lead::new(30_000, Time(0));
+        let mut wakeup = Wakeup::new(30_000, Time(0));
         for number in 0..1000 {
             // One in a hundred is an outlier.
-            lead.learn(if number % 100 == 0 { 20_000_000 } else { 60_000 });
+            wakeup.learn(if number % 100 == 0 { 20_000_000 } else { 60_000 });
         }
-        assert!((84_000..=110_000).contains(&lead.at(Time(0))), "{lead:?}");
+        assert!((84_000..=110_000).contains(&wakeup.at(Time(0))), "{wakeup:?}");
         for _ in 0..1000 {
-            lead.learn(0);
+            wakeup.learn(0);
         }
-        assert_eq!(lead.at(Time(0)), 30_000);
+        assert_eq!(wakeup.at(Time(0)), 30_000);
     }
 
     #[test]
     fn it_has_bounds() {
-        let (mut never, mut long) = (Lead::new(0, Time(0)), Lead::new(30_000, Time(0)));
+        let (mut never, mut long) = (Wakeup::new(0, Time(0)), Wakeup::new(30_000, Time(0)));
         for _ in 0..1000 {
             never.learn(1_000_000);
             long.learn(1_000_000);
@@ -91,19 +88,19 @@ mod tests {
 
     #[test]
     fn what_exceeds_the_least_is_rationed() {
-        let mut lead = Lead::new(30_000, Time(0));
-        (0..1000).for_each(|_| lead.learn(100_000));
+        let mut wakeup = Wakeup::new(30_000, Time(0));
+        (0..1000).for_each(|_| wakeup.learn(100_000));
         // Departures without a pause between them: each could be waited for from the lead on.
         let (mut now, mut extra) = (0, 0);
         while now < 10_000_000_000 {
-            let wait = lead.at(Time(now));
-            lead.spent(wait);
+            let wait = wakeup.at(Time(now));
+            wakeup.spent(wait);
             extra += wait - 30_000;
             now += 400_000;
         }
         assert!(extra <= SAVED_NS + now / SHARE, "{extra}");
         // With time the savings are back.
         now += SAVED_NS * SHARE;
-        assert!(lead.at(Time(now)) > 120_000, "{lead:?}");
+        assert!(wakeup.at(Time(now)) > 120_000, "{wakeup:?}");
     }
 }

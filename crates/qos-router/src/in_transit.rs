@@ -1,10 +1,10 @@
-//! The transit ledger: lets a frame keep its event time while the kernel forwards it.
+//! Frames in transit through the kernel: lets a frame keep its event time while the kernel forwards it.
 //!
 //! A frame that the input side hands to the kernel comes back out of another port's inside interface a little later,
-//! with a newer stamp that contains the daemon's and the kernel's own delays. The ledger remembers what was handed over
+//! with a newer stamp that contains the daemon's and the kernel's own delays. This table remembers what was handed over
 //! under a key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical packets) are
 //! matched first in, first out. Entries that are not asked for (packets for the router itself, or that it dropped) expire, and the
-//! oldest makes room when the ledger is full; a frame that is not found keeps the kernel's stamp.
+//! oldest makes room when the table is full; a frame that is not found keeps the kernel's stamp.
 
 use qos_core::Label;
 use qos_core::{PortId, Time};
@@ -39,7 +39,7 @@ const NONE: u64 = u64::MAX;
 ///
 /// Entries live in a ring in the order of their making and are chained by bucket, so that inserting, taking and expiring touch no allocator.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct InTransit {
     entries: Vec<Entry>,
     /// Oldest and youngest entry of each bucket, as sequence numbers.
     buckets: Vec<(u64, u64)>,
@@ -49,8 +49,8 @@ pub struct Ledger {
     life_ns: u64,
 }
 
-impl Ledger {
-    /// A ledger for `capacity` frames (a power of two) that forgets them after `life_ns`.
+impl InTransit {
+    /// A table for `capacity` frames (a power of two) that forgets them after `life_ns`.
     pub fn new(capacity: usize, life_ns: u64) -> Self {
         assert!(capacity.is_power_of_two(), "the ring is indexed by mask");
         Self {
@@ -113,16 +113,6 @@ impl Ledger {
         None
     }
 
-    /// Frames in transit.
-    pub fn len(&self) -> usize {
-        (self.oldest..self.next).filter(|&s| !self.entries[self.slot(s)].taken).count()
-    }
-
-    /// True when nothing is in transit.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     fn unlink(&mut self, bucket: usize, before: u64, at: u64) {
         let slot = self.slot(at);
         let after = self.entries[slot].next;
@@ -169,31 +159,35 @@ mod tests {
         Transit { event: Time(event), input: PortId(0), qos_group: 0, label: None }
     }
 
+    fn count(table: &InTransit) -> usize {
+        (table.oldest..table.next).filter(|&s| !table.entries[table.slot(s)].taken).count()
+    }
+
     #[test]
     fn identical_packets_come_back_in_order() {
-        let mut ledger = Ledger::new(8, 1000);
+        let mut table = InTransit::new(8, 1000);
         for event in 0..3 {
-            ledger.insert(event, 42, transit(event));
+            table.insert(event, 42, transit(event));
         }
-        let events: Vec<_> = (0..4).map(|_| ledger.take(3, 42).map(|t| t.event.0)).collect();
+        let events: Vec<_> = (0..4).map(|_| table.take(3, 42).map(|t| t.event.0)).collect();
         assert_eq!(events, [Some(0), Some(1), Some(2), None]);
     }
 
     #[test]
     fn entries_expire() {
-        let mut ledger = Ledger::new(8, 1000);
-        ledger.insert(0, 42, transit(0));
-        assert_eq!(ledger.take(1000, 42), None);
-        assert!(ledger.is_empty());
+        let mut table = InTransit::new(8, 1000);
+        table.insert(0, 42, transit(0));
+        assert_eq!(table.take(1000, 42), None);
+        assert_eq!(count(&table), 0);
     }
 
     proptest! {
-        /// The ledger does what a plain list does.
+        /// The table does what a plain list does.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0u64..300, 0u64..6, any::<bool>()), 1..400)) {
             const CAPACITY: usize = 16;
             const LIFE: u64 = 1000;
-            let mut ledger = Ledger::new(CAPACITY, LIFE);
+            let mut table = InTransit::new(CAPACITY, LIFE);
             // The list keeps taken entries' places until they are the oldest, as the ring does.
             let mut list: VecDeque<(u64, u64, Transit, bool)> = VecDeque::new();
             let mut now = 0;
@@ -209,15 +203,15 @@ mod tests {
                         list.pop_front();
                     }
                     list.push_back((now, key, transit(now), false));
-                    ledger.insert(now, key, transit(now));
+                    table.insert(now, key, transit(now));
                 } else {
                     let expected = list.iter_mut().find(|e| e.1 == key && !e.3).map(|e| {
                         e.3 = true;
                         e.2
                     });
-                    prop_assert_eq!(ledger.take(now, key), expected);
+                    prop_assert_eq!(table.take(now, key), expected);
                 }
-                prop_assert_eq!(ledger.len(), list.iter().filter(|e| !e.3).count());
+                prop_assert_eq!(count(&table), list.iter().filter(|e| !e.3).count());
             }
         }
     }

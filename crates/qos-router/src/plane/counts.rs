@@ -1,0 +1,73 @@
+//! How the data plane is doing.
+
+use qos_core::Side;
+
+use super::port::{Interface, Port};
+use super::Dataplane;
+use crate::health::Health;
+use crate::netdev;
+
+/// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub received: u64,
+    pub transmitted: u64,
+    pub malformed: u64,
+    pub unsent: u64,
+    /// Ring overflows before the last clearing.
+    lost_before: u64,
+    /// Late arrivals before the last clearing.
+    late_before: u64,
+}
+
+impl Dataplane {
+    /// How the daemon is doing.
+    pub fn health(&mut self) -> Health {
+        Health {
+            received: self.counts.received,
+            transmitted: self.counts.transmitted,
+            lost_input: self.lost() - self.counts.lost_before,
+            malformed: self.counts.malformed,
+            unsent: self.counts.unsent + self.undelivered(),
+            late_arrivals: self.late_arrivals() - self.counts.late_before,
+            lateness_ns: self.lateness.quantiles(),
+            late_over_budget: self.lateness.over_budget(),
+            behind_ns: self.lateness.behind_ns(),
+            budget_ns: self.lateness.budget_ns(),
+        }
+    }
+
+    /// Starts the health's counters again.
+    pub(super) fn clear_health(&mut self) {
+        self.counts = Counts { lost_before: self.lost(), late_before: self.late_arrivals(), ..Counts::default() };
+        self.lateness.clear();
+        self.mark_undelivered();
+    }
+
+    /// Ring overflows since the start.
+    fn lost(&mut self) -> u64 {
+        self.ports.iter_mut().flat_map(Port::interfaces_mut).map(|i| i.ring.lost()).sum()
+    }
+
+    /// Frames that came to the engine too late for their event time, since the start.
+    fn late_arrivals(&self) -> u64 {
+        let both = |port: &Port| [Side::Inside, Side::Wire].map(|side| self.engine.totals(port.id, side).late_arrivals);
+        self.ports.iter().flat_map(both).sum()
+    }
+
+    /// Frames from us that the kernel took but could not deliver since the last clearing.
+    fn undelivered(&self) -> u64 {
+        let now = netdev::read().unwrap_or_default();
+        let of = |i: &Interface| {
+            now.iter().find(|u| u.name == i.name).map_or(0, |u| u.frames.saturating_sub(i.unsent_before))
+        };
+        self.ports.iter().flat_map(Port::interfaces).map(of).sum()
+    }
+
+    pub(super) fn mark_undelivered(&mut self) {
+        let now = netdev::read().unwrap_or_default();
+        for interface in self.ports.iter_mut().flat_map(Port::interfaces_mut) {
+            interface.unsent_before = now.iter().find(|u| u.name == interface.name).map_or(0, |u| u.frames);
+        }
+    }
+}

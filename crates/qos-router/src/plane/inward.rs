@@ -1,0 +1,99 @@
+//! From the links inwards: to the engine, and from there to the kernel or to the ports of a switch.
+
+use qos_core::frame::parse;
+use qos_core::{Departure, Descriptor, Time};
+
+use super::port::{Arrival, Held, Sending};
+use super::Dataplane;
+use crate::bridge::retag;
+use crate::frame::LONGEST;
+use crate::in_transit::Transit;
+use crate::ring::BATCH;
+
+/// Frames taken from one link in one round, so that the others have their turn.
+const TAKEN_PER_ROUND: usize = 256;
+impl Dataplane {
+    /// Gives the engine what waits on the links. Returns up to when all that arrived has been taken.
+    pub(super) fn take_from_links(&mut self, now: Time) -> Time {
+        let mut horizon = now;
+        for port in &mut self.ports {
+            let mut last = now;
+            for _ in 0..TAKEN_PER_ROUND {
+                let taken = port.wire.ring.take(|stamp, bytes| {
+                    last = self.clock.event(stamp, now);
+                    let descriptor = parse(bytes, port.framing);
+                    let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                    self.engine.receive(last, port.id, descriptor, held);
+                });
+                match taken {
+                    None => break,
+                    Some(Ok(())) => self.counts.received += 1,
+                    Some(Err(_)) => self.counts.malformed += 1,
+                }
+            }
+            if port.wire.ring.ready() {
+                horizon = horizon.min(last);
+            }
+        }
+        horizon
+    }
+
+    /// Hands frames from the links to the kernel, in the order of their event times over all ports, and takes what it sends.
+    pub(super) fn pass_through_kernel(&mut self) {
+        let mut inward = std::mem::take(&mut self.inward);
+        inward.sort_by_key(|d| d.time);
+        let mut rest = inward.drain(..).peekable();
+        while rest.peek().is_some() {
+            let now = self.clock.now();
+            for departure in rest.by_ref().take(BATCH) {
+                if self.bridge.switches(departure.port) {
+                    self.switch(departure);
+                    continue;
+                }
+                let Departure { time, port, descriptor, payload, .. } = departure;
+                self.passed = self.passed.max(time);
+                self.sla.arriving(self.pool.get(&payload.frame), time);
+                if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
+                    let Descriptor { qos_group, label, .. } = descriptor;
+                    let transit = Transit { event: time, input: port, qos_group, label };
+                    self.in_transit.insert(now.0, key, transit);
+                }
+                let sending = Sending { time, frame: payload.frame };
+                let inside = self.ports[usize::from(port.0)].inside.as_mut();
+                inside.expect("a line's frames do not come here").sending.push(sending);
+            }
+            for inside in self.ports.iter_mut().filter_map(|port| port.inside.as_mut()) {
+                self.counts.unsent += inside.flush(&mut self.pool, |_| {});
+            }
+            // The kernel has forwarded them within the call: what came of it waits in the rings already.
+            self.take_from_inside();
+        }
+        drop(rest);
+        self.inward = inward;
+        self.take_from_inside();
+    }
+
+    /// Gives a frame of a switched port to the ports by which it leaves.
+    pub(super) fn switch(&mut self, departure: Departure<Held>) {
+        let Departure { time, port: input, descriptor, payload, .. } = departure;
+        let mut copies = std::mem::take(&mut self.copies);
+        let frame = self.pool.get(&payload.frame);
+        self.bridge.forward(time, input, frame, |port, tag| copies.push((port, tag)));
+        for (output, tag) in copies.drain(..) {
+            retag(self.pool.get(&payload.frame), tag, &mut self.bytes);
+            // One tag more can be too long for a frame that had two already.
+            if self.bytes.len() > LONGEST {
+                self.counts.malformed += 1;
+                continue;
+            }
+            let port = &mut self.ports[usize::from(output.0)];
+            let parsed = parse(&self.bytes, port.framing);
+            let Descriptor { qos_group, label, input_port, .. } = descriptor;
+            let held = Held { frame: self.pool.put(&self.bytes), dscp: parsed.dscp, cos: parsed.cos };
+            let descriptor = Descriptor { qos_group, label, input_port, ..parsed };
+            port.arrivals.push(Arrival { event: time, descriptor, held });
+        }
+        self.copies = copies;
+        self.pool.free(payload.frame);
+    }
+}

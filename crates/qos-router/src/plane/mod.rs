@@ -1,0 +1,224 @@
+//! Frames between the ports' interfaces and the engine, in event time.
+//!
+//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock, brings what leaves it
+//! through the kernel, and only then lets the output side catch up. So after a stall policers, queues and shapers see
+//! what they would have seen on time.
+
+mod counts;
+mod inward;
+mod outward;
+mod port;
+
+pub use port::StartError;
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::thread;
+
+use qos_core::counters::Resolved;
+use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+
+use self::counts::Counts;
+use self::port::{Arrival, Held, Port};
+use crate::bridge::{Bridge, Tag};
+use crate::clock::Clock;
+use crate::frame::TransitKeys;
+use crate::frame_pool::FramePool;
+use crate::health::Lateness;
+use crate::in_transit::InTransit;
+use crate::ports::other_end;
+use crate::sla::{self, Agent, Namespace};
+
+/// Frames that may be in transit through the kernel.
+const IN_TRANSIT: usize = 4096;
+/// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
+const TRANSIT_NS: u64 = 1_000_000_000;
+/// All ports and the engine.
+pub struct Dataplane {
+    /// Event time.
+    clock: Clock,
+    engine: Engine<Held>,
+    ports: Vec<Port>,
+    pool: FramePool,
+    keys: TransitKeys,
+    in_transit: InTransit,
+    /// The ports that switch instead of handing frames to the kernel.
+    bridge: Bridge,
+    lateness: Lateness,
+    counts: Counts,
+    sla: Agent,
+    /// Time that the engine has reached.
+    reached: Time,
+    /// The latest event time of a frame that was handed to the kernel.
+    passed: Time,
+    /// Some ports are the ends of a line.
+    line: bool,
+    // Kept between rounds for their memory.
+    outputs: Vec<Output<Held>>,
+    inward: Vec<Departure<Held>>,
+    due: Vec<(PortId, Arrival)>,
+    copies: Vec<(PortId, Option<Tag>)>,
+    bytes: Vec<u8>,
+}
+
+impl Dataplane {
+    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds. IP SLA's
+    /// sockets are opened in `namespace`.
+    ///
+    /// # Errors
+    /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
+    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64, namespace: Namespace) -> Result<Self, StartError> {
+        let clock = Clock::new();
+        let now = clock.now();
+        let engine = Engine::new(wiring, now)?;
+        let ports = thread::scope(|scope| {
+            let open = |(id, name)| {
+                let framing = engine.framing(id);
+                let peer = other_end(wiring, name).and_then(|other| engine.port(other)).map(|p| usize::from(p.0));
+                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], peer, ring_ns))
+            };
+            let opening: Vec<_> = engine.ports().map(open).collect();
+            opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<Vec<_>, _>>()
+        })?;
+        let line = ports.iter().any(|port: &Port| port.peer.is_some());
+        let mut plane = Self {
+            clock,
+            engine,
+            ports,
+            pool: FramePool::default(),
+            keys: TransitKeys::default(),
+            in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
+            bridge: Bridge::default(),
+            lateness: Lateness::new(budget_ns),
+            counts: Counts::default(),
+            sla: Agent::new(namespace),
+            reached: now,
+            passed: now,
+            line,
+            outputs: Vec::new(),
+            inward: Vec::new(),
+            due: Vec::new(),
+            copies: Vec::new(),
+            bytes: Vec::new(),
+        };
+        plane.mark_undelivered();
+        Ok(plane)
+    }
+
+    /// Closes all ports at the same time: the kernel keeps each socket waiting for some tens of milliseconds.
+    pub fn close(self) {
+        thread::scope(|scope| {
+            for interface in self.ports.into_iter().flat_map(Port::into_interfaces) {
+                scope.spawn(move || drop(interface));
+            }
+        });
+    }
+
+    /// Descriptors of the sockets: each can be read while frames wait.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.ports.iter().flat_map(Port::interfaces).map(|i| i.ring.as_raw_fd())
+    }
+
+    /// Descriptors of IP SLA's sockets.
+    pub fn sla_descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.sla.descriptors()
+    }
+
+    /// One of IP SLA's sockets can be read.
+    pub fn wake_sla(&mut self) {
+        self.sla.wake();
+    }
+
+    /// True when a frame waits in a ring.
+    pub fn ready(&self) -> bool {
+        self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
+    }
+
+    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor is broken.
+    pub fn take_errors(&self) {
+        for interface in self.ports.iter().flat_map(Port::interfaces) {
+            if let Some(error) = interface.ring.take_error() {
+                eprintln!("qos-router: interface {}: {error}", interface.name);
+            }
+        }
+    }
+
+    /// Event time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// When the next round is due, if nothing arrives before.
+    pub fn deadline(&self) -> Option<Time> {
+        let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
+        waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
+    }
+
+    /// Takes what has arrived, catches up with the clock and sends what is due. What arrives within the next `ahead` passes through the
+    /// kernel already, where that is possible, so that it does not leave late by the time that takes.
+    pub fn round(&mut self, ahead: Duration) {
+        let now = self.clock.tick();
+        self.reached = self.take_from_links(now).max(self.reached);
+        // IP SLA has to find everything at its time; and on a line there is no kernel to pass.
+        let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
+        self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
+        self.dispatch();
+        self.pass_through_kernel();
+        self.sla.step(&self.clock);
+        self.take_from_inside();
+        self.take_up_arrivals();
+        self.engine.poll(self.reached, &mut self.outputs);
+        self.dispatch();
+        for port in 0..self.ports.len() {
+            self.flush_wire(port);
+        }
+    }
+
+    /// Puts a complete configuration in force, or nothing. What arrived before is treated by the old one.
+    ///
+    /// # Errors
+    /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
+    pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
+        self.round(Duration::ZERO);
+        let sla = self.sla.prepare(config)?;
+        self.engine.configure(self.reached, config)?;
+        self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
+        self.sla.configure(sla, self.clock.now());
+        Ok(())
+    }
+
+    /// What IP SLA has measured, of one operation or all.
+    pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> sla::Report {
+        self.round(Duration::ZERO);
+        self.sla.report(self.clock.now(), operation, samples)
+    }
+
+    /// What the engine counted, of one port or all.
+    pub fn counters(&mut self, port: Option<PortId>) -> Counters {
+        self.round(Duration::ZERO);
+        self.engine.counters(self.reached, port)
+    }
+
+    /// Zeroes the counters of one port, or of all and the health.
+    pub fn clear(&mut self, port: Option<PortId>) {
+        self.round(Duration::ZERO);
+        self.engine.clear(self.reached, port);
+        if port.is_none() {
+            self.clear_health();
+        }
+    }
+
+    /// The configured policy-maps with every default filled in.
+    pub fn resolve(&self) -> Resolved {
+        self.engine.resolve()
+    }
+
+    /// The port of that IOS name.
+    pub fn port(&self, name: &str) -> Option<PortId> {
+        self.engine.port(name)
+    }
+
+    /// IOS names of the ports.
+    pub fn port_names(&self) -> impl Iterator<Item = &str> {
+        self.engine.ports().map(|(_, name)| name)
+    }
+}

@@ -1,0 +1,130 @@
+//! From the kernel and the engine outwards: onto the links.
+
+use qos_core::frame::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::{Departure, Output, Side, Time};
+
+use super::port::{Arrival, Held, Sending};
+use super::Dataplane;
+use crate::frame::stamp_reply;
+use crate::ring::BATCH;
+
+/// Frames of the router's own that may wait for the engine to catch up with their time; further ones wait in the ring.
+const WAITING: usize = 4096;
+impl Dataplane {
+    /// Sorts what came out of the engine. What goes onto a link is sent when a batch is full or the round ends.
+    pub(super) fn dispatch(&mut self) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Dropped(dropped) => self.pool.free(dropped.payload.frame),
+                Output::Departure(departure) => {
+                    self.mark(&departure);
+                    match departure.side {
+                        Side::Inside => match self.ports[usize::from(departure.port.0)].peer {
+                            None => self.inward.push(departure),
+                            Some(peer) => self.put_on_wire(peer, departure),
+                        },
+                        Side::Wire => self.put_on_wire(usize::from(departure.port.0), departure),
+                    }
+                }
+            }
+        }
+        self.outputs = outputs;
+    }
+
+    pub(super) fn put_on_wire(&mut self, port: usize, departure: Departure<Held>) {
+        let sending = &mut self.ports[port].wire.sending;
+        sending.push(Sending { time: departure.time, frame: departure.payload.frame });
+        if sending.len() == BATCH {
+            self.flush_wire(port);
+        }
+    }
+
+    /// Writes the engine's markings into the bytes.
+    pub(super) fn mark(&mut self, departure: &Departure<Held>) {
+        let (held, descriptor) = (&departure.payload, &departure.descriptor);
+        if descriptor.dscp != held.dscp {
+            rewrite_dscp(self.pool.get_mut(&held.frame), descriptor.dscp);
+        }
+        if descriptor.cos != held.cos {
+            rewrite_cos(self.pool.get_mut(&held.frame), descriptor.cos);
+        }
+    }
+
+    /// Takes what the router's own IP stack has sent, with its event time.
+    pub(super) fn take_from_inside(&mut self) {
+        for port in &mut self.ports {
+            let Some(inside) = &mut port.inside else { continue };
+            if !inside.ring.ready() {
+                continue;
+            }
+            let now = self.clock.now();
+            while port.arrivals.len() < WAITING {
+                let taken = inside.ring.take(|stamp, bytes| {
+                    let mut descriptor = parse(bytes, port.framing);
+                    let transit = self.keys.key(bytes).and_then(|key| self.in_transit.take(now.0, key));
+                    let frame = self.pool.put(bytes);
+                    let event = match transit {
+                        Some(transit) => {
+                            descriptor.qos_group = transit.qos_group;
+                            descriptor.label = transit.label;
+                            descriptor.input_port = Some(transit.input);
+                            transit.event
+                        }
+                        None => {
+                            // It may be the answer to a frame that the kernel had before its time.
+                            let sent = self.clock.event(stamp, now);
+                            let own = self.sla.leaving(bytes, if self.passed > now { self.passed } else { sent });
+                            if let Some(stamp) = own.stamp {
+                                stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
+                            }
+                            own.at
+                        }
+                    };
+                    let held = Held { frame, dscp: descriptor.dscp, cos: descriptor.cos };
+                    Arrival { event, descriptor, held }
+                });
+                match taken {
+                    None => break,
+                    Some(Err(_)) => self.counts.malformed += 1,
+                    Some(Ok(arrival)) => port.arrivals.push(arrival),
+                }
+            }
+        }
+    }
+
+    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time over all ports: a switch's
+    /// ports share their memory.
+    pub(super) fn take_up_arrivals(&mut self) {
+        for port in &mut self.ports {
+            port.arrivals.sort_by_key(|a| a.event);
+            let due = port.arrivals.partition_point(|a| a.event <= self.reached);
+            self.due.extend(port.arrivals.drain(..due).map(|arrival| (port.id, arrival)));
+        }
+        self.due.sort_by_key(|(_, arrival)| arrival.event);
+        for (port, Arrival { event, descriptor, held }) in self.due.drain(..) {
+            self.engine.transmit(event, port, descriptor, held);
+        }
+    }
+
+    /// Sends what is due on a link, and records how late it was.
+    pub(super) fn flush_wire(&mut self, port: usize) {
+        let wire = &mut self.ports[port].wire;
+        if wire.sending.is_empty() {
+            return;
+        }
+        let (clock, lateness, counts) = (&self.clock, &mut self.lateness, &mut self.counts);
+        let mut before = clock.now();
+        counts.unsent += wire.flush(&mut self.pool, |batch| {
+            // The frames of a batch leave one by one while the call lasts: take them as evenly spaced.
+            let after = clock.now();
+            let each = after.since(before).0 / batch.len().max(1) as u64;
+            for (number, sending) in (1..).zip(batch) {
+                let left = Time(before.0 + each * number);
+                lateness.record(sending.time.0, left.0);
+            }
+            counts.transmitted += batch.len() as u64;
+            before = after;
+        });
+    }
+}

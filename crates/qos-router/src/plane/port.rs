@@ -1,0 +1,171 @@
+//! A port of the data plane: its two Linux interfaces, and the frames that wait at them.
+
+use std::io;
+use std::thread;
+
+use qos_core::config::PortConfig;
+use qos_core::wire::Framing;
+use qos_core::{Descriptor, PortId, Time};
+
+use crate::frame_pool::{Frame, FramePool};
+use crate::netdev;
+use crate::ring::{Ring, BATCH};
+
+/// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this is for the router's own; and
+/// a small ring stays in the processor's cache.
+const INSIDE_SLOTS: usize = 256;
+/// Bounds of the slots of a ring on a link.
+const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
+/// Shortest frame on an Ethernet link with all its overhead, bytes.
+const SHORTEST_ON_WIRE: u64 = 84;
+
+/// A frame in the engine.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub frame: Frame,
+    /// Markings as they are in the bytes.
+    pub dscp: u8,
+    pub cos: u8,
+}
+
+/// A frame on its way to an interface.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub time: Time,
+    pub frame: Frame,
+}
+
+/// A frame that came from the router's side.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub event: Time,
+    pub descriptor: Descriptor,
+    pub held: Held,
+}
+
+/// One of the two Linux interfaces of a port.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub name: String,
+    pub ring: Ring,
+    pub sending: Vec<Sending>,
+    /// The kernel's count of frames that it could not deliver, when the health was last cleared.
+    pub unsent_before: u64,
+}
+
+/// A port and its interfaces.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub id: PortId,
+    pub framing: Framing,
+    /// The interface that leads to the router's kernel; the end of a line has none.
+    pub inside: Option<Interface>,
+    /// Of the end of a line: the index of the other end, on whose link leaves what comes in on this one.
+    pub peer: Option<usize>,
+    pub wire: Interface,
+    /// Frames from the router's side that have not been given to the engine yet.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// Why the data plane cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An interface is missing.
+    #[error("interface {name:?} ({place}) does not exist in this network namespace, which has {existing}; create it or correct the ports file")]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Where it is named in the ports file.
+        place: String,
+        /// Those that exist.
+        existing: String,
+    },
+    /// A socket cannot be opened.
+    #[error("interface {name:?} ({place}): {source}")]
+    Socket {
+        /// Name of the interface.
+        name: String,
+        /// Where it is named in the ports file.
+        place: String,
+        /// The system's reason, with what was being done.
+        source: io::Error,
+    },
+    /// The engine refuses the wiring.
+    #[error("ports file: {0}")]
+    Wiring(#[from] qos_core::ConfigError),
+}
+
+impl Interface {
+    fn open(name: &str, place: &str, slots: usize) -> Result<Self, StartError> {
+        let (name, place) = (name.to_owned(), place.to_owned());
+        let Some(index) = netdev::index(&name) else {
+            let existing = netdev::names().join(", ");
+            return Err(StartError::Missing { name, place, existing });
+        };
+        match Ring::open(index, slots) {
+            Ok(ring) => Ok(Self { name, ring, sending: Vec::new(), unsent_before: 0 }),
+            Err(source) => Err(StartError::Socket { name, place, source }),
+        }
+    }
+
+    /// Sends what waits, in order, and calls `batch` after each system call with the frames that the kernel took.
+    /// Returns how many it would not take.
+    pub fn flush(&mut self, pool: &mut FramePool, mut batch: impl FnMut(&[Sending])) -> u64 {
+        let mut refused = 0;
+        let mut rest = &self.sending[..];
+        while !rest.is_empty() {
+            let count = self.ring.send(rest.iter().map(|s| pool.get(&s.frame)));
+            batch(&rest[..count]);
+            rest = &rest[count..];
+            // The kernel stops at a frame that it refuses: go on behind it, unless the whole batch was taken.
+            if count < BATCH && !rest.is_empty() {
+                refused += 1;
+                rest = &rest[1..];
+            }
+        }
+        for sending in self.sending.drain(..) {
+            pool.free(sending.frame);
+        }
+        refused
+    }
+}
+
+impl Port {
+    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The end of a line
+    /// whose other end is port `peer` has one only.
+    pub fn open(
+        id: PortId,
+        framing: Framing,
+        name: &str,
+        config: &PortConfig,
+        peer: Option<usize>,
+        ring_ns: u64,
+    ) -> Result<Self, StartError> {
+        let frames =
+            u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
+        let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
+        let (inside, wire) = thread::scope(|scope| {
+            let open = || {
+                let place = format!("ports.{name}.inside");
+                peer.is_none().then(|| Interface::open(&config.inside, &place, INSIDE_SLOTS)).transpose()
+            };
+            let inside = scope.spawn(open);
+            let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
+            (inside.join().expect("opening does not panic"), wire)
+        });
+        Ok(Self { id, framing, inside: inside?, peer, wire: wire?, arrivals: Vec::new() })
+    }
+
+    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+        self.inside.iter().chain([&self.wire])
+    }
+
+    pub fn interfaces_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
+        self.inside.iter_mut().chain([&mut self.wire])
+    }
+
+    /// Both interfaces, given up.
+    pub fn into_interfaces(self) -> impl Iterator<Item = Interface> {
+        self.inside.into_iter().chain([self.wire])
+    }
+}
