@@ -4,15 +4,15 @@
 
 Throughput: a UDP flood from the client, counted where it enters the server, through `qos-router` (links of 10 Gb/s, so
 that they do not limit) and through the kernel with HTB on the outgoing interface, in turns. The flood comes from
-iperf3, as in an experiment, and from a generator that sends in batches and so leaves more of the processor to the path
-under test. The path through the kernel is walked within the sender's system call, that through `qos-router` by the
-daemon on another core. So with cores to themselves the ratio tends to the quotient of the sender's and the daemon's
-processor time a packet; where other work competes, the daemon's share is a second one to lose. Offloads are off.
+iperf3, as in an experiment, and from `flood`, each with its shortest packets and with full ones. The path through the
+kernel is walked within the sender's system call, that through `qos-router` by the daemon on another core. So with cores
+to themselves the ratio tends to the quotient of the sender's and the daemon's processor time a packet; where other work
+competes, the daemon's share is a second one to lose. Offloads are off.
 
 Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of the same rate; arrival
 times are the kernel's at the server.
 
-Needs `cargo build --release -p qos-router --examples` and a machine that does nothing else.
+Needs `cargo build --release -p qos-router -p flood` and a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ sys.path.insert(0, str(ROOT / "tests" / "lab"))
 
 from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
 
-FLOOD = ROOT / "target" / "release" / "examples" / "flood"
+FLOOD = ROOT / "target" / "release" / "flood"
 PAGE = ROOT / "docs" / "performance.md"
 HEADING = "## qos-router"
 
 NOTE = """\
 A flood goes through the router and through the kernel in turns (`benches/router.py`). The kernel forwards within the
 sender's system call; `qos-router` does so on another core. Both need the times a packet that stand in the table, so
-with cores to themselves a flood in batches tends to their quotient; iperf3 is busier with itself. A gap error is how
+with cores to themselves a flood tends to their quotient, unless the tool is busier with itself. A gap error is how
 far two neighbouring packets are from the spacing that the rate asks for. The kernel's timer works in interrupts;
 `qos-router` is a process that must be given the processor: where others compete for it, the last two columns show it,
 while its rate stays exact.
 """
 
-#: Bytes of a frame without FCS: 64 and 1518 on the wire, less FCS; iperf3's least payload makes the first 62 with it.
-SIZES = {"64 bytes": 60, "1500-byte packets": 1514}
-#: Ethernet, IPv4 and UDP.
-HEADERS = 42
+#: IP bytes of a packet: the least that a tool can send, and a full one.
+SHORTEST, FULL = "shortest", "1500 bytes"
+#: Ethernet header.
+FRAME = 14
+#: IPv4 and UDP.
+HEADERS = 28
 FAST_BPS = 10_000_000_000
 #: Rates for accuracy and spacing, bits of frames per second.
 RATES = (1_000_000, 10_000_000, 100_000_000)
@@ -84,9 +86,10 @@ def received(lab: Lab) -> int:
     return int(line.split(":")[1].split()[1])
 
 
-def batches(lab: Lab, size: int, seconds: float) -> None:
-    """A flood in batches."""
-    lab.run("client", [str(FLOOD), f"{SERVER}:{SINK}", str(size), str(seconds)])
+def flood(lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6) -> None:
+    """A flood from `flood`, at a rate that it does not reach where none is given: it leaves out what is overdue."""
+    words = f"send {SERVER} --port {SINK} --size {size} --duration {seconds:g} --delay {1000 / packets_per_second:.6f}"
+    lab.run("client", [str(FLOOD), *words.split()])
 
 
 def iperf3(lab: Lab, size: int, seconds: float) -> None:
@@ -100,10 +103,10 @@ def iperf3(lab: Lab, size: int, seconds: float) -> None:
     server.communicate(timeout=10)
 
 
-def throughput(lab: Lab, flood: Callable[[Lab, int, float], None], size: int, seconds: float) -> float:
+def throughput(lab: Lab, tool: Callable[[Lab, int, float], None], size: int, seconds: float) -> float:
     """Packets per second that reach the server."""
     before = received(lab)
-    flood(lab, size, seconds)
+    tool(lab, size, seconds)
     return (received(lab) - before) / seconds
 
 
@@ -115,19 +118,25 @@ def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float,
     receiver = lab.spawn("server", [sys.executable, "-c", STAMPS])
     assert receiver.stdout is not None
     receiver.stdout.readline()
-    size = SIZES["1500-byte packets"]
-    lab.run("client", [str(FLOOD), f"{SERVER}:{SINK}", str(size), str(seconds), str(2 * rate / 8 / size)])
+    size = 1500
+    flood(lab, size, seconds, 2 * rate / 8 / (FRAME + size))
     stamps = [int(word) for word in receiver.communicate(timeout=60)[0].split()]
     # The first packets find an empty bucket or line; what is left when the flood ends still leaves at the rate.
     stamps = stamps[len(stamps) // 10 :]
-    ideal = (size + framing) * 8e9 / rate
+    ideal = (FRAME + size + framing) * 8e9 / rate
     gaps = [b - a for a, b in itertools.pairwise(stamps)]
     errors = sorted(abs(gap - ideal) / 1000 for gap in gaps)
     reached = ideal * len(gaps) / (stamps[-1] - stamps[0])
     return reached, errors[len(errors) // 2], errors[len(errors) * 99 // 100], errors[-1]
 
 
-FLOODS: dict[str, Callable[[Lab, int, float], None]] = {"iperf3": iperf3, "batches": batches}
+Tool = Callable[[Lab, int, float], None]
+
+#: Each with the IP bytes of its packets: iperf3's least payload is 16 bytes, and a datagram of `flood` carries 28.
+FLOODS: dict[str, tuple[Tool, dict[str, int]]] = {
+    "iperf3": (iperf3, {SHORTEST: 44, FULL: 1500}),
+    "flood": (flood, {SHORTEST: 56, FULL: 1500}),
+}
 
 
 def children() -> float:
@@ -172,14 +181,15 @@ def router_lab(rate_bps: int) -> Lab:
 def compare_throughput(seconds: float, pairs: int) -> list[str]:
     """Rows of the table of throughput."""
     rows = [
-        "| flood | frames | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs "
+        "| flood from | packets | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs "
         "| least, greatest | daemon's time a packet, µs | kernel path's with sender, µs | quotient |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     with router_lab(FAST_BPS) as ours, kernel_lab() as theirs:
         theirs.run("R1", "tc qdisc add dev Fa0-1 root handle 1: htb default 1")
         theirs.run("R1", "tc class add dev Fa0-1 parent 1: classid 1:1 htb rate 10gbit")
-        for (tool, flood), (name, size) in itertools.product(FLOODS.items(), SIZES.items()):
+        cases = [(tool, send, *size) for tool, (send, sizes) in FLOODS.items() for size in sizes.items()]
+        for tool, send, name, size in cases:
             results = []
             busy, passed = cpu(ours), ours.ask("health")["transmitted"]
             senders = [0.0, 0.0]  # seconds, packets
@@ -188,7 +198,7 @@ def compare_throughput(seconds: float, pairs: int) -> list[str]:
                 figures = {}
                 for lab in labs:
                     before = children()
-                    figures[id(lab)] = throughput(lab, flood, size, seconds)
+                    figures[id(lab)] = throughput(lab, send, size, seconds)
                     if lab is theirs:
                         senders[0] += children() - before
                         senders[1] += figures[id(lab)] * seconds
