@@ -1,12 +1,12 @@
 //! Instructions per packet (divide by 20 000), which do not depend on how busy the machine is. Needs valgrind and
-//! `iai-callgrind-runner` of the version in `Cargo.toml`.
+//! `gungraun-runner` of the version in `Cargo.toml`.
 #![allow(missing_docs)]
 // The harness prints.
 #![allow(clippy::disallowed_macros)]
 
 mod load;
 
-use iai_callgrind::{library_benchmark, library_benchmark_group, main};
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use load::switch::SwitchLoad;
 use load::{Kind, Load};
 use qos_core::wire::Framing;
