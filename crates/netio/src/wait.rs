@@ -164,14 +164,15 @@ impl Stop {
         self.requested
     }
 
-    /// Waits until `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking at the clock. A signal ends
-    /// it early.
+    /// Waits until about `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking at the clock. May end
+    /// early, as with a signal.
     pub fn wait_until(&mut self, deadline: u64, spin_ns: u64) {
         let left = deadline.saturating_sub(monotonic());
         if left > spin_ns && self.wait([], Some(left - spin_ns)) {
             return;
         }
-        while monotonic() < deadline {
+        // A wait that something else has interrupted is not made up for by spinning.
+        while (1..=spin_ns).contains(&deadline.saturating_sub(monotonic())) {
             std::hint::spin_loop();
         }
     }
