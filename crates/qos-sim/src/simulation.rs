@@ -10,7 +10,7 @@ use crate::network::{Network, LONGEST_NS};
 use crate::report::Report;
 use crate::run::{Run, World};
 use crate::scenario::{Capture, Scenario, FORMAT};
-use crate::traffic::lay_out;
+use crate::traffic::layout::lay_out;
 
 /// Latest wall time that virtual time 0 may stand for, in nanoseconds since 1970: with the longest times it fits 64 bits.
 const LATEST_EPOCH_NS: u64 = 1 << 63;

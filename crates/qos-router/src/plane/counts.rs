@@ -3,22 +3,9 @@
 use qos_core::Side;
 
 use super::port::{Interface, Port};
-use super::Dataplane;
+use super::{Counts, Dataplane};
 use crate::health::Health;
 use crate::netdev;
-
-/// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub received: u64,
-    pub transmitted: u64,
-    pub malformed: u64,
-    pub unsent: u64,
-    /// Ring overflows before the last clearing.
-    lost_before: u64,
-    /// Late arrivals before the last clearing.
-    late_before: u64,
-}
 
 impl Dataplane {
     /// How the daemon is doing.

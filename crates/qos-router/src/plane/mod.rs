@@ -17,7 +17,6 @@ use std::thread;
 use qos_core::counters::Resolved;
 use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
-use self::counts::Counts;
 use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
 use crate::clock::Clock;
@@ -32,6 +31,19 @@ use crate::sla::{self, Agent, Namespace};
 const IN_TRANSIT: usize = 4096;
 /// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
+/// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
+#[derive(Debug, Default)]
+struct Counts {
+    received: u64,
+    transmitted: u64,
+    malformed: u64,
+    unsent: u64,
+    /// Ring overflows before the last clearing.
+    lost_before: u64,
+    /// Late arrivals before the last clearing.
+    late_before: u64,
+}
+
 /// All ports and the engine.
 pub struct Dataplane {
     /// Event time.

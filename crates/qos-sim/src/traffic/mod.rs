@@ -1,11 +1,9 @@
 //! The flows and their streams: who sends to whom, when, and what arrived.
 
-mod layout;
+pub(crate) mod layout;
 mod report;
 pub(crate) mod tcp;
 pub(crate) mod udp;
-
-pub(crate) use layout::lay_out;
 
 use std::net::Ipv4Addr;
 

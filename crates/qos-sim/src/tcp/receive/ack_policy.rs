@@ -1,6 +1,6 @@
 //! When the receiver acknowledges: at once, delayed, or several SACKs as one. As Linux does.
 
-use crate::tcp::Settings;
+use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 
 /// SACKs of one gap that are sent at once before any wait (Linux TCP_FASTRETRANS_THRESH).

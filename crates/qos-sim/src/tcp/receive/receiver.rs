@@ -2,7 +2,7 @@
 
 use crate::tcp::agreed::Agreed;
 use crate::tcp::segment::{SackBlock, SackBlocks, Segment};
-use crate::tcp::Settings;
+use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 

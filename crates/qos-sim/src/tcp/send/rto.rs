@@ -1,6 +1,6 @@
 //! Round trips: smoothed, their variance, and the retransmission timeout (RFC 6298 with Linux's bounds).
 
-use crate::tcp::Settings;
+use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 
 /// Timeout before the first sample (RFC 6298, Linux TCP_TIMEOUT_INIT).
