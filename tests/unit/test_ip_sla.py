@@ -144,6 +144,17 @@ def test_the_data_plane_gets_every_setting() -> None:
     assert operations["8"]["schedule"] is None
 
 
+def test_the_responder_is_for_whom_the_router_can_reach() -> None:
+    device = Device(HARDWARE)
+    apply(
+        device,
+        "interface FastEthernet0/0\n ip address 10.0.0.5 255.255.255.0\nip route 10.0.1.0 255.255.255.0 10.0.0.1\n"
+        "ip route 192.168.7.0 255.255.255.0 10.0.0.1\nip sla responder\n",
+        source="test",
+    )
+    assert compile_device(device)["ip_sla"]["responder_allow"] == ["10.0.0.0/23", "192.168.7.0/24"]
+
+
 def test_refusals() -> None:
     session = ConfigSession(Device(HARDWARE))
     assert "not configured" in _refusal(session, "ip sla schedule 1 start-time now")

@@ -16,7 +16,7 @@ from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS, platform_of
 from qoslab.results import Cell
 from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
-from qoslab.run.cell.probes.host import probe_arguments
+from qoslab.run.cell.probes.host import probe_arguments, respond_arguments
 from qoslab.run.cell.probes.ios_router import IosProber
 from qoslab.run.cell.probes.results import figures_of_print, figures_of_report, figures_of_runs
 from qoslab.schema import CellIdentity, probe_configuration
@@ -137,6 +137,14 @@ def test_a_host_is_told_what_is_in_the_file() -> None:
         "probe udp-jitter 10.0.2.2 --port 5000 --packets 20 --interval 30 --frequency 2 --timeout 0 --threshold 500 "
         "--size 64 --tos 0"
     )
+
+
+def test_a_host_answers_the_lab_and_nobody_else() -> None:
+    subnets = sorted({str(end.address.network) for link in experiment().topology.links for end in link.ends
+                      if end.address is not None})  # fmt: skip
+    assert len(subnets) > 1
+    words = respond_arguments(experiment())
+    assert (words[0], set(words[1::2]), words[2::2]) == ("respond", {"--allow"}, subnets)
 
 
 def test_traffic_leaves_the_responder_s_ports_alone() -> None:

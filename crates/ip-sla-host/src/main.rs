@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ip_sla::config::{Schedule, Start};
 use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
 use ip_sla_host::{Responder, Sender};
+use ipnet::Ipv4Net;
 use netio::clock::wall;
 use netio::program::{end, print_json, Failure};
 use netio::socket::{Kind, Socket};
@@ -81,6 +82,9 @@ struct Respond {
     /// A port to answer on without having been asked by a control message; may be given several times
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Vec<u16>,
+    /// Whom to answer: a prefix such as 10.0.0.0/8; may be given several times. 0.0.0.0/0 is anyone
+    #[arg(long, value_name = "PREFIX", required = true)]
+    allow: Vec<Ipv4Net>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -146,7 +150,7 @@ fn main() -> ExitCode {
                 Err(Failure::Usage(format!("{key}: {message}")))
             }
         },
-        Command::Respond(options) => respond(&options.port),
+        Command::Respond(options) => respond(&options.port, &options.allow),
     };
     end("sla", result)
 }
@@ -188,11 +192,11 @@ fn probe(config: &Config, duration: Option<Duration>) -> Result<(), Failure> {
     print_json(&Measured { version: env!("CARGO_PKG_VERSION"), report })
 }
 
-fn respond(permanent: &[u16]) -> Result<(), Failure> {
+fn respond(permanent: &[u16], allowed: &[Ipv4Net]) -> Result<(), Failure> {
     let mut stop = stop()?;
     let open = |port| Socket::open(Kind::Udp { port }, None, 0);
     let mut responder = Responder::new();
-    responder.configure(permanent, Responder::open_missing(permanent, None, open)?);
+    responder.configure(permanent, allowed, Responder::open_missing(permanent, None, open)?);
     loop {
         responder.poll(wall());
         if stop.wait(responder.descriptors(), until(responder.deadline())) {
@@ -202,7 +206,9 @@ fn respond(permanent: &[u16]) -> Result<(), Failure> {
             while let Some(received) = responder.receive(port) {
                 let at = received.stamp;
                 if let Err(error) = responder.serve(port, received, at, wall, open) {
-                    eprintln!("sla: {error}");
+                    if let Some(line) = responder.complaint(&error, wall()) {
+                        eprintln!("sla: {line}");
+                    }
                 }
             }
         }
@@ -243,7 +249,9 @@ mod tests {
             ("sla probe icmp-jitter 10.0.0.1 --interval 3", "4 to 60000"),
             ("sla probe icmp-echo 10.0.0.1 --frequency 2", "at most the frequency"),
             ("sla probe icmp-echo 10.0.0.1 --duration 0", "expected a number above zero"),
-            ("sla respond --port 0", "0 is not in 1.."),
+            ("sla respond --allow 10.0.0.0/8 --port 0", "0 is not in 1.."),
+            ("sla respond", "--allow <PREFIX>"),
+            ("sla respond --allow 10.0.0.0/33", "invalid value '10.0.0.0/33'"),
         ] {
             let message = refusal(words);
             assert!(message.contains(said), "{words}: {message}");

@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::CONTROL_PORT;
-use ip_sla::Nanos;
+use ip_sla::responder::Refusal;
+use ip_sla::{Nanos, SECOND};
+use ipnet::Ipv4Net;
 
 use netio::socket::{Received, Socket};
 
@@ -17,6 +19,10 @@ pub type Sockets = BTreeMap<u16, Socket>;
 pub struct Responder {
     protocol: ip_sla::Responder,
     sockets: Sockets,
+    /// From when the next complaint may be told.
+    silent_until: Nanos,
+    /// Complaints that were not told.
+    untold: u64,
 }
 
 impl Responder {
@@ -36,12 +42,13 @@ impl Responder {
 
     /// A responder that has nothing open yet; see [`configure`](Self::configure).
     pub fn new() -> Self {
-        Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new() }
+        Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new(), silent_until: 0, untold: 0 }
     }
 
-    /// Answers permanently on these ports, for which `opened` has the sockets that were missing. What a control message opened stays open.
-    pub fn configure(&mut self, permanent: &[u16], opened: Sockets) {
-        self.protocol.configure(permanent);
+    /// Answers permanently on these ports, for which `opened` has the sockets that were missing, and only who is in one
+    /// of the prefixes, or anyone where there are none. What a control message opened stays open.
+    pub fn configure(&mut self, permanent: &[u16], allowed: &[Ipv4Net], opened: Sockets) {
+        self.protocol.configure(permanent, allowed);
         self.sockets.extend(opened);
         self.close_unwanted();
     }
@@ -97,9 +104,15 @@ impl Responder {
     ) -> io::Result<Option<Vec<u8>>> {
         let from = received.from;
         let answered = if port == CONTROL_PORT {
-            let Some(answer) = self.protocol.control(from, &received.bytes, at) else { return Ok(None) };
-            self.open_asked(open)?;
-            Some(answer)
+            match self.protocol.control(from, &received.bytes, at) {
+                Ok(answer) => {
+                    self.open_asked(open)?;
+                    Some(answer)
+                }
+                // Anything may come to a port; it is counted.
+                Err(Refusal::Malformed) => None,
+                Err(refusal) => return Err(io::Error::new(io::ErrorKind::PermissionDenied, refusal.to_string())),
+            }
         } else {
             self.protocol.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
         };
@@ -123,6 +136,17 @@ impl Responder {
             }
         }
         result
+    }
+
+    /// What is to be told of an error of [`serve`](Self::serve): one line a second at most, whatever anyone sends.
+    pub fn complaint(&mut self, error: &io::Error, now: Nanos) -> Option<String> {
+        if now < self.silent_until {
+            self.untold += 1;
+            return None;
+        }
+        self.silent_until = now + SECOND;
+        let untold = std::mem::take(&mut self.untold);
+        Some(if untold == 0 { error.to_string() } else { format!("{error} (and {untold} more before)") })
     }
 
     /// The protocol's side: what it has done.

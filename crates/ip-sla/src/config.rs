@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use ipnet::Ipv4Net;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{CONTROL_PORT, JITTER_HEADER};
+use crate::responder::MOST_PORTS;
 
 /// All operations of a router, and whether it answers those of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +18,9 @@ pub struct Config {
     pub responder: bool,
     /// Ports on which the responder answers without having been asked by a control message.
     pub responder_ports: Vec<u16>,
+    /// Prefixes of those whom the responder answers; anyone where there are none.
+    #[schemars(with = "Vec<String>")]
+    pub responder_allow: Vec<Ipv4Net>,
     /// The clocks of both ends agree, so that one-way latencies mean something.
     pub synchronised: bool,
     /// Operations by number.
@@ -205,6 +210,10 @@ impl Config {
     /// The path within the configuration, and what was found, expected and is to be done.
     pub fn check(&self) -> Result<(), (String, String)> {
         let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
+        if self.responder_ports.len() > MOST_PORTS {
+            let text = format!("found {} ports; expected at most {MOST_PORTS}", self.responder_ports.len());
+            return Err(("responder_ports".into(), text));
+        }
         for (number, operation) in &self.operations {
             operation.check().map_err(|(key, text)| (format!("operations.{number}.{key}"), text))?;
             if let Some(port) = operation.source_port {

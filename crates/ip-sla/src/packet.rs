@@ -127,6 +127,11 @@ pub fn udp_jitter_numbers(bytes: &[u8]) -> Option<(u16, u16)> {
     (bytes.len() >= JITTER_HEADER).then(|| (be16(bytes, 0), be16(bytes, 12)))
 }
 
+/// Whether a responder has filled in its part of a UDP jitter packet, which has its header.
+pub fn udp_jitter_answered(bytes: &[u8]) -> bool {
+    be16(bytes, 14) != 0
+}
+
 /// Fills in the responder's part of a UDP jitter packet.
 ///
 /// # Panics

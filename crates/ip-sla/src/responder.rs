@@ -1,23 +1,71 @@
 //! The responder: answers control messages and the UDP packets that follow them.
+//!
+//! A control message has no password, so what it can ask for is bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`], none below
+//! [`LEAST_PORT`]; and both are for the prefixes only that were allowed. Two responders never answer each other for ever, whatever
+//! sender a packet claims: an answer of a responder is not answered again.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 
+use ipnet::Ipv4Net;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{self, Control};
-use crate::{Nanos, MILLI};
+use crate::{Nanos, MILLI, SECOND};
 
+/// Ports that control messages may have open at a time.
+pub const MOST_PORTS: usize = 64;
+/// Milliseconds for which a control message may ask at most.
+pub const LONGEST_MS: u32 = 3_600_000;
+/// Ports below are privileged: no control message opens them.
+pub const LEAST_PORT: u16 = 1024;
 /// Senders that are remembered.
 const SENDERS: usize = 1024;
+/// Within this time the same bytes from the same sender are one's own answer that was answered, or a copy, not a new run's packet.
+const AGAIN: Nanos = SECOND;
+
+/// Why a control message is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is none, or its port is none that a responder can have.
+    Malformed,
+    /// The sender is in none of the allowed prefixes.
+    Sender(Ipv4Addr),
+    /// A privileged port.
+    Privileged(u16),
+    /// Milliseconds that are too many.
+    TooLong(u32),
+    /// Too many ports are open.
+    TooMany(u16),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => write!(f, "what came to the control port is no control message"),
+            Self::Sender(sender) => {
+                write!(f, "a control message from {sender}, which is in none of the allowed prefixes")
+            }
+            Self::Privileged(port) => {
+                write!(f, "asked to listen on port {port}; ports below {LEAST_PORT} have to be configured")
+            }
+            Self::TooLong(ms) => write!(f, "asked to listen for {ms} ms; expected at most {LONGEST_MS}"),
+            Self::TooMany(port) => {
+                write!(f, "asked to listen on port {port} while {MOST_PORTS} others are open for control messages")
+            }
+        }
+    }
+}
 
 /// Counts of the responder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Control messages that were answered.
     pub control_messages: u64,
-    /// What came to the control port and was none.
+    /// What came to the control port and was not answered.
     pub errors: u64,
     /// Packets that were answered.
     pub packets: u64,
@@ -34,12 +82,16 @@ struct Sender {
     burst: u16,
     received: u16,
     seen: Nanos,
+    /// Hash of the latest packet, where it goes back as it is.
+    bytes: u64,
 }
 
 /// Answers other routers' operations.
 #[derive(Debug, Default)]
 pub struct Responder {
     ports: BTreeMap<u16, Port>,
+    /// Whom it answers; anyone where empty.
+    allowed: Vec<Ipv4Net>,
     senders: BTreeMap<(Ipv4Addr, u16, u16), Sender>,
     /// What it has done.
     pub counts: Counts,
@@ -51,8 +103,10 @@ pub struct Responder {
 const RECENT: usize = 5;
 
 impl Responder {
-    /// Answers permanently on these ports; a port that was opened by a control message stays open.
-    pub fn configure(&mut self, permanent: &[u16]) {
+    /// Answers permanently on these ports, and only who is in one of the prefixes, or anyone where there are none. A port that was
+    /// opened by a control message stays open.
+    pub fn configure(&mut self, permanent: &[u16], allowed: &[Ipv4Net]) {
+        self.allowed = allowed.to_vec();
         self.ports.retain(|_, port| port.until.is_some());
         for port in permanent {
             self.ports.insert(*port, Port { until: None, jitter: false });
@@ -84,13 +138,16 @@ impl Responder {
         self.ports.len() != before
     }
 
+    fn allows(&self, sender: Ipv4Addr) -> bool {
+        self.allowed.is_empty() || self.allowed.iter().any(|prefix| prefix.contains(&sender))
+    }
+
     /// Answers what came to the control port; the port that it names is open before the answer goes out.
-    pub fn control(&mut self, from: (Ipv4Addr, u16), bytes: &[u8], now: Nanos) -> Option<Vec<u8>> {
-        let message = Control::read(bytes).filter(|m| !m.reply && m.port != 0 && m.port != packet::CONTROL_PORT);
-        let Some(message) = message else {
-            self.counts.errors += 1;
-            return None;
-        };
+    ///
+    /// # Errors
+    /// Why it is not answered; it counts as an error.
+    pub fn control(&mut self, from: (Ipv4Addr, u16), bytes: &[u8], now: Nanos) -> Result<Vec<u8>, Refusal> {
+        let message = self.read(from, bytes).inspect_err(|_| self.counts.errors += 1)?;
         self.counts.control_messages += 1;
         self.recent.insert(0, (from.0, now));
         self.recent.truncate(RECENT);
@@ -98,7 +155,30 @@ impl Responder {
         let port = self.ports.entry(message.port).or_insert(Port { until: Some(until), jitter: message.jitter });
         port.jitter = message.jitter;
         port.until = port.until.map(|present| present.max(until));
-        Some(Control { reply: true, ..message }.bytes())
+        Ok(Control { reply: true, ..message }.bytes())
+    }
+
+    /// A control message that is to be answered.
+    fn read(&self, from: (Ipv4Addr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
+        // Another responder's control port asks for nothing.
+        let message = Control::read(bytes)
+            .filter(|m| !m.reply && m.port != 0 && m.port != packet::CONTROL_PORT && from.1 != packet::CONTROL_PORT)
+            .ok_or(Refusal::Malformed)?;
+        if !self.allows(from.0) {
+            return Err(Refusal::Sender(from.0));
+        }
+        if message.duration_ms > LONGEST_MS {
+            return Err(Refusal::TooLong(message.duration_ms));
+        }
+        if !self.ports.contains_key(&message.port) {
+            if message.port < LEAST_PORT {
+                return Err(Refusal::Privileged(message.port));
+            }
+            if self.ports.values().filter(|port| port.until.is_some()).count() >= MOST_PORTS {
+                return Err(Refusal::TooMany(message.port));
+            }
+        }
+        Ok(message)
     }
 
     /// Fills in the answer to a packet that arrived on `port` at `received` and goes back at `sending`. False where it is none of ours.
@@ -111,23 +191,46 @@ impl Responder {
         sending: Nanos,
     ) -> bool {
         let Some(open) = self.ports.get(&port) else { return false };
+        if !self.allows(from.0) || from.1 == packet::CONTROL_PORT {
+            return false;
+        }
         if open.jitter {
-            let Some((burst, _)) = packet::udp_jitter_numbers(bytes) else { return false };
-            if self.senders.len() >= SENDERS {
-                if let Some(oldest) = self.senders.iter().min_by_key(|(_, s)| s.seen).map(|(key, _)| *key) {
-                    self.senders.remove(&oldest);
-                }
-            }
-            let sender = self.senders.entry((from.0, from.1, port)).or_default();
+            // A responder has counted it: an answer.
+            let Some((burst, _)) = packet::udp_jitter_numbers(bytes).filter(|_| !packet::udp_jitter_answered(bytes))
+            else {
+                return false;
+            };
+            let sender = self.sender(from, port);
             if sender.burst != burst {
                 *sender = Sender { burst, ..Sender::default() };
             }
             sender.received = sender.received.saturating_add(1);
             sender.seen = received;
             packet::udp_jitter_answer(bytes, received, sending, sender.received);
+        } else {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            let (hash, sender) = (hasher.finish(), self.sender(from, port));
+            // An answer is what it answers, so one that is answered comes again at once.
+            let again = sender.bytes == hash && sender.seen != 0 && received.saturating_sub(sender.seen) < AGAIN;
+            (sender.bytes, sender.seen) = (hash, received);
+            if again {
+                return false;
+            }
         }
         self.counts.packets += 1;
         true
+    }
+
+    /// What is remembered of a sender; the one that was silent for longest is forgotten for it where there are too many.
+    fn sender(&mut self, from: (Ipv4Addr, u16), port: u16) -> &mut Sender {
+        let key = (from.0, from.1, port);
+        if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {
+            if let Some(oldest) = self.senders.iter().min_by_key(|(_, s)| s.seen).map(|(key, _)| *key) {
+                self.senders.remove(&oldest);
+            }
+        }
+        self.senders.entry(key).or_default()
     }
 
     /// The latest senders of control messages with when, newest first.

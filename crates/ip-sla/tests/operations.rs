@@ -184,7 +184,7 @@ fn udp(control: bool, listening: bool, lost_there: &[u16], lost_back: &[u16]) ->
             let mut bytes = send.bytes;
             let Some(sequence) = send.sequence else {
                 assert_eq!(send.target, (TARGET, CONTROL_PORT));
-                if let Some(reply) = listening.then(|| responder.control(us, &bytes, at)).flatten() {
+                if let Some(reply) = listening.then(|| responder.control(us, &bytes, at).ok()).flatten() {
                     prober.received(Channel::Udp(7), (TARGET, CONTROL_PORT), &reply, at);
                 }
                 continue;
@@ -249,8 +249,8 @@ proptest! {
         prober.received(Channel::Icmp, (TARGET, 0), &bytes, START);
         prober.received(Channel::Udp(7), (TARGET, 5000), &bytes, START);
         let mut responder = Responder::default();
-        prop_assert!(responder.control((TARGET, 1), &bytes, START).is_none());
-        responder.configure(&[5000]);
+        prop_assert!(responder.control((TARGET, 1), &bytes, START).is_err());
+        responder.configure(&[5000], &[]);
         responder.answer(5000, (TARGET, 1), &mut bytes.clone(), START, START);
     }
 }

@@ -179,7 +179,8 @@ impl Agent {
         }
         self.prober.configure(&config, now.0);
         if config.responder {
-            self.responder.get_or_insert_default().configure(&config.responder_ports, sockets);
+            let responder = self.responder.get_or_insert_default();
+            responder.configure(&config.responder_ports, &config.responder_allow, sockets);
         } else {
             self.responder = None;
         }
@@ -348,7 +349,11 @@ impl Agent {
                         answers.replace(Key::udp(to.0, port, to.1, &answer), sending);
                     }
                     Ok(_) => {}
-                    Err(error) => eprintln!("qos-router: IP SLA responder: {error}"),
+                    Err(error) => {
+                        if let Some(line) = responder.complaint(&error, now.0) {
+                            eprintln!("qos-router: IP SLA responder: {line}");
+                        }
+                    }
                 }
                 if taken == TAKEN {
                     *pending = true;

@@ -6,9 +6,9 @@ the wording of the refusals are remembered, not taken from a printout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from typing import Any, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
@@ -424,15 +424,18 @@ def schedule_line(schedule: Schedule) -> str:
 @ENGINE.at(20)
 def _engine(device: Device) -> Config:
     addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
-    ip_sla = compile_ip_sla(device.ip_sla, addresses)
+    connected = [each.address.network for each in device.interfaces.values() if each.address is not None]
+    ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *(route.prefix for route in device.routes)])
     return {} if ip_sla is None else {"ip_sla": ip_sla}
 
 
-def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str, Any] | None:
+def compile_ip_sla(
+    sla: IpSla, addresses: Mapping[str, IPv4Address], reachable: Iterable[IPv4Network] = ()
+) -> dict[str, Any] | None:
     """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
 
-    `addresses` are those of the interfaces, for `source-interface`. The clocks count as not synchronised: there is no
-    NTP to tell.
+    `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
+    that are `reachable`, or anyone where there are none. The clocks count as not synchronised: there is no NTP to tell.
     """
     operations = {
         str(number): _engine_operation(operation, sla.schedules.get(number), addresses)
@@ -444,6 +447,7 @@ def compile_ip_sla(sla: IpSla, addresses: Mapping[str, IPv4Address]) -> dict[str
     return {
         "responder": sla.responder,
         "responder_ports": list(sla.responder_ports),
+        "responder_allow": [str(each) for each in collapse_addresses(reachable)],
         "synchronised": False,
         "operations": operations,
     }

@@ -10,7 +10,7 @@ from typing import Any
 from qoslab.errors import RunInvalid
 from qoslab.lab import Lab
 from qoslab.lab.process import LabProcess
-from qoslab.model.experiment import Probe, probe_target
+from qoslab.model.experiment import Experiment, Probe, probe_target
 from qoslab.programs import own_program
 from qoslab.results import Cell
 from qoslab.results.folder import writing
@@ -130,13 +130,21 @@ def probe_arguments(probe: Probe, target: str) -> list[str]:
     return ["probe", probe.type, target, *(word for pair in given for word in pair)]
 
 
+def respond_arguments(experiment: Experiment) -> list[str]:
+    """The command line of `sla respond`: it answers who is in a subnet of the lab."""
+    addresses = [end.address for link in experiment.topology.links for end in link.ends]
+    subnets = {address.network for address in addresses if address is not None}
+    return ["respond", *(word for each in sorted(subnets) for word in ("--allow", str(each)))]
+
+
 class HostResponder:
     """The responder on a host."""
 
     def __init__(self, setting: Setting, host: str) -> None:
         self._host = host
         self._lab = setting.lab
-        self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", ["respond"])
+        arguments = respond_arguments(setting.experiment)
+        self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
     def wait_listening(self) -> None:
         """Wait until it answers. `RunInvalid` where it does not, with its reason."""
