@@ -107,6 +107,14 @@ struct Stream {
     sent: StreamSent,
 }
 
+/// Longest lateness told apart, in nanoseconds: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// A histogram of lateness. Its bounds are given, since one that grows by itself does not when a value saturates it.
+fn lateness() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants that fit")
+}
+
 impl Flood {
     /// Sends until the end of the duration or a signal.
     pub fn run(&self, stop: &mut Stop) -> Result<Sent, Error> {
@@ -122,7 +130,7 @@ impl Flood {
         })?;
         let mut draw = Draw::new(self.port, self.size, self.seed);
         let mut payload = vec![0u8; self.size.map_or(*RANDOM_PAYLOAD.end(), |size| size - HEADERS) as usize];
-        let mut late = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut late = lateness();
         let mut errors = BTreeMap::new();
         let (mut packets, mut payload_bytes, mut turn) = (0u64, 0u64, 0usize);
         let flood = self.id.unwrap_or_else(clock::wall);
@@ -260,4 +268,20 @@ fn udp_socket() -> Result<OwnedFd, Error> {
 /// Errors of a full queue on the way out, which say nothing against the next datagram.
 fn transient(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::ENOBUFS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_of_milliseconds_is_told() {
+        let mut late = lateness();
+        for ns in [500, 5_000_000, u64::MAX] {
+            late.saturating_record(ns);
+        }
+        assert_eq!(late.value_at_quantile(0.3), 500);
+        assert!(late.equivalent(late.value_at_quantile(0.6), 5_000_000));
+        assert!(late.max() >= LONGEST_NS);
+    }
 }
