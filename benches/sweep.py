@@ -75,12 +75,14 @@ def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, con
     file = folder / f"bench-{platform}-{rtts * pirs * connections}.yml"
     file.write_text(
         GRID.format(
-            platform=platform, seconds=seconds, templates=os.path.relpath(ROOT / "experiments/templates", folder),
+            platform=platform,
+            seconds=seconds,
+            templates=os.path.relpath(ROOT / "experiments/templates", folder),
             rtts=", ".join(f"{10 * number} ms" for number in range(1, rtts + 1)),
             pirs=", ".join(f"{number} Mb/s" for number in range(1, pirs + 1)),
             connections=", ".join(map(str, range(1, connections + 1))),
         )
-    )  # fmt: skip
+    )
     return file
 
 
@@ -106,9 +108,13 @@ def bookkept(folder: Path) -> tuple[int, float]:
         with schedule.turn(0):
             pass
         record = CellRecord(
-            arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
-            attempt=task.attempt, key=task.key, valid=True,
-        )  # fmt: skip
+            arm=task.identity.arm,
+            parameters=as_texts(task.identity.values),
+            repetition=task.identity.repetition,
+            attempt=task.attempt,
+            key=task.key,
+            valid=True,
+        )
         cell.write_experiment(task.experiment)
         cell.write_record(record)
         schedule.finish(task, record, worker=0)

@@ -26,9 +26,14 @@ class Command:
         # A session leader takes the first terminal that it opens for its own.
         own = () if terminal is None else ("sh", "-c", f': <>{os.ttyname(terminal)}; exec "$@"', "sh")
         self.process = subprocess.Popen(
-            [*own, *prefix, *QOSLAB, *arguments], cwd=folder, text=True, start_new_session=True,
-            stdin=stdin, stdout=output, stderr=output,
-        )  # fmt: skip
+            [*own, *prefix, *QOSLAB, *arguments],
+            cwd=folder,
+            text=True,
+            start_new_session=True,
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
+        )
         self.stderr = ""
 
     def wait_for(self, text: str) -> None:

@@ -39,8 +39,12 @@ class Cluster:
         log = self._stack.enter_context((self.folder / f"{program}.log").open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.{program}", *arguments, "--no-dashboard"],
-            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
         self._stack.callback(process.wait)
         self._stack.callback(process.terminate)
         return process
@@ -48,9 +52,17 @@ class Cluster:
     def worker(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a worker with one lab."""
         return self._start(
-            "dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
-            "--local-directory", str(self.folder / "tmp"), *arguments,
-        )  # fmt: skip
+            "dask_worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--host",
+            "127.0.0.1",
+            "--local-directory",
+            str(self.folder / "tmp"),
+            *arguments,
+        )
 
 
 @pytest.fixture

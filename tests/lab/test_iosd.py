@@ -386,8 +386,10 @@ def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
     ssh = lab.ssh("R1")
     return subprocess.Popen(
         [sys.executable, "-I", "-c", STRANGERS, ssh.host, str(ssh.port), *user],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:

@@ -324,10 +324,24 @@ def probing(*described: dict[str, str | int]) -> Experiment:
     """An experiment with these probes and a flow beside them."""
     times = {"frequency": "1 s", "timeout": "500 ms"}
     probes = [{"name": f"{probe['from']}-probe", **times, **probe} for probe in described]
-    flow = {"name": "flow", "tool": "flood", "from": "client", "to": "server", "protocol": "udp", "rate": "100 kb/s",
-            "size": "100 B"}  # fmt: skip
-    text = {"name": "x", "title": "x", "topology": TOPOLOGY.model_dump(mode="json", by_alias=True), "duration": "2 s",
-            "probes": probes, "traffic": [flow], "arms": [{"name": "a"}]}  # fmt: skip
+    flow = {
+        "name": "flow",
+        "tool": "flood",
+        "from": "client",
+        "to": "server",
+        "protocol": "udp",
+        "rate": "100 kb/s",
+        "size": "100 B",
+    }
+    text = {
+        "name": "x",
+        "title": "x",
+        "topology": TOPOLOGY.model_dump(mode="json", by_alias=True),
+        "duration": "2 s",
+        "probes": probes,
+        "traffic": [flow],
+        "arms": [{"name": "a"}],
+    }
     return Experiment.model_validate_json(json.dumps(text))
 
 
@@ -343,8 +357,14 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
     made: list[Probes] = []
 
     def make(*described: dict[str, str | int]) -> Probes:
-        setting = Setting(routers, probing(*described), cell, observe=lambda *words: collector.observe(*words).raw,
-                          enter=collector.configure, data_planes=())  # fmt: skip
+        setting = Setting(
+            routers,
+            probing(*described),
+            cell,
+            observe=lambda *words: collector.observe(*words).raw,
+            enter=collector.configure,
+            data_planes=(),
+        )
         made.append(Probes(setting))
         return made[-1]
 

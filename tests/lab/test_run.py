@@ -62,8 +62,14 @@ def test_the_three_arms_from_policy_push_to_report(clean: Path) -> None:
     assert rows["unrestricted", "goodput.sum"]["verdict"] == "within"
     assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6
     assert rows["policed", "police.bc"]["measured"] == 31250
-    for metric, figure in (("byte_limit", 6250), ("sustain_bits", 25000), ("excess_bits", 25000),
-                           ("interval_ms", 25), ("increment_bytes", 3125), ("active.during", 1)):  # fmt: skip
+    for metric, figure in (
+        ("byte_limit", 6250),
+        ("sustain_bits", 25000),
+        ("excess_bits", 25000),
+        ("interval_ms", 25),
+        ("increment_bytes", 3125),
+        ("active.during", 1),
+    ):
         assert rows["shaped", f"shape.{metric}"]["measured"] == figure
     # The policer lets its rate and one burst through: 1 Mb/s in ten seconds, 31250 bytes, by counted bytes.
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / 10
@@ -230,8 +236,16 @@ def test_two_runs_of_one_experiment_at_the_same_time(clean: Path) -> None:
 
 def test_disk_full_in_the_run_folder(clean: Path) -> None:
     (clean / "runs").mkdir()
-    small = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-             'mount -t tmpfs -o size=256k tmpfs runs && exec "$@"', "sh")  # fmt: skip
+    small = (
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size=256k tmpfs runs && exec "$@"',
+        "sh",
+    )
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted", prefix=small)
     status, output, errors = command.end()
     assert status in (2, 3), errors + output
@@ -245,11 +259,14 @@ def test_disk_full_in_the_run_folder(clean: Path) -> None:
         (lambda text: text.replace("duration:", "duraton:", 1), {}, "did you mean"),
         (lambda text: text.replace("templates/police.ios.j2", "templates/none.ios.j2"), {}, "none.ios.j2"),
         (lambda text: text, {"police.ios.j2": "policy-map {{ undefined_name }}\n"}, "undefined_name"),
-        (lambda text: text.replace("interface: FastEthernet0/1, address", "interface: FastEthernet0/7, address"), {},
-         "FastEthernet0/7"),
+        (
+            lambda text: text.replace("interface: FastEthernet0/1, address", "interface: FastEthernet0/7, address"),
+            {},
+            "FastEthernet0/7",
+        ),
     ],
     ids=["misspelt key", "missing template", "undefined variable", "unknown interface"],
-)  # fmt: skip
+)
 def test_a_mistake_in_the_experiment_starts_nothing(
     clean: Path, change: Callable[[str], str], templates: dict[str, str], said: str
 ) -> None:

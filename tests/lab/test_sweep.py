@@ -139,12 +139,18 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
 def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
     """The run folder is on a disk that has room for a cell or two; then it gets more."""
     small = (
-        "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-        'mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && '
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        "mkdir -p runs && mount -t tmpfs -o size=120k tmpfs runs && "
         # As root Ansible would write to root's home, which is not this user's.
         f'unshare --user --map-user={os.getuid()} --map-group={os.getgid()} "$@"; first=$?; '
-        "mount --options-mode=ignore -o remount,size=64m tmpfs $PWD/runs && cp -a runs full && exit $first", "sh",
-    )  # fmt: skip
+        "mount --options-mode=ignore -o remount,size=64m tmpfs $PWD/runs && cp -a runs full && exit $first",
+        "sh",
+    )
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "1", "--only", "rtt=10 ms", prefix=small)
     status, output, errors = command.end()
     assert "Traceback" not in errors

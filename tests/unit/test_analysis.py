@@ -668,12 +668,19 @@ def test_a_dynamic_bucket_is_described() -> None:
     sizes = [15000, 30000, 22000, 20000, 20000, 21000]
     rows: list[dict[str, object]] = [
         {
-            "device": "R1", "interface": "Fa0/0", "direction": "input", "policy": "P", "class": "class-default",
-            "time_s": float(time), "police_cir_bps": 1e6, "police_dynamic_bucket_bytes": size,
-            "police_dynamic_growths": time, "police_dynamic_shrinks": 2 * time,
+            "device": "R1",
+            "interface": "Fa0/0",
+            "direction": "input",
+            "policy": "P",
+            "class": "class-default",
+            "time_s": float(time),
+            "police_cir_bps": 1e6,
+            "police_dynamic_bucket_bytes": size,
+            "police_dynamic_growths": time,
+            "police_dynamic_shrinks": 2 * time,
         }
         for time, size in enumerate(sizes)
-    ]  # fmt: skip
+    ]
     found = dict(bucket_figures(tables.frame("classes", rows), 5.0))
     assert found["police.bucket.final"] == 21000
     assert found["police.bucket.final_ms"] == 168

@@ -26,17 +26,29 @@ WAY = Way(9.75e6, 50.0, frozenset({("R1", "Fa0/0"), ("server", "eth0")}), frozen
 
 def flows(payload: int, *, mss: int | None = 1448, retransmits: int = 10) -> pd.DataFrame:
     row: dict[str, object] = {
-        "traffic": "transfer", "protocol": "tcp", "stream": 1, "seconds": 10.0, "bytes": payload,
-        "goodput_bps": payload * 0.8, "retransmits": retransmits, "mss_bytes": mss, "rtt_mean_ms": 55.0,
-    }  # fmt: skip
+        "traffic": "transfer",
+        "protocol": "tcp",
+        "stream": 1,
+        "seconds": 10.0,
+        "bytes": payload,
+        "goodput_bps": payload * 0.8,
+        "retransmits": retransmits,
+        "mss_bytes": mss,
+        "rtt_mean_ms": 55.0,
+    }
     return tables.frame("flows", [row])
 
 
 def policer(cir: float, interface: str = "Fa0/0", name: str = "class-default") -> pd.DataFrame:
     row: dict[str, object] = {
-        "device": "R1", "interface": interface, "direction": "input", "policy": "P", "class": name, "time_s": 1.0,
+        "device": "R1",
+        "interface": interface,
+        "direction": "input",
+        "policy": "P",
+        "class": name,
+        "time_s": 1.0,
         "police_cir_bps": cir,
-    }  # fmt: skip
+    }
     return tables.frame("classes", [row])
 
 
@@ -89,7 +101,8 @@ class TestPaths:
             "nodes": {name: {"platform": "host"} for name in "ABCD"},
             "links": [
                 {
-                    "name": f"l{number}", "rate": "1 Mb/s",
+                    "name": f"l{number}",
+                    "rate": "1 Mb/s",
                     "ends": [
                         {"node": node, "interface": f"eth{number}", "address": f"10.0.{number}.{place}/24"}
                         for place, node in enumerate(pair, 1)
@@ -97,7 +110,7 @@ class TestPaths:
                 }
                 for number, pair in enumerate(ends)
             ],
-        }  # fmt: skip
+        }
         experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT | {"topology": topology}))
         assert find_path(experiment.topology, "A", "D") is None
         assert find_path(experiment.topology, "A", "B") is not None
@@ -135,12 +148,15 @@ class TestHosts:
 def test_queueing_delay_is_the_last_reading_and_the_greatest_of_several() -> None:
     rows: list[dict[str, object]] = [
         {
-            "device": "R1", "interface": interface, "time_s": time, "output_drops": 0,
+            "device": "R1",
+            "interface": interface,
+            "time_s": time,
+            "output_drops": 0,
             **{f"queueing_delay_{name}_ns": delay * time for name in ("mean", "p50", "p99", "max")},
         }
         for interface, delay in (("Fa0/0", 1e6), ("Fa0/1", 3e6))
         for time in (1.0, 2.0)
-    ]  # fmt: skip
+    ]
     rows += [{"device": "R1", "interface": "Fa0/2", "time_s": 2.0, "output_drops": 0}]
     table = tables.frame("interfaces", rows)
     assert dict(place_figures("interface", table, None))["interface.delay.p99"] == 6

@@ -57,9 +57,16 @@ def test_the_data_planes_own_words() -> None:
 
 def task(**values: Any) -> TaskResult:
     given: dict[str, Any] = {
-        "intent": "apply", "host": "R1", "task": "", "action": "", "changed": False, "failed": False,
-        "unreachable": False, "seconds": 0.0, "result": {},
-    }  # fmt: skip
+        "intent": "apply",
+        "host": "R1",
+        "task": "",
+        "action": "",
+        "changed": False,
+        "failed": False,
+        "unreachable": False,
+        "seconds": 0.0,
+        "result": {},
+    }
     return TaskResult(**given | values)
 
 
@@ -155,9 +162,11 @@ def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
     original.write_text("import sys\nprint('original', sys.argv[1:], len(sys.stdin.buffer.read()))\n")
     return subprocess.run(
         [sys.executable, ansible_connection.__file__, "4711", "task-1"],
-        input=data, capture_output=True, check=True,
+        input=data,
+        capture_output=True,
+        check=True,
         env={ansible_connection.SOCKETS: str(tmp_path), ansible_connection.ORIGINAL: str(original)},
-    )  # fmt: skip
+    )
 
 
 def test_a_release_that_was_not_compared_keeps_its_own_helper(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +194,11 @@ def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkey
     process.join(5)
     assert json.loads(done.stdout) == {"messages": [["vvvv", "said"]], "socket_path": path}
     assert [method for method, *_ in process.heard] == [
-        "set_options", "update_play_context", "set_check_prompt", "pop_messages"
-    ]  # fmt: skip
+        "set_options",
+        "update_play_context",
+        "set_check_prompt",
+        "pop_messages",
+    ]
     assert process.heard[0][2] == {"direct": {"timeout": 30}}
     assert process.heard[1][1][0].encode("utf-8", "surrogateescape") == told
     assert process.heard[2][1] == ["task-1"]

@@ -44,9 +44,15 @@ def run_cell(book: Ledger, folder: RunFolder, name: str, *, valid: bool = True, 
     task = book.next_task(name)
     cell = folder.cell_of(task.identity, task.attempt)
     record = CellRecord(
-        arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
-        attempt=task.attempt, key=task.key, valid=valid, late=late, reasons=() if valid else ("it was late",),
-    )  # fmt: skip
+        arm=task.identity.arm,
+        parameters=as_texts(task.identity.values),
+        repetition=task.identity.repetition,
+        attempt=task.attempt,
+        key=task.key,
+        valid=valid,
+        late=late,
+        reasons=() if valid else ("it was late",),
+    )
     cell.write_experiment(task.experiment)
     cell.write_record(record)
     book.done(name, record)
@@ -147,11 +153,17 @@ class Quiet:
 def record(cpu_s: float, *, late: bool = False, behind_ns: int = 0, began: datetime | None = None) -> CellRecord:
     health = Health.model_validate(
         {
-            "received": 1, "transmitted": 1, "lost_input": 0, "malformed": 0, "unsent": 0,
-            "late_over_budget": 0, "behind_ns": behind_ns,
-            "lateness_ns": {"max": 0, "p50": 0, "p99": 0, "p999": 0, "count": 1}, "budget_ns": 5_000_000,
+            "received": 1,
+            "transmitted": 1,
+            "lost_input": 0,
+            "malformed": 0,
+            "unsent": 0,
+            "late_over_budget": 0,
+            "behind_ns": behind_ns,
+            "lateness_ns": {"max": 0, "p50": 0, "p99": 0, "p999": 0, "count": 1},
+            "budget_ns": 5_000_000,
         }
-    )  # fmt: skip
+    )
     steps = () if began is None else (Step(name=TRAFFIC, started=began),)
     return CellRecord(
         arm="policed", repetition=1, valid=not late, late=late, cpu_s=cpu_s, health={"R1": health}, steps=steps
@@ -218,8 +230,17 @@ class TestWhere:
     def metrics(self) -> pd.DataFrame:
         rows: list[dict[str, object]] = []
         for number, (pir, goodput) in enumerate((("1 Mb/s", 9e5), ("1 Mb/s", 7e5), ("2 Mb/s", 1.8e6)), 1):
-            rows.append({"arm": "policed", "repetition": 1, "cell": f"{number}", "metric": "goodput.sum",
-                         "unit": "b/s", "value": goodput, "pir": pir})  # fmt: skip
+            rows.append(
+                {
+                    "arm": "policed",
+                    "repetition": 1,
+                    "cell": f"{number}",
+                    "metric": "goodput.sum",
+                    "unit": "b/s",
+                    "value": goodput,
+                    "pir": pir,
+                }
+            )
         table = tables.frame("metrics", rows)
         cells = {str(row["cell"]): {"pir": load_value(str(row["pir"]))} for row in rows}
         return tables.with_parameters(table, cells).assign(valid=[True, False, True])

@@ -38,9 +38,11 @@ def sweep(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, lis
             for pir in PIRS:
                 for repetition in range(1, repetitions + 1):
                     cell = CellSummary(
-                        arm="grid", parameters={"policer": policer, "link": link, "pir": pir}, repetition=repetition,
+                        arm="grid",
+                        parameters={"policer": policer, "link": link, "pir": pir},
+                        repetition=repetition,
                         valid=True,
-                    )  # fmt: skip
+                    )
                     cell = cell.model_copy(
                         update={"folder": f"cells/{cell.name}", "valid": not invalid or invalid not in cell.name}
                     )
@@ -58,9 +60,13 @@ def average_of(**keys: object) -> Average:
 
 def pair_of(**keys: object) -> Pair:
     entry = {
-        "title": "Static or dynamic", "arm": "grid", "metric": "goodput.of_pir", "parameter": "policer",
-        "values": ["dynamic", "default"], **keys,
-    }  # fmt: skip
+        "title": "Static or dynamic",
+        "arm": "grid",
+        "metric": "goodput.of_pir",
+        "parameter": "policer",
+        "values": ["dynamic", "default"],
+        **keys,
+    }
     return Pair.model_validate_json(json.dumps(entry))
 
 
@@ -118,8 +124,12 @@ class TestAverages:
 class TestPairs:
     def test_cells_that_differ_in_nothing_else_are_compared(self) -> None:
         found = pairs_table([pair_of(condition="pir < link")], *sweep())
-        assert list(found["cell"]) == [f"link = {link}, pir = {pir}" for link in LINKS for pir in PIRS
-                                       if (link, pir) in (("2 Mb/s", "1 Mb/s"),) or link == "10 Mb/s"]  # fmt: skip
+        assert list(found["cell"]) == [
+            f"link = {link}, pir = {pir}"
+            for link in LINKS
+            for pir in PIRS
+            if (link, pir) in (("2 Mb/s", "1 Mb/s"),) or link == "10 Mb/s"
+        ]
         assert list(found["winner"]) == ["second", "second", "first", "first"]
         assert list(pairs_table([pair_of(better="lower")], *sweep())["winner"])[:3] == ["first", "second", "equal"]
 
@@ -143,18 +153,28 @@ class TestPairs:
 
 WANTED = [
     average_of(title="All scenarios", each=["policer"], published="92 %", reason="Slides: average good put 92 %."),
-    average_of(title="The policer at work", condition="pir < link", each=["policer"], published="92 %",
-               at_least="92 %", worst_at_least="85 %"),
-]  # fmt: skip
+    average_of(
+        title="The policer at work",
+        condition="pir < link",
+        each=["policer"],
+        published="92 %",
+        at_least="92 %",
+        worst_at_least="85 %",
+    ),
+]
 
 
 @pytest.fixture
 def outcome() -> Outcome:
     metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=1Mbps")
     return Outcome(
-        True, (), frozenset(), compare("", metrics.assign(valid=True, repetition=1), (), ()),
-        averages_table(WANTED, metrics, cells), pairs_table([pair_of()], metrics, cells),
-    )  # fmt: skip
+        True,
+        (),
+        frozenset(),
+        compare("", metrics.assign(valid=True, repetition=1), (), ()),
+        averages_table(WANTED, metrics, cells),
+        pairs_table([pair_of()], metrics, cells),
+    )
 
 
 def test_the_terminal_shows_them(

@@ -112,9 +112,14 @@ def environment(clone: Path, **more: str) -> dict[str, str]:
 
 def start(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(clone / "qoslab"), *words], env=environment(clone, **more), cwd=clone.parent, capture_output=True,
-        text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [str(clone / "qoslab"), *words],
+        env=environment(clone, **more),
+        cwd=clone.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def calls(clone: Path) -> list[str]:
@@ -237,9 +242,12 @@ def test_it_asks_on_a_terminal(
 ) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [str(clone / "qoslab"), *words], env=environment(clone, **bare), stdin=theirs, stderr=theirs,
+        [str(clone / "qoslab"), *words],
+        env=environment(clone, **bare),
+        stdin=theirs,
+        stderr=theirs,
         stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     os.close(theirs)
     os.write(ours, answer.encode())
     said = b""

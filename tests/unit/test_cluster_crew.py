@@ -132,10 +132,15 @@ def crew(
     """Run the cells of a sweep on a cluster."""
     monkeypatch.setattr(cluster_worker, "run_cell", run)
     ClusterCrew(
-        address, lease=fake.schedule.lease_now, finish=fake.schedule.finish, interrupted=fake.interrupted,
-        folder_of=lambda task: fake.folder.cell_of(task.identity, task.attempt), note=fake.said.note, workers=1,
+        address,
+        lease=fake.schedule.lease_now,
+        finish=fake.schedule.finish,
+        interrupted=fake.interrupted,
+        folder_of=lambda task: fake.folder.cell_of(task.identity, task.attempt),
+        note=fake.said.note,
+        workers=1,
         tls=tls,
-    ).run(fake.schedule.more)  # fmt: skip
+    ).run(fake.schedule.more)
 
 
 def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
@@ -193,8 +198,14 @@ def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkey
 def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask starts its processes again; the cell is lost with its first."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-                                  worker_dashboard_address=None, silence_logs=logging.CRITICAL) as made:  # fmt: skip
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        worker_dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    ) as made:
         crew(fake, made.scheduler_address, monkeypatch, dies)
     (summary,) = fake.ledger.summaries()
     assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
@@ -266,12 +277,16 @@ def authority(folder: Path) -> dict[str, Path]:
     names = {name: x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in keys}
     for name, key in keys.items():
         made = (
-            x509.CertificateBuilder().subject_name(names[name]).issuer_name(names["ca"]).public_key(key.public_key())
+            x509.CertificateBuilder()
+            .subject_name(names[name])
+            .issuer_name(names["ca"])
+            .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
             .add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
             .sign(keys["ca"], hashes.SHA256())
-        )  # fmt: skip
+        )
         (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
     (folder / "cluster.key").write_bytes(
         keys["cluster"].private_bytes(
@@ -285,13 +300,24 @@ def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Whoever has a certificate of its authority may use it; nobody else."""
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
     security = distributed.Security(
-        require_encryption=True, tls_ca_file=str(tls["ca_file"]),
-        **{f"tls_{role}_{what}": str(tls[what]) for role in ("scheduler", "worker", "client")
-           for what in ("cert", "key")},
-    )  # fmt: skip
+        require_encryption=True,
+        tls_ca_file=str(tls["ca_file"]),
+        **{
+            f"tls_{role}_{what}": str(tls[what])
+            for role in ("scheduler", "worker", "client")
+            for what in ("cert", "key")
+        },
+    )
     monkeypatch.setattr(cluster, "CONNECT_S", 2)
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tls", host="127.0.0.1",
-                                  dashboard_address=None, security=security) as made:  # fmt: skip
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        processes=False,
+        protocol="tls",
+        host="127.0.0.1",
+        dashboard_address=None,
+        security=security,
+    ) as made:
         address = made.scheduler_address
         assert address.startswith("tls://")
         fake = Fake(tmp_path / "a", 1, TWO_CELLS)
@@ -316,18 +342,24 @@ def test_a_cluster_without_certificates_is_warned_of(
     crew(fake, threads.scheduler_address, monkeypatch, passes)
     assert any("is neither encrypted nor authenticated" in note for note in fake.said.notes)
     with pytest.raises(UserError, match="expected an address that begins with tls://"):
-        crew(Fake(tmp_path / "again", 1, TWO_CELLS), threads.scheduler_address, monkeypatch, passes,
-             authority(tmp_path / "ours"))  # fmt: skip
+        crew(
+            Fake(tmp_path / "again", 1, TWO_CELLS),
+            threads.scheduler_address,
+            monkeypatch,
+            passes,
+            authority(tmp_path / "ours"),
+        )
 
 
 def test_no_worker_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS_S", 1.0)
     monkeypatch.setattr(cluster, "LOOK_S", 0.2)
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
-                                 dashboard_address=None) as made,
+        distributed.LocalCluster(
+            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
+        ) as made,
         pytest.raises(UserError, match="has had no worker for 1 s"),
-    ):  # fmt: skip
+    ):
         crew(Fake(tmp_path, 1, TWO_CELLS), made.scheduler_address, monkeypatch, passes)
 
 

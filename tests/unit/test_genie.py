@@ -83,8 +83,10 @@ def test_nested_policies_and_both_directions() -> None:
     parsed = parse_policy_map_interface(read("nested.classic"))
     voice = class_of(parsed, "Serial0/1/0", "input", "Mark", "Voice")
     assert voice["match_stats"]["access-group 101"] == {
-        "packets": 3, "bytes": 600, "rate": {"interval": 30, "offered_rate_bps": 0}
-    }  # fmt: skip
+        "packets": 3,
+        "bytes": 600,
+        "rate": {"interval": 30, "offered_rate_bps": 0},
+    }
     assert voice["packets"] == 12
     assert voice["qos_set"] == {"ip precedence": {"5": {"packets_marked": 12}}}
 

@@ -164,7 +164,7 @@ service-p out Edge
         "",
     ],
     ids=["short", "default action", "other form", "bursts spelled out", "unknown lines", "nothing there", "nothing"],
-)  # fmt: skip
+)
 def test_other_words_for_the_same(asked: str) -> None:
     assert configuration_differences(asked, RUNNING) == []
 
@@ -172,33 +172,69 @@ def test_other_words_for_the_same(asked: str) -> None:
 @pytest.mark.parametrize(
     ("now", "instead", "said"),
     [
-        ("police 2000000 10000", "police 2000001 10000",
-         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000001 10000`"),
-        ("police 2000000 10000", "police 2000000 10001",
-         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10001`"),
-        ("police 2000000 10000", "police 2000000 10000 pps",
-         "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10000 pps`"),
-        ("exceed-action drop", "exceed-action transmit",
-         "policy-map Child, class Voice, police: in force is `exceed-action transmit`, which was not asked for"),
-        (" service-policy output Edge\n", "",
-         "interface FastEthernet0/1: asked for `service-policy output Edge`, nothing like it is in force"),
-        (" service-policy output Edge\n", " service-policy output Elsewhere\n",
-         "interface FastEthernet0/1: asked for `service-policy output Edge`, "
-         "in force is `service-policy output Elsewhere`"),
-        ("  service-policy Child\n", "",
-         "policy-map Edge, class class-default: asked for `service-policy Child`, nothing like it is in force"),
-        ("  shape average 4000000\n", "  shape peak 4000000\n",
-         "policy-map Edge, class class-default: asked for `shape average 4000000`, in force is `shape peak 4000000`"),
-        ("match-any Voice", "match-all Voice",
-         "asked for `class-map match-any Voice`, in force is `class-map match-all Voice`"),
-        (" match dscp ef\n", " match dscp ef\n match cos 5\n",
-         "class-map Voice: in force is `match cos 5`, which was not asked for"),
-        ("eq 5001\n", "eq 5001\naccess-list 101 deny ip any any\n",
-         "access-list 101: in force is `access-list 101 deny ip any any`, which was not asked for"),
-        ("access-list 101 permit tcp any any eq 5001\n", "",
-         "access-list 101: asked for `access-list 101 permit tcp any any eq 5001`, nothing like it is in force"),
+        (
+            "police 2000000 10000",
+            "police 2000001 10000",
+            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000001 10000`",
+        ),
+        (
+            "police 2000000 10000",
+            "police 2000000 10001",
+            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10001`",
+        ),
+        (
+            "police 2000000 10000",
+            "police 2000000 10000 pps",
+            "policy-map Child, class Voice: asked for `police 2000000 10000`, in force is `police 2000000 10000 pps`",
+        ),
+        (
+            "exceed-action drop",
+            "exceed-action transmit",
+            "policy-map Child, class Voice, police: in force is `exceed-action transmit`, which was not asked for",
+        ),
+        (
+            " service-policy output Edge\n",
+            "",
+            "interface FastEthernet0/1: asked for `service-policy output Edge`, nothing like it is in force",
+        ),
+        (
+            " service-policy output Edge\n",
+            " service-policy output Elsewhere\n",
+            "interface FastEthernet0/1: asked for `service-policy output Edge`, "
+            "in force is `service-policy output Elsewhere`",
+        ),
+        (
+            "  service-policy Child\n",
+            "",
+            "policy-map Edge, class class-default: asked for `service-policy Child`, nothing like it is in force",
+        ),
+        (
+            "  shape average 4000000\n",
+            "  shape peak 4000000\n",
+            "policy-map Edge, class class-default: asked for `shape average 4000000`, in force is `shape peak 4000000`",
+        ),
+        (
+            "match-any Voice",
+            "match-all Voice",
+            "asked for `class-map match-any Voice`, in force is `class-map match-all Voice`",
+        ),
+        (
+            " match dscp ef\n",
+            " match dscp ef\n match cos 5\n",
+            "class-map Voice: in force is `match cos 5`, which was not asked for",
+        ),
+        (
+            "eq 5001\n",
+            "eq 5001\naccess-list 101 deny ip any any\n",
+            "access-list 101: in force is `access-list 101 deny ip any any`, which was not asked for",
+        ),
+        (
+            "access-list 101 permit tcp any any eq 5001\n",
+            "",
+            "access-list 101: asked for `access-list 101 permit tcp any any eq 5001`, nothing like it is in force",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_differs_is_told_in_the_routers_words(now: str, instead: str, said: str) -> None:
     assert now in RUNNING
     found = configuration_differences(ASKED, RUNNING.replace(now, instead))

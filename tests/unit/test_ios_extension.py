@@ -93,11 +93,18 @@ def test_shows_print_it_and_genie_reads_it() -> None:
     }
     nothing = {"packets": 0, "bytes": 0, "rate_bps": 0.0}
     police = {
-        "form": "cir", "cir_bps": 1_000_000, "cir_percent": None, "bc_bytes": 18250, "pir_bps": None,
+        "form": "cir",
+        "cir_bps": 1_000_000,
+        "cir_percent": None,
+        "bc_bytes": 18250,
+        "pir_bps": None,
         "pir_percent": None,
-        "be_bytes": None, "conformed": nothing, "exceeded": nothing, "violated": None,
+        "be_bytes": None,
+        "conformed": nothing,
+        "exceeded": nothing,
+        "violated": None,
         "dynamic": {**figures, "watching": True, "changes": []},
-    }  # fmt: skip
+    }
     policy = {"policy": "P", "classes": [class_counters(police=police)], "priority_queues": []}
     counters: Any = {"interfaces": {"FastEthernet0/1": interface_counters(policy_output=policy)}}
     text = show_policy_map_interface(config, counters)

@@ -243,15 +243,21 @@ def test_early_detection_stands_in_its_columns() -> None:
 @pytest.mark.parametrize(
     ("typed_line", "counters", "line"),
     [
-        ("priority percent 10", {"priority": priority(unit="percent", percent=10, kbps=2000, burst_bytes=50000)},
-         "Priority: 10% (2000 kbps), burst bytes 50000, b/w exceed drops: 0"),
-        ("priority", {"priority": priority(unit="strict", kbps=None, burst_bytes=None, exceed_drops=volume(3, 9))},
-         "Priority: Strict, b/w exceed drops: 3"),
+        (
+            "priority percent 10",
+            {"priority": priority(unit="percent", percent=10, kbps=2000, burst_bytes=50000)},
+            "Priority: 10% (2000 kbps), burst bytes 50000, b/w exceed drops: 0",
+        ),
+        (
+            "priority",
+            {"priority": priority(unit="strict", kbps=None, burst_bytes=None, exceed_drops=volume(3, 9))},
+            "Priority: Strict, b/w exceed drops: 3",
+        ),
         ("bandwidth 20000", {"bandwidth": bandwidth(kbps=20000)}, "bandwidth 20000 kbps"),
         ("bandwidth remaining percent 25", {"bandwidth": bandwidth(remaining_percent=25)}, "bandwidth remaining 25%"),
         ("bandwidth remaining ratio 10", {"bandwidth": bandwidth(remaining_ratio=10)}, "bandwidth remaining ratio 10"),
     ],
-)  # fmt: skip
+)
 def test_forms_of_the_later_generation(typed_line: str, counters: dict[str, Any], line: str) -> None:
     text = f"{CLASSES}policy-map WAN\n class High\n  {typed_line}\n"
     high = class_counters("High", match="all", queue=queue(), **counters)

@@ -87,16 +87,34 @@ def _summary(count: int, total: int, least: int, greatest: int) -> dict[str, int
 
 NONE = _summary(0, 0, 0, 0)
 LOSSES = dict.fromkeys(
-    ("total", "source_to_destination", "destination_to_source", "missing", "late", "skipped", "out_of_sequence_sd",
-     "out_of_sequence_ds", "out_of_sequence_both", "period_min", "period_max"), 0
-)  # fmt: skip
+    (
+        "total",
+        "source_to_destination",
+        "destination_to_source",
+        "missing",
+        "late",
+        "skipped",
+        "out_of_sequence_sd",
+        "out_of_sequence_ds",
+        "out_of_sequence_both",
+        "period_min",
+        "period_max",
+    ),
+    0,
+)
 
 
 def _statistics(rtt: dict[str, int], sd: dict[str, Any], ds: dict[str, Any]) -> dict[str, Any]:
     return {
-        "sent": rtt["count"], "rtt": rtt, "over_threshold": 0, "jitter_sd": sd, "jitter_ds": ds,
-        "one_way_sd": NONE, "one_way_ds": NONE, "losses": LOSSES,
-    }  # fmt: skip
+        "sent": rtt["count"],
+        "rtt": rtt,
+        "over_threshold": 0,
+        "jitter_sd": sd,
+        "jitter_ds": ds,
+        "one_way_sd": NONE,
+        "one_way_ds": NONE,
+        "losses": LOSSES,
+    }
 
 
 def _sla() -> IpSla:
@@ -137,9 +155,11 @@ def test_the_data_plane_gets_every_setting() -> None:
     operations = compile_device(device)["ip_sla"]["operations"]
     assert operations["7"]["source"] == "10.0.0.5"
     assert operations["7"]["schedule"] == {
-        "life_s": 60, "ageout_s": 90, "recurring": True,
+        "life_s": 60,
+        "ageout_s": 90,
+        "recurring": True,
         "start": {"at": {"hour": 10, "minute": 20, "second": 5, "date": [11, 3]}},
-    }  # fmt: skip
+    }
     assert (operations["8"]["control"], operations["8"]["packets"], operations["8"]["interval_ms"]) == (False, 20, 30)
     assert operations["8"]["schedule"] is None
 
@@ -173,33 +193,43 @@ def test_refusals() -> None:
 
 def test_the_print_of_2008_is_the_article_s() -> None:
     hour = {
-        "start_ns": 1_208_524_522_851_000_000, "successes": 39, "failures": 0,
+        "start_ns": 1_208_524_522_851_000_000,
+        "successes": 39,
+        "failures": 0,
         "statistics": _statistics(
             _summary(387, 387 * 15 + 200, 6, 31),
             {"pairs": 345, "positive": _summary(170, 1020, 1, 23), "negative": _summary(164, 984, 1, 20)},
             {"pairs": 345, "positive": _summary(3, 3, 1, 1), "negative": NONE},
         ),
-    }  # fmt: skip
+    }
     found = show_aggregated(_sla(), {"50000": {"hours": [hour]}}, "2008", number=None)
     assert found == PRINTED_2008
     group = parse_statistics(found)["operations"]["50000"]["groups"][0]
     assert (group["rtt_ms"], group["jitter_sd_ms"]["avg"], group["jitter_samples"]) == (
-        {"min": 6, "avg": 15, "max": 31}, 6, 334,
-    )  # fmt: skip
+        {"min": 6, "avg": 15, "max": 31},
+        6,
+        334,
+    )
 
 
 def _latest() -> dict[str, Any]:
     return {
-        "state": "active", "time_to_live_s": None, "successes": 7, "failures": 0, "over_thresholds_occurred": False,
+        "state": "active",
+        "time_to_live_s": None,
+        "successes": 7,
+        "failures": 0,
+        "over_thresholds_occurred": False,
         "latest": {
-            "start_ns": 1_510_667_642_000_000_000, "return_code": "ok", "rtt_ms": 17,
+            "start_ns": 1_510_667_642_000_000_000,
+            "return_code": "ok",
+            "rtt_ms": 17,
             "statistics": _statistics(
                 _summary(10, 170, 8, 28),
                 {"pairs": 9, "positive": _summary(4, 40, 2, 17), "negative": _summary(4, 41, 3, 16)},
                 {"pairs": 9, "positive": _summary(4, 58, 9, 19), "negative": _summary(4, 50, 1, 19)},
             ),
         },
-    }  # fmt: skip
+    }
 
 
 def test_the_later_print() -> None:

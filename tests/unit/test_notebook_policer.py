@@ -56,21 +56,32 @@ def run(tmp_path: Path) -> RunFolder:
                 if parameters["policer"] == "dynamic":
                     (entry,) = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"]
                     entry["police"]["dynamic"] = {
-                        "bucket_bytes": 15000 + second, "level_bytes": 700, "growths": 1, "shrinks": 2,
-                    }  # fmt: skip
+                        "bucket_bytes": 15000 + second,
+                        "level_bytes": 700,
+                        "growths": 1,
+                        "shrinks": 2,
+                    }
                 cell.append_counters("R1", reply)
             text = sweep.configuration_text(experiment, experiment.arms[0])["R1"]
             cell.write(cell.configuration("R1.ios"), text)
             base = cell.observation("R1", "during", command)
             cell.write(base.with_name(base.name + ".txt"), "Service-policy input: Police\n")
             summary = CellSummary.model_validate(
-                {"arm": arm, "parameters": {name: str(value) for name, value in parameters.items()}, "repetition": 1,
-                 "folder": f"cells/{cell.name}", "valid": True}
-            )  # fmt: skip
+                {
+                    "arm": arm,
+                    "parameters": {name: str(value) for name, value in parameters.items()},
+                    "repetition": 1,
+                    "folder": f"cells/{cell.name}",
+                    "valid": True,
+                }
+            )
             summary = summary.model_copy(update={"parameters": {**summary.parameters, "connections": 1}})
             cell.write_record(
                 CellRecord(
-                    arm=arm, parameters=summary.parameters, repetition=1, valid=True,
+                    arm=arm,
+                    parameters=summary.parameters,
+                    repetition=1,
+                    valid=True,
                     flows=(FlowRecord.model_validate(flow | {"started": STARTED}),),
                     observed=(
                         ObservedCommand(
@@ -80,7 +91,7 @@ def run(tmp_path: Path) -> RunFolder:
                     captures={"receiver": CaptureRecord(received=628, dropped=0)},
                     health={"R1": Health.model_validate(HEALTH)},
                 )
-            )  # fmt: skip
+            )
             summaries.append(summary)
     folder.write_manifest(
         Manifest(experiment=sweep.experiment, published=(), started=STARTED, ended=STARTED, cells=tuple(summaries))

@@ -39,8 +39,15 @@ def experiment(*probes: dict[str, Any]) -> Experiment:
         ]
         links.append({"name": name, "rate": "10 Mb/s", "ends": ends})
     flows = [{"name": each, "tool": "iperf3", "from": "client", "to": "server"} for each in ("a", "b")]
-    text = {"name": "x", "title": "x", "topology": {"nodes": nodes, "links": links}, "duration": "20 s",
-            "traffic": flows, "arms": [{"name": "a"}], "probes": list(probes)}  # fmt: skip
+    text = {
+        "name": "x",
+        "title": "x",
+        "topology": {"nodes": nodes, "links": links},
+        "duration": "20 s",
+        "traffic": flows,
+        "arms": [{"name": "a"}],
+        "probes": list(probes),
+    }
     return Experiment.model_validate_json(json.dumps(text))
 
 
@@ -129,9 +136,20 @@ def test_each_operation_keeps_its_own_lines() -> None:
 def test_a_host_is_told_what_is_in_the_file() -> None:
     bare, full = experiment(
         probe("icmp-echo", "client", "R1"),
-        probe("udp-jitter", "client", "server", port=5000, packets=20, interval="30 ms", size="64 B", tos=0,
-              frequency="2 s", timeout="0 ms", threshold="500 ms"),
-    ).probes  # fmt: skip
+        probe(
+            "udp-jitter",
+            "client",
+            "server",
+            port=5000,
+            packets=20,
+            interval="30 ms",
+            size="64 B",
+            tos=0,
+            frequency="2 s",
+            timeout="0 ms",
+            threshold="500 ms",
+        ),
+    ).probes
     assert probe_arguments(bare, "10.0.1.2") == ["probe", "icmp-echo", "10.0.1.2"]
     assert " ".join(probe_arguments(full, "10.0.2.2")) == (
         "probe udp-jitter 10.0.2.2 --port 5000 --packets 20 --interval 30 --frequency 2 --timeout 0 --threshold 500 "
@@ -140,8 +158,14 @@ def test_a_host_is_told_what_is_in_the_file() -> None:
 
 
 def test_a_host_answers_the_lab_and_nobody_else() -> None:
-    subnets = sorted({str(end.address.network) for link in experiment().topology.links for end in link.ends
-                      if end.address is not None})  # fmt: skip
+    subnets = sorted(
+        {
+            str(end.address.network)
+            for link in experiment().topology.links
+            for end in link.ends
+            if end.address is not None
+        }
+    )
     assert len(subnets) > 1
     words = respond_arguments(experiment())
     assert (words[0], set(words[1::2]), words[2::2]) == ("respond", {"--allow"}, subnets)

@@ -200,11 +200,14 @@ class TestPage:
     def test_a_dynamic_bucket_is_drawn_below_the_rates(self) -> None:
         rows: list[dict[str, object]] = [
             {
-                "time_s": float(second), "bytes": 1000 * second, "packets": second,
-                "police_dynamic_bucket_bytes": 15000 + second, "police_dynamic_level_bytes": second,
+                "time_s": float(second),
+                "bytes": 1000 * second,
+                "packets": second,
+                "police_dynamic_bucket_bytes": 15000 + second,
+                "police_dynamic_level_bytes": second,
             }
             for second in range(6)
-        ]  # fmt: skip
+        ]
         figure = class_graph(class_rates(tables.frame("classes", rows)))
         names = {line["name"]: line for line in figure["data"]}
         assert names["bucket"]["y"] == [15001, 15002, 15003, 15004, 15005] and names["bucket"]["yaxis"] == "y2"

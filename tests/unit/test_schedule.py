@@ -53,9 +53,7 @@ class Fake:
         self.interrupted = threading.Event()
         self.ledger = Ledger(self.folder, self.plan.cells, {})
         self.jobs = Jobs(jobs, len(self.plan.cells))
-        self.schedule = Schedule(
-            self.ledger, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts
-        )  # fmt: skip
+        self.schedule = Schedule(self.ledger, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts)
         self.ran: list[tuple[int, str]] = []
         self.with_traffic: set[int] = set()
         self.most = 0
@@ -63,9 +61,13 @@ class Fake:
 
     def record(self, task: CellTask, **values: Any) -> CellRecord:
         return CellRecord(
-            arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
-            attempt=task.attempt, key=task.key, **({"valid": True} | values),
-        )  # fmt: skip
+            arm=task.identity.arm,
+            parameters=as_texts(task.identity.values),
+            repetition=task.identity.repetition,
+            attempt=task.attempt,
+            key=task.key,
+            **({"valid": True} | values),
+        )
 
     def work(self, number: int, run: Callable[[CellTask], dict[str, Any]], before_s: float) -> None:
         """Be a worker, as in `qoslab.run.runner`."""

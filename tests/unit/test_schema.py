@@ -248,7 +248,7 @@ def test_checking_loads_nothing_heavy() -> None:
         max_size=12,
     ),
     y=st.booleans(),
-)  # fmt: skip
+)
 def test_lines_of_a_template_keep_their_places(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str], y: bool
 ) -> None:

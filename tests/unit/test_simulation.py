@@ -138,11 +138,12 @@ def test_probes_and_the_commands_that_need_what_is_missing() -> None:
         (
             "arms.policed.traffic",
             "[{name: a, tool: iperf, protocol: udp, from: client, to: server, rate: 1 Mb/s, window: 8 kB}]",
-            "arms.policed.traffic.a.window", "8 kB on a UDP flow",
+            "arms.policed.traffic.a.window",
+            "8 kB on a UDP flow",
         ),
         ("observe", "[{node: R1, command: show policy-map}]", "observe[0].command", '"show policy-map"'),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_modelled_is_refused(path: str, value: str, where: str, found: str) -> None:
     listed = dict(findings("policing-vs-shaping", {path: value}))
     assert listed[where].startswith(f"found {found}")
@@ -260,15 +261,28 @@ def test_show_commands_are_those_of_a_router() -> None:
 
 
 STREAM = {
-    "stream": 1, "local_port": 32768, "connected": True, "complete": True, "seconds": 2.0, "bytes": 250_000,
-    "sender_bytes": 260_000, "retransmits": 3, "mss_bytes": 1448, "rtt_mean_ms": 50.5, "datagrams": None, "lost": None,
+    "stream": 1,
+    "local_port": 32768,
+    "connected": True,
+    "complete": True,
+    "seconds": 2.0,
+    "bytes": 250_000,
+    "sender_bytes": 260_000,
+    "retransmits": 3,
+    "mss_bytes": 1448,
+    "rtt_mean_ms": 50.5,
+    "datagrams": None,
+    "lost": None,
     "jitter_ms": None,
-}  # fmt: skip
+}
 
 
 def flow_text(**stream: Any) -> str:
-    content = {"version": "0.1.0", "streams": [STREAM | stream], "intervals": [
-        {"stream": 1, "start_s": 0.0, "end_s": 1.0, "bytes": 125_000}]}  # fmt: skip
+    content = {
+        "version": "0.1.0",
+        "streams": [STREAM | stream],
+        "intervals": [{"stream": 1, "start_s": 0.0, "end_s": 1.0, "bytes": 125_000}],
+    }
     return json.dumps(content)
 
 

@@ -190,10 +190,12 @@ def test_include_exclude_and_an_arm_of_its_own(grid: Path) -> None:
         ({"matrix.connections": "[0, 4]"}, r"found 0, expected at least 1 \(with .*connections = 0\)"),
         ({"arms.policed.configure.R1.variables.cir": "$(pir)"}, r"write \$\(pir in b/s\)"),
         ({"name": "$(pir)"}, "the same for all cells"),
-        ({"arms.policed.configure.R1.variables.interface": "$(pir in b/s)", "traffic.transfer.streams": "1"},
-         'found the parameter "connections", which nothing uses'),
+        (
+            {"arms.policed.configure.R1.variables.interface": "$(pir in b/s)", "traffic.transfer.streams": "1"},
+            'found the parameter "connections", which nothing uses',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_matrix_that_does_not_hold(grid: Path, sets: dict[str, str], said: str) -> None:
     with pytest.raises(ExperimentError, match=said):
         load_sweep(grid, sets)
@@ -215,10 +217,10 @@ def test_only(grid: Path) -> None:
     assert chosen(("pir", "1Mb/s"), ("rtt", "10 ms"), ("rtt", "50 ms"), ("connections", "4")) == 4
     assert chosen(("arm", "policed"), ("repetition", "1")) == 12
     for only, said in (
-        ((("pri", "1"),), 'found --only pri=1, expected one of arm, repetition, link, rtt, pir'),
+        ((("pri", "1"),), "found --only pri=1, expected one of arm, repetition, link, rtt, pir"),
         ((("pir", "9 Mb/s"),), "expected a value of pir: 1 Mb/s, 5 Mb/s"),
         ((("pir", "5 Mb/s"), ("link", "2 Mb/s")), "found no cell with"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ExperimentError, match=said):
             chosen(*only)
 
@@ -277,12 +279,15 @@ def test_the_digest_of_an_override_is_that_of_the_file(grid: Path) -> None:
     st.dictionaries(
         st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True),
         st.one_of(
-            st.integers(0, 10**12).map(Rate), st.integers(0, 10**12).map(Duration), st.integers(0, 10**9),
-            st.booleans(), st.text("abc/ .=,é", max_size=8),
+            st.integers(0, 10**12).map(Rate),
+            st.integers(0, 10**12).map(Duration),
+            st.integers(0, 10**9),
+            st.booleans(),
+            st.text("abc/ .=,é", max_size=8),
         ),
         max_size=6,
     )
-)  # fmt: skip
+)
 def test_parameters_survive_a_record_and_name_a_folder(parameters: Parameters) -> None:
     texts = as_texts(parameters)
     assert json.loads(json.dumps(texts)) == texts
@@ -300,10 +305,15 @@ def test_bookkeeping_is_linear(grid: Path) -> None:
     """A dry run of ten thousand cells; how long it takes is the benchmark's business."""
     values = ", ".join(f"{number} Mb/s" for number in range(1, 51))
     many = ", ".join(map(str, range(1, 51)))
-    sweep = load_sweep(grid, {
-        "matrix.link": "[50 Mb/s]", "matrix.rtt": "[10 ms, 20 ms, 30 ms, 40 ms]", "matrix.pir": f"[{values}]",
-        "matrix.connections": f"[{many}]",
-    })  # fmt: skip
+    sweep = load_sweep(
+        grid,
+        {
+            "matrix.link": "[50 Mb/s]",
+            "matrix.rtt": "[10 ms, 20 ms, 30 ms, 40 ms]",
+            "matrix.pir": f"[{values}]",
+            "matrix.connections": f"[{many}]",
+        },
+    )
     began = time.monotonic()
     plan = make_plan(sweep)
     assert len(plan.cells) == 10_000

@@ -256,15 +256,26 @@ def test_what_the_parsers_find(switch: FakeRouter) -> None:
     assert buffers == {"queue_set": 2, "buffers_percent": [25, 25, 25, 25]}
     sets = of("show mls qos queue-set")["queue_set"]
     assert sets["2"]["queue"]["1"] == {
-        "buffers": 25, "threshold1": 150, "threshold2": 160, "reserved": 70, "maximum": 300
-    }  # fmt: skip
+        "buffers": 25,
+        "threshold1": 150,
+        "threshold2": 160,
+        "reserved": 70,
+        "maximum": 300,
+    }
     assert sets["1"]["queue"]["2"]["threshold1"] == 200
     assert of("show mls qos input-queue")["queue"]["1"]["priority"] == 20
     maps = of("show mls qos maps")["map"]
     assert set(maps) == {
-        "policed-dscp", "dscp-cos", "cos-dscp", "ip-prec-dscp", "dscp-output-q", "dscp-input-q", "cos-output-q",
-        "cos-input-q", "dscp-mutation",
-    }  # fmt: skip
+        "policed-dscp",
+        "dscp-cos",
+        "cos-dscp",
+        "ip-prec-dscp",
+        "dscp-output-q",
+        "dscp-input-q",
+        "cos-output-q",
+        "cos-input-q",
+        "dscp-mutation",
+    }
     assert (maps["policed-dscp"]["12"], maps["dscp-cos"]["46"], maps["cos-dscp"]["5"]) == (8, 5, 40)
     assert maps["dscp-output-q"]["49"] == {"queue": 2, "threshold": 3}
     assert maps["cos-output-q"]["5"] == {"queue": 1, "threshold": 1}
@@ -279,8 +290,11 @@ def test_what_the_parsers_find(switch: FakeRouter) -> None:
     policers = of("show mls qos aggregate-policer")["aggregate_policer"]
     assert policers["Shared"]["policy_maps"] == ["Marked"]
     assert policers["Unused"] == {
-        "rate_bps": 2_000_000, "burst_bytes": 8000, "exceed_action": "policed-dscp-transmit", "policy_maps": []
-    }  # fmt: skip
+        "rate_bps": 2_000_000,
+        "burst_bytes": 8000,
+        "exceed_action": "policed-dscp-transmit",
+        "policy_maps": [],
+    }
 
 
 def test_genie_s_own_parsers_take_the_rest(switch: FakeRouter) -> None:

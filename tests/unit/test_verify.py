@@ -14,9 +14,15 @@ from qoslab.verification.policy import policy_differences
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 INTERFACE = "FastEthernet0/1"
 PLAIN_CLASS: dict[str, Any] = {
-    "name": "class-default", "set": [], "police": None, "shape": None, "queue_limit": None, "service_policy": None,
-    "bandwidth": None, "priority": None,
-}  # fmt: skip
+    "name": "class-default",
+    "set": [],
+    "police": None,
+    "shape": None,
+    "queue_limit": None,
+    "service_policy": None,
+    "bandwidth": None,
+    "priority": None,
+}
 
 
 def config(policy: str, **actions: Any) -> dict[str, Any]:

@@ -115,9 +115,14 @@ class Choice:
                 raise ExperimentError(f'found --only "{each}", expected KEY=VALUE, such as rtt="50 ms"')
             only.append((name.strip(), value.strip()))
         return Options(
-            arms=self.arms, duration=self.duration, repetitions=self.repetitions, only=tuple(only), order=self.order,
-            lab=self.lab_or_default, costs=costs,
-        )  # fmt: skip
+            arms=self.arms,
+            duration=self.duration,
+            repetitions=self.repetitions,
+            only=tuple(only),
+            order=self.order,
+            lab=self.lab_or_default,
+            costs=costs,
+        )
 
     def words(self) -> tuple[str, ...]:
         """As typed."""
@@ -165,9 +170,15 @@ def cell_options(function: _F) -> _F:
 
     @functools.wraps(function)
     def gathered(
-        *, arms: tuple[str, ...], only: tuple[str, ...], duration: Duration | None, repetitions: int | None,
-        order: Order | None, lab: str | None, **rest: Any,
-    ) -> Any:  # fmt: skip
+        *,
+        arms: tuple[str, ...],
+        only: tuple[str, ...],
+        duration: Duration | None,
+        repetitions: int | None,
+        order: Order | None,
+        lab: str | None,
+        **rest: Any,
+    ) -> Any:
         return function(choice=Choice(arms, only, duration, repetitions, order, lab), **rest)
 
     result: Any = gathered
@@ -177,11 +188,13 @@ def cell_options(function: _F) -> _F:
         click.option("--repetitions", type=click.IntRange(min=1), help="How often each cell is run."),
         click.option("--duration", type=DURATION, help="Traffic time of each cell, as 10s."),
         click.option(
-            "--only", multiple=True, metavar="KEY=VALUE",
+            "--only",
+            multiple=True,
+            metavar="KEY=VALUE",
             help="Only cells with this value of a parameter, as rtt='50 ms'; may be given repeatedly.",
         ),
         click.option("--arm", "arms", multiple=True, metavar="ARM", help="Only this arm; may be given repeatedly."),
-    ):  # fmt: skip
+    ):
         result = option(result)
     return cast("_F", result)
 

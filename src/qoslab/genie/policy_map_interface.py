@@ -203,9 +203,11 @@ def _queue_limit(reader: _Reader, match: Match[str]) -> None:
 
 def _shape(reader: _Reader, match: Match[str]) -> None:
     reader.part().update(
-        shape_type=match["kind"], shape_cir_bps=int(match["cir"]), shape_bc_bps=int(match["bc"]),
+        shape_type=match["kind"],
+        shape_cir_bps=int(match["cir"]),
+        shape_bc_bps=int(match["bc"]),
         shape_be_bps=int(match["be"]),
-    )  # fmt: skip
+    )
 
 
 def _text(name: str) -> Handler:
@@ -295,25 +297,42 @@ _BODY: list[tuple[str, Handler]] = [
     (r"Match: *(?P<criterion>.+)", _match),
     # policer
     (r"police:", lambda r, m: r.part("police").clear()),
-    (rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
-     rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?", _into("police")),
+    (
+        rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
+        rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?",
+        _into("police"),
+    ),
     (rf"pir (?P<pir_bps>{_N}) bps, be (?P<pir_be_bytes>{_N}) bytes", _into("police")),
     (rf"rate (?P<rate_bps>{_N}) bps, burst (?P<burst_bytes>{_N}) bytes", _into("police")),
     (rf"cir (?P<cir_percent>{_N}) ?%(?:.*)", _into("police")),
     (rf"pir (?P<pir_percent>{_N}) ?%(?:.*)", _into("police")),
-    (rf"(?P<colour>conformed|exceeded|violated) (?:(?P<packets>{_N}) packets, )?(?P<bytes>{_N}) bytes;"
-     r" actions?:(?P<action>[\w-]+)?", _colour),
-    (rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
-     rf"(?:, violated? (?P<violated>{_N}) bps)?", _police_rates),
+    (
+        rf"(?P<colour>conformed|exceeded|violated) (?:(?P<packets>{_N}) packets, )?(?P<bytes>{_N}) bytes;"
+        r" actions?:(?P<action>[\w-]+)?",
+        _colour,
+    ),
+    (
+        rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
+        rf"(?:, violated? (?P<violated>{_N}) bps)?",
+        _police_rates,
+    ),
     (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
     # a bucket that finds its own size: no IOS has it
     (r"qoslab-extension dynamic-bucket:", _nothing),
-    (rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",
-     _into("police", "dynamic_bucket")),
-    (rf"initial (?P<initial_bytes>{_N}) bytes, minimum (?P<minimum_bytes>{_N}), maximum (?P<maximum_bytes>{_N}),"
-     rf" monitoring (?P<monitoring_ms>{_N}) ms", _into("police", "dynamic_bucket")),
-    (rf"growths (?P<growths>{_N}), shrinks (?P<shrinks>{_N}), overflow (?P<overflow_bytes>{_N}) bytes,"
-     rf" most (?P<most_overflow_bytes>{_N})", _into("police", "dynamic_bucket")),
+    (
+        rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",
+        _into("police", "dynamic_bucket"),
+    ),
+    (
+        rf"initial (?P<initial_bytes>{_N}) bytes, minimum (?P<minimum_bytes>{_N}), maximum (?P<maximum_bytes>{_N}),"
+        rf" monitoring (?P<monitoring_ms>{_N}) ms",
+        _into("police", "dynamic_bucket"),
+    ),
+    (
+        rf"growths (?P<growths>{_N}), shrinks (?P<shrinks>{_N}), overflow (?P<overflow_bytes>{_N}) bytes,"
+        rf" most (?P<most_overflow_bytes>{_N})",
+        _into("police", "dynamic_bucket"),
+    ),
     # marking
     (r"QoS Set", _start_marking),
     (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group) +(?P<value>[\w-]+)", _marking),
@@ -322,29 +341,48 @@ _BODY: list[tuple[str, Handler]] = [
     (r"Traffic Shaping", _nothing),
     (r"Adapt +Queue +Packets +Bytes +Packets +Bytes +Shaping", _nothing),
     (r"Target/Average +Byte .*|Rate +Limit +bits/int .*|Active +Depth +Delayed .*", _nothing),
-    (rf"(?P<target_rate_bps>{_N})/(?P<average_rate_bps>{_N}) +(?P<byte_limit>{_N}) +(?P<sustain_bits_per_interval>{_N})"
-     rf" +(?P<excess_bits_per_interval>{_N}) +(?P<interval_ms>{_N}) +(?P<increment_bytes>{_N})", _shaping_rates),
-    (rf"(?P<adapt_active>\S+) +(?P<queue_depth>{_N}) +(?P<packets>{_N}) +(?P<bytes>{_N}) +(?P<packets_delayed>{_N})"
-     rf" +(?P<bytes_delayed>{_N}) +(?P<shaping_active>yes|no)", _shaping_counters),
+    (
+        rf"(?P<target_rate_bps>{_N})/(?P<average_rate_bps>{_N}) +(?P<byte_limit>{_N})"
+        rf" +(?P<sustain_bits_per_interval>{_N}) +(?P<excess_bits_per_interval>{_N})"
+        rf" +(?P<interval_ms>{_N}) +(?P<increment_bytes>{_N})",
+        _shaping_rates,
+    ),
+    (
+        rf"(?P<adapt_active>\S+) +(?P<queue_depth>{_N}) +(?P<packets>{_N}) +(?P<bytes>{_N}) +(?P<packets_delayed>{_N})"
+        rf" +(?P<bytes_delayed>{_N}) +(?P<shaping_active>yes|no)",
+        _shaping_counters,
+    ),
     # queues up to 12.4
     (r"Queueing", _flag("queueing")),
     (r"Strict Priority", lambda r, m: r.part("priority").update(type="Strict")),
     (r"Output Queue: (Conversation .+)", _text("output_queue")),
     (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _priority),
     (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _numbers),
-    (rf"Bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\) *"
-     rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?", _numbers),
-    (rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
-     rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?", _numbers),
+    (
+        rf"Bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\) *"
+        rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
+        _numbers,
+    ),
+    (
+        rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
+        rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
+        _numbers,
+    ),
     (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _numbers),
     (rf"\(total drops/bytes drops\) (?P<total_drops>{_N})/(?P<bytes_drops>{_N})", _numbers),
-    (rf"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
-     rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})", _numbers),
+    (
+        rf"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
+        rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})",
+        _numbers,
+    ),
     (r"Flow Based Fair Queueing", _flag("flow_based_fair_queueing")),
     (rf"Maximum Number of Hashed Queues (?P<maximum_hashed_queues>{_N})", _numbers),
     # queues since 12.4(20)T
-    (rf"\(queue depth/total drops/no-buffer drops/flowdrops\)"
-     rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})/(?P<flow_drops>{_N})", _numbers),
+    (
+        rf"\(queue depth/total drops/no-buffer drops/flowdrops\)"
+        rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})/(?P<flow_drops>{_N})",
+        _numbers,
+    ),
     (rf"queue limit (?P<limit>{_N}) packets", _queue_limit),
     (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _numbers),
     (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
@@ -357,8 +395,11 @@ _BODY: list[tuple[str, Handler]] = [
     (rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N})%(?: \((?P<bandwidth_kbps>{_N}) kbps\))?", _numbers),
     (rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N}).*", _numbers),
     (rf"Fair-queue: per-flow queue limit (?P<fair_queue_limit_per_flow>{_N})(?: packets)?", _numbers),
-    (rf"Priority: (?:(?P<percent>{_N})% \()?(?P<kbps>{_N}) kbps\)?, burst bytes (?P<burst_bytes>{_N})"
-     rf"(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _priority),
+    (
+        rf"Priority: (?:(?P<percent>{_N})% \()?(?P<kbps>{_N}) kbps\)?, burst bytes (?P<burst_bytes>{_N})"
+        rf"(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?",
+        _priority,
+    ),
     (rf"Priority: Strict(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _strict_priority),
     (rf"[Pp]riority [Ll]evel:? (?P<level>{_N})", _priority_level),
     # weighted random early detection
@@ -366,11 +407,14 @@ _BODY: list[tuple[str, Handler]] = [
     (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _into("random_detect")),
     (r"(?:class|dscp) +Transmitted +Random drop .*", _nothing),
     (r"pkts/bytes .*|thresh .*", _nothing),
-    (rf"(?P<class>[\w]+) +(?P<transmitted_packets>{_N})/(?P<transmitted_bytes>{_N})"
-     rf" +(?P<random_drop_packets>{_N})/(?P<random_drop_bytes>{_N})"
-     rf" +(?P<tail_drop_packets>{_N})/(?P<tail_drop_bytes>{_N})"
-     rf" +(?P<minimum_thresh>{_N}) +(?P<maximum_thresh>{_N}) +(?P<mark_prob>{_N}/{_N})", _random_detect),
-]  # fmt: skip
+    (
+        rf"(?P<class>[\w]+) +(?P<transmitted_packets>{_N})/(?P<transmitted_bytes>{_N})"
+        rf" +(?P<random_drop_packets>{_N})/(?P<random_drop_bytes>{_N})"
+        rf" +(?P<tail_drop_packets>{_N})/(?P<tail_drop_bytes>{_N})"
+        rf" +(?P<minimum_thresh>{_N}) +(?P<maximum_thresh>{_N}) +(?P<mark_prob>{_N}/{_N})",
+        _random_detect,
+    ),
+]
 """Lines inside a class, in the order in which they are tried."""
 
 _BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]

@@ -26,9 +26,13 @@ def credentials() -> dict[str, str]:
 
 
 def specification(
-    topology: Topology, routers: Iterable[str], handles: Mapping[str, int], login: Mapping[str, str], runtime: Path,
+    topology: Topology,
+    routers: Iterable[str],
+    handles: Mapping[str, int],
+    login: Mapping[str, str],
+    runtime: Path,
     ports: Mapping[str, int] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The specification file of `qoslab.lab.iosd`; `runtime` is the lab's folder as seen from inside it.
 
     `ports` are the SSH ports of routers, any free one where absent.

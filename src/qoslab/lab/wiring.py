@@ -291,9 +291,14 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
     # A startup configuration brings the interfaces up.
     configured = not platform_of(node).has_startup_config
     kernel = Interface(
-        end.node, name, numbers.index(end.node), line or numbers.mac(), configured, end.address if configured else None,
+        end.node,
+        name,
+        numbers.index(end.node),
+        line or numbers.mac(),
+        configured,
+        end.address if configured else None,
         arp=line is None,
-    )  # fmt: skip
+    )
     return _End(
         Interface(plane, name, numbers.index(plane), numbers.mac()),
         (kernel, Interface(plane, inside, numbers.index(plane), numbers.mac())),

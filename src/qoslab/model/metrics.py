@@ -19,8 +19,11 @@ Bound = Rate | Size | Duration | Percent | int | float
 """A figure as an experiment file writes it."""
 
 QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
-    "b/s": Rate, "B": Size, "ms": Duration, "fraction": Percent,
-}  # fmt: skip
+    "b/s": Rate,
+    "B": Size,
+    "ms": Duration,
+    "fraction": Percent,
+}
 """Units that experiment files write as a quantity; the figures of all other units are plain numbers."""
 
 

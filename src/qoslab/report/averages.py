@@ -145,12 +145,15 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     words = {"first": f"{first} won", "second": f"{second} won", "equal": "equal"}
     listed = [
         PairRow(
-            text.bound(row["cell"]), [words[row["winner"]]], text.figure(row["first_value"], unit),
-            text.figure(row["second_value"], unit), _share(row["difference"]),
+            text.bound(row["cell"]),
+            [words[row["winner"]]],
+            text.figure(row["first_value"], unit),
+            text.figure(row["second_value"], unit),
+            _share(row["difference"]),
             (row["first_folder"], row["second_folder"]),
         )
         for row in pairs.sort_values("difference").to_dict("records")
-    ]  # fmt: skip
+    ]
     return PairSection(anchor, pair.title, sentence, first, second, tables, listed)
 
 

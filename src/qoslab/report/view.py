@@ -105,9 +105,22 @@ class RunView:
         """The experiment's averages over cells beside the published ones, with intervals and the lowest cells."""
         table = self.outcome.averages
         return table[
-            ["title", "each", "condition", "metric", "cells", "excluded", "published", "value", "low", "high", "lowest",
-             "lowest_cell", "verdict"]
-        ].set_index(["title", "each"])  # fmt: skip
+            [
+                "title",
+                "each",
+                "condition",
+                "metric",
+                "cells",
+                "excluded",
+                "published",
+                "value",
+                "low",
+                "high",
+                "lowest",
+                "lowest_cell",
+                "verdict",
+            ]
+        ].set_index(["title", "each"])
 
     def scores(self) -> pd.DataFrame:
         """Two values of a parameter against each other: how many pairs of cells the first won, lost or equalled."""

@@ -125,9 +125,13 @@ class Sweep:
     """
 
     def __init__(
-        self, experiment: Experiment, file: Path, data: Any, placeholders: Mapping[Steps, Placeholder],
+        self,
+        experiment: Experiment,
+        file: Path,
+        data: Any,
+        placeholders: Mapping[Steps, Placeholder],
         cells: Mapping[str, Sequence[Parameters]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.experiment = experiment
         self.file = file
         self._data = data
@@ -154,9 +158,12 @@ class Sweep:
         # A placeholder of what is replaced must not stay behind as its text.
         data = None if self._data is None else {**self._data, **changed.model_dump(mode="json", include=set(changes))}
         return Sweep(
-            changed, self.file, data,
-            {steps: each for steps, each in self._placeholders.items() if steps[0] not in changes}, self._cells,
-        )  # fmt: skip
+            changed,
+            self.file,
+            data,
+            {steps: each for steps, each in self._placeholders.items() if steps[0] not in changes},
+            self._cells,
+        )
 
     def _first(self, steps: Steps) -> Context:
         names = list(self._arms)
@@ -260,9 +267,13 @@ class Sweep:
                 for alias, name in self._fields.items()
                 if alias not in NOT_DEFINING
             ),
-            self._digest(("arms", self._arms[cell.arm]), context, lambda: _arm_parts(self.file, experiment, arm),
-                         also=(("configure",), ("traffic",), ("tcp",))),
-        ]  # fmt: skip
+            self._digest(
+                ("arms", self._arms[cell.arm]),
+                context,
+                lambda: _arm_parts(self.file, experiment, arm),
+                also=(("configure",), ("traffic",), ("tcp",)),
+            ),
+        ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def _digest(self, part: Steps, context: Context, value: Any, also: Sequence[Steps] = ()) -> str:
@@ -449,14 +460,17 @@ class _Reader:
                 self.note(here, f'found the parameter "{name}", which has a meaning of its own', at_key=True)
             elif not name.isidentifier() or not name.islower() or not name.isascii() or name.startswith("_"):
                 self.note(
-                    here, f'found the parameter "{name}", expected small letters, digits and _, a letter first',
+                    here,
+                    f'found the parameter "{name}", expected small letters, digits and _, a letter first',
                     at_key=True,
-                )  # fmt: skip
+                )
             elif name not in used:
                 self.note(
-                    here, f'found the parameter "{name}", which nothing uses, expected $({name}) somewhere',
-                    did_you_mean(name, used - set(matrix.names)), at_key=True,
-                )  # fmt: skip
+                    here,
+                    f'found the parameter "{name}", which nothing uses, expected $({name}) somewhere',
+                    did_you_mean(name, used - set(matrix.names)),
+                    at_key=True,
+                )
             if not values:
                 self.note(here, "found an empty list, expected at least one value")
             seen: dict[Value, int] = {}
@@ -490,9 +504,11 @@ class _Reader:
         for name, wanted in entry.items():
             if name not in matrix.names:
                 self.note(
-                    (*steps, name), f'found "{name}", expected a parameter, {one_of(matrix.names)}',
-                    did_you_mean(name, matrix.names), at_key=True,
-                )  # fmt: skip
+                    (*steps, name),
+                    f'found "{name}", expected a parameter, {one_of(matrix.names)}',
+                    did_you_mean(name, matrix.names),
+                    at_key=True,
+                )
                 continue
             for index, raw in enumerate(wanted if isinstance(wanted, tuple) else (wanted,)):
                 place: Steps = (*steps, name, index) if isinstance(wanted, tuple) else (*steps, name)
@@ -576,9 +592,13 @@ class _Reader:
 
 
 def _build_all(
-    document: Document, file: Path, placeholders: Mapping[Steps, Placeholder], names: list[str],
-    cells: Mapping[str, Sequence[Parameters]], also: Check | None,
-) -> Sweep:  # fmt: skip
+    document: Document,
+    file: Path,
+    placeholders: Mapping[Steps, Placeholder],
+    names: list[str],
+    cells: Mapping[str, Sequence[Parameters]],
+    also: Check | None,
+) -> Sweep:
     """Check the experiments of enough combinations that every value is seen in its place."""
     base: Experiment | None = None
     findings: dict[tuple[str, int, int, str], Finding] = {}

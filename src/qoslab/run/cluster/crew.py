@@ -45,10 +45,17 @@ class ClusterCrew:
     """Does for workers elsewhere what `qoslab.run.runner` does for the labs of its own process."""
 
     def __init__(
-        self, address: str, *, lease: Callable[[], CellTask | None], finish: Finish,
-        folder_of: Callable[[CellTask], Cell], interrupted: threading.Event, note: Callable[[str], None],
-        workers: int = 1, tls: Mapping[str, Path | None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        address: str,
+        *,
+        lease: Callable[[], CellTask | None],
+        finish: Finish,
+        folder_of: Callable[[CellTask], Cell],
+        interrupted: threading.Event,
+        note: Callable[[str], None],
+        workers: int = 1,
+        tls: Mapping[str, Path | None] | None = None,
+    ) -> None:
         """`address` is the scheduler's, or `LOCAL` for `workers` processes on this machine; `tls` has the
         fields of `qoslab.run.cluster.dask_cluster.Tls`.
 

@@ -40,9 +40,12 @@ class _Worker:
         with theirs:
             # A session of its own: Ctrl-C is for the run, which ends it.
             process = subprocess.Popen(
-                [*WORKER, str(theirs.fileno())], pass_fds=(theirs.fileno(),), start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+                [*WORKER, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
         return cls(process, ours)
 
     def end(self, deadline: float) -> None:

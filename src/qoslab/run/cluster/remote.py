@@ -72,9 +72,15 @@ def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
 def failed(task: CellTask, reason: str) -> CellRecord:
     """The record of an attempt of which nothing came back."""
     return CellRecord(
-        arm=task.identity.arm, parameters=as_texts(task.identity.values), repetition=task.identity.repetition,
-        attempt=task.attempt, key=task.key, lab=task.lab, valid=False, reasons=(reason,),
-    )  # fmt: skip
+        arm=task.identity.arm,
+        parameters=as_texts(task.identity.values),
+        repetition=task.identity.repetition,
+        attempt=task.attempt,
+        key=task.key,
+        lab=task.lab,
+        valid=False,
+        reasons=(reason,),
+    )
 
 
 def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:

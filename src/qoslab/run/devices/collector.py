@@ -58,8 +58,12 @@ class Collector:
         # a session of its own: Ctrl-C is for the run, which may want to observe once more
         self._process = subprocess.Popen(
             [sys.executable, *PROGRAM],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+            start_new_session=True,
+        )
         self._lock = threading.Lock()
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._last = 0

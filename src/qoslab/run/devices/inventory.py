@@ -25,10 +25,21 @@ slow lines; on loopback an answer arrives whole, and the wait is paid for every 
 RESOLVE_S = 60.0
 
 VARIABLES = (
-    "ansible_connection", "ansible_host", "ansible_ssh_host", "ansible_port", "ansible_ssh_port", "ansible_user",
-    "ansible_ssh_user", "ansible_password", "ansible_ssh_password", "ansible_ssh_pass", "ansible_become_password",
-    "ansible_become_pass", "linux_router_socket", "linux_router_program",
-)  # fmt: skip
+    "ansible_connection",
+    "ansible_host",
+    "ansible_ssh_host",
+    "ansible_port",
+    "ansible_ssh_port",
+    "ansible_user",
+    "ansible_ssh_user",
+    "ansible_password",
+    "ansible_ssh_password",
+    "ansible_ssh_pass",
+    "ansible_become_password",
+    "ansible_become_pass",
+    "linux_router_socket",
+    "linux_router_program",
+)
 """Variables of a router that are read here; Ansible itself uses whatever there is."""
 
 IOS_GROUP = "ios"
@@ -210,8 +221,13 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
     try:
         done = subprocess.run(
             [str(program), "-i", str(source), *arguments],
-            capture_output=True, text=True, check=False, timeout=RESOLVE_S, env=environment, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=RESOLVE_S,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
     except FileNotFoundError as error:
         raise MachineError(f"{program} is missing", hint="Install the package ansible.") from error
     except subprocess.TimeoutExpired as error:

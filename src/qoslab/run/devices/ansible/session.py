@@ -191,9 +191,13 @@ class AnsibleSession:
     """
 
     def __init__(
-        self, inventory: Path, *, before: Path, on_task: Callable[[Intent, str, str], None] | None = None,
+        self,
+        inventory: Path,
+        *,
+        before: Path,
+        on_task: Callable[[Intent, str, str], None] | None = None,
         check: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task.
 
         `check` is called now and then while an order is carried out; what it raises ends the order.
@@ -247,8 +251,11 @@ class AnsibleSession:
         self._thread.start()
         self._watch = subprocess.Popen(
             [sys.executable, "-m", "qoslab.run.devices.ansible.watch", str(self._scratch)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
         import ansible_runner  # slow, and only here
