@@ -1,0 +1,59 @@
+"""Rules of the repository that no other tool holds."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+TOP = Path(__file__).parents[2]
+WIDTH = 120
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files of the repository, seen from its top."""
+    done = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=TOP, capture_output=True, check=True)
+    found = [Path(name) for name in done.stdout.decode().split("\0") if name]
+    assert found, patterns
+    return found
+
+
+def prose(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a document that could be wrapped: no tables, no listings, no images and links alone."""
+    listing = False
+    for number, line in enumerate((TOP / file).read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            listing = not listing
+        elif not listing and not line.startswith(("|", "    ", "![")):
+            yield number, line
+
+
+@pytest.mark.parametrize("file", tracked("*.md"), ids=str)
+def test_documents_are_wrapped(file: Path) -> None:
+    assert [number for number, line in prose(file) if len(line) > WIDTH] == []
+
+
+def test_the_formatter_is_never_overruled() -> None:
+    mark = "# fmt: " + "skip"
+    assert [str(file) for file in tracked("*.py") if mark in (TOP / file).read_text(encoding="utf-8")] == []
+
+
+def test_the_workflow_runs_every_environment() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(TOP / "tox.ini")
+    listed = re.split(r",\s*", tox["tox"]["env_list"])
+    workflow = YAML(typ="safe").load(TOP / ".github/workflows/checks.yml")
+    assert workflow["jobs"]["tox"]["strategy"]["matrix"]["environment"] == listed
+    commands = [step["run"] for step in workflow["jobs"]["tox"]["steps"] if "run" in step]
+    assert commands[-1] == "./qoslab test -e ${{ matrix.environment }}"
+
+
+def test_the_crates_are_all_described() -> None:
+    text = (TOP / "crates/README.md").read_text(encoding="utf-8")
+    crates = sorted(path.parent.name for path in (TOP / "crates").glob("*/Cargo.toml"))
+    assert [name for name in crates if f"`{name}`" not in text] == []
