@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.ios.cli.grammar import Command
-from qoslab.ios.refusals import REFUSALS
 
 Schema = Mapping[str, Any]
 WIDTH = 120
@@ -67,15 +66,6 @@ def _plain_type(kind: str, schema: Schema, whole: Schema) -> str:
     if kind == "object":
         return f"dict[str, {_python_type(schema.get('additionalProperties') or {}, whole)}]"
     return SCALARS[kind]
-
-
-# Words by which clients know a refusal.
-
-
-def group_variables(present: str) -> str:
-    """Return Ansible's variables for IOS: up to the marker as they are, below it our refusals."""
-    patterns = (f"  - pattern: '{pattern}'\n    flags: re.M\n" for pattern in REFUSALS)
-    return _below(present, f"  # Of qoslab.ios.refusals, {NOTE}.\n", "".join(patterns))
 
 
 def _below(present: str, marker: str, text: str) -> str:
@@ -144,14 +134,12 @@ def _present(top: Path, path: str) -> str:
     return (top / path).read_text(encoding="utf-8")
 
 
-GROUP_VARIABLES = "playbooks/group_vars/ios.yml"
 ROUTER_COMMANDS = "docs/ios-commands.md"
 SWITCH_COMMANDS = "docs/catalyst-commands.md"
 
 FILES: dict[str, Callable[[Path], str]] = {
     "src/qoslab/ios/counters.py": counters_module,
     "docs/schema/experiment.schema.json": _experiment_schema,
-    GROUP_VARIABLES: lambda top: group_variables(_present(top, GROUP_VARIABLES)),
     ROUTER_COMMANDS: lambda top: command_tables(_present(top, ROUTER_COMMANDS), "router"),
     SWITCH_COMMANDS: lambda top: command_tables(_present(top, SWITCH_COMMANDS), "switch"),
 }

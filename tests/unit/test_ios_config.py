@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ from ruamel.yaml import YAML
 from ios_commands import typed_line
 from ios_strategies import hardware
 from qoslab.errors import IosError
+from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, ConfigSession
@@ -30,6 +32,15 @@ from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.shipped import shipped
 
 GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"
+
+
+def ansible_words() -> list[dict[str, str]]:
+    """What the playbooks' lookup gives Ansible."""
+    place = shipped("playbooks") / "lookup_plugins" / "ios_refusals.py"
+    found: list[dict[str, str]] = runpy.run_path(str(place))["refusals"]()
+    return found
+
+
 CARET = "% Invalid input detected at '^' marker."
 
 BASE = """\
@@ -241,8 +252,7 @@ def test_refusals(text: str, said: str) -> None:
 
 def marked_as_errors(answer: str) -> list[bool]:
     """Whether Ansible takes an answer for a refusal, whether Unicon does, and whether a run finds the words in it."""
-    variables = YAML(typ="safe").load(GROUP_VARIABLES)["ansible_terminal_stderr_re"]
-    ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in variables]
+    ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in ansible_words()]
     device = make_testbed("x", {"R1": IosAccess("192.0.2.1", "lab", "lab")})["devices"]["R1"]
     unicon = device["connections"]["cli"]["settings"]["CONFIGURE_ERROR_PATTERN"]
     said = device_message({"msg": f"Task failed: {answer.encode()!r}"})
@@ -289,9 +299,13 @@ def test_clients_take_no_notice_for_an_error() -> None:
 
 
 def test_ansible_is_given_its_own_words_and_ours() -> None:
-    theirs = [each.pattern.decode() for each in TerminalModule.terminal_stderr_re]
-    given = [each["pattern"] for each in YAML(typ="safe").load(GROUP_VARIABLES)["ansible_terminal_stderr_re"]]
-    assert given == [*theirs, *OUR_WORDS]
+    theirs = [(each.pattern.decode(), each.flags & re.I) for each in TerminalModule.terminal_stderr_re]
+    given = [(each["pattern"], each.get("flags", "")) for each in ansible_words()]
+    assert given == [
+        *((word, "re.I" if flags else "") for word, flags in theirs),
+        *((word, "re.M") for word in OUR_WORDS),
+    ]
+    assert YAML(typ="safe").load(GROUP_VARIABLES) == {"ansible_terminal_stderr_re": "{{ query('ios_refusals') }}"}
 
 
 def test_hqf_keeps_one_percent_for_class_default() -> None:
@@ -606,7 +620,7 @@ def test_a_policy_that_another_session_removes() -> None:
         session.execute("shape average 8000")
 
 
-_WORDS = sorted({word for items in CONFIG._modes.values() for each in items for word in each.automaton.names()})
+_WORDS = sorted({word for items in CONFIG._modes.values() for each in items for word in syntax.names(each.node)})
 _VALUES = [
     "0",
     "1",

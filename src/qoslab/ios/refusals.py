@@ -1,8 +1,8 @@
 """How an IOS router refuses a well-formed line: the words by which clients know that it did.
 
 Ansible's and Unicon's own lists hold what the parser of a command line says, and little of what quality of service
-adds. Both are given these patterns too: Ansible in `playbooks/group_vars/ios.yml`, Unicon in the testbed. Each is
-searched line by line.
+adds. Both are given these patterns too: Ansible by the lookup `ios_refusals` of the playbooks, Unicon in the testbed.
+Each is searched line by line.
 """
 
 from __future__ import annotations

@@ -1,0 +1,32 @@
+"""The lookup `ios_refusals`: by what Ansible knows that an IOS router refused a line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+
+def refusals() -> list[dict[str, str]]:
+    """The words of the installed cisco.ios, then those of qoslab.ios.refusals, for `ansible_terminal_stderr_re`.
+
+    That variable replaces the collection's own list, which differs between its releases.
+    """
+    from ansible_collections.cisco.ios.plugins.terminal.ios import TerminalModule
+
+    from qoslab.ios.refusals import REFUSALS
+
+    theirs = [
+        {"pattern": each.pattern.decode()} | ({"flags": "re.I"} if each.flags & re.IGNORECASE else {})
+        for each in TerminalModule.terminal_stderr_re
+    ]
+    return [*theirs, *({"pattern": pattern, "flags": "re.M"} for pattern in REFUSALS)]
+
+
+class LookupModule(LookupBase):
+    """What Ansible asks for."""
+
+    def run(self, terms: list[Any], variables: Any = None, **kwargs: Any) -> list[dict[str, str]]:
+        """The patterns, each with its flags; terms are not looked at."""
+        return refusals()
