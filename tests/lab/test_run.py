@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import time
 import warnings
@@ -29,8 +30,9 @@ ATTEMPTS = 3
 
 def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str] | None = None) -> Path:
     """The experiment with a changed file, beside templates of its own."""
-    text = EXPERIMENT.read_text().replace("../reports/", f"{ROOT}/reports/")
+    text = EXPERIMENT.read_text().replace("../reports/", "")
     file = experiment_file(folder, EXPERIMENT.name, change(text))
+    shutil.copytree(ROOT / "reports/published", folder / "published", dirs_exist_ok=True)
     for name, content in (templates or {}).items():
         (folder / "templates" / name).write_text(content)
     return file
