@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import Command, processes
 from test_run import EXPERIMENT, inside, latest
+from test_simulated import wait_for_simulator
 
 from qoslab.lab import Lab
 
@@ -156,9 +157,7 @@ def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> No
 
 def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated")
-    deadline = time.monotonic() + 60
-    while not list((clean / "tmp").glob("qoslab-dask-*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for_simulator(command)
     command.process.kill()
     command.end()
     deadline = time.monotonic() + 20

@@ -79,7 +79,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
 @pytest.mark.slow
 def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
     command = Command(clean, "run", str(grid), *JOBS)
-    command.wait_for("observe after")
+    command.wait_for("1 of 4 cells")
     os.kill(command.process.pid, signal.SIGINT)
     status, output, errors = command.end()
     assert status == 130, errors + output
