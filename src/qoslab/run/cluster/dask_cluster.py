@@ -11,6 +11,7 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
+from qoslab.extras import need
 from qoslab.results import CellRecord
 from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.cluster.remote import VersionError, check_version, failed, outcome_of, plain_task
@@ -27,10 +28,9 @@ SPARE = 1
 
 
 def _distributed() -> Any:
-    try:
-        import distributed  # slow, and only here
-    except ImportError as error:
-        raise MachineError("the Python package distributed is not installed", hint="Install it.") from error
+    need("cluster")
+    import distributed  # slow, and only here
+
     return distributed
 
 
