@@ -79,7 +79,7 @@ impl<P> Engine<P> {
         };
         for (index, (name, config)) in ports.ports.iter().enumerate() {
             let Ok(number) = u16::try_from(index) else {
-                return Err(ConfigError::new(
+                return Err(ConfigError::too_much(
                     "ports",
                     format!("{} ports: at most 65536 are possible", ports.ports.len()),
                 ));

@@ -5,16 +5,66 @@ use std::fmt;
 /// A configuration that cannot be used: where and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
+    /// What sort of thing is wrong.
+    pub kind: ConfigErrorKind,
     /// Where in the configuration, e.g. `policy_maps.Police.classes[0].police.bc`; empty for the whole.
     pub path: String,
     /// What was found, what was expected and what to do.
     pub message: String,
 }
 
+/// What sort of thing is wrong with a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConfigErrorKind {
+    /// The text is not of the configuration's shape: no JSON, an unknown key, a value of another type.
+    Shape,
+    /// A number is out of its range.
+    OutOfRange,
+    /// A name refers to nothing.
+    Unknown,
+    /// More is asked for than there is or can be.
+    TooMuch,
+    /// A value, or a combination of them, that is not possible here.
+    Impossible,
+}
+
 impl ConfigError {
-    /// An error at `path`.
+    /// Something at `path` that is not possible.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
-        ConfigError { path: path.into(), message: message.into() }
+        ConfigError { kind: ConfigErrorKind::Impossible, path: path.into(), message: message.into() }
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn of_kind(self, kind: ConfigErrorKind) -> ConfigError {
+        ConfigError { kind, ..self }
+    }
+
+    /// A text that is not of the configuration's shape.
+    #[cfg(feature = "serde")]
+    pub(crate) fn shape(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(path, message).of_kind(ConfigErrorKind::Shape)
+    }
+
+    /// A number that is out of its range.
+    pub(crate) fn out_of_range(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(path, message).of_kind(ConfigErrorKind::OutOfRange)
+    }
+
+    /// A name that refers to nothing.
+    pub(crate) fn unknown(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(path, message).of_kind(ConfigErrorKind::Unknown)
+    }
+
+    /// More than there is or can be.
+    pub(crate) fn too_much(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
+        ConfigError::new(path, message).of_kind(ConfigErrorKind::TooMuch)
+    }
+
+    /// The same error of a part of the configuration that is at `path`.
+    pub(crate) fn under(&self, path: &str) -> ConfigError {
+        ConfigError { path: format!("{path}.{}", self.path), ..self.clone() }
     }
 }
 

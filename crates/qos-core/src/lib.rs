@@ -70,6 +70,6 @@ pub mod wire;
 pub use config::{PortsConfig, RouterConfig, NORMAL_JITTER_CUT};
 pub use counters::{Counters, PortTotals};
 pub use engine::Engine;
-pub use error::ConfigError;
+pub use error::{ConfigError, ConfigErrorKind};
 pub use frame::{Departure, Descriptor, DropReason, Dropped, Label, Network, Output, PortId, Side};
 pub use time::{Duration, Rate, Time};

@@ -8,7 +8,7 @@ use crate::wire::ip::protocol;
 pub(crate) fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     let ranged = |field: &str, value: Option<u8>, greatest: u8| match value {
         Some(value) if value > greatest => {
-            Err(ConfigError::new(field, format!("{value} is out of range: give 0 to {greatest}")))
+            Err(ConfigError::out_of_range(field, format!("{value} is out of range: give 0 to {greatest}")))
         }
         _ => Ok(()),
     };

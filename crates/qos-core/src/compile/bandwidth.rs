@@ -100,13 +100,13 @@ pub(crate) fn random_detect(
         let path = format!("random_detect.thresholds[{index}]");
         let Some(row) = rows.get_mut(usize::from(given.value)) else {
             let message = format!("{} is out of range: give 0 to {}", given.value, values - 1);
-            return Err(ConfigError::new(format!("{path}.value"), message));
+            return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
         in_range(&format!("{path}.min"), u64::from(given.min), &(1..=4_096), "packets")?;
         in_range(&format!("{path}.max"), u64::from(given.max), &(1..=4_096), "packets")?;
         if given.min > given.max {
             let message = format!("{} packets is less than the least threshold of {}", given.max, given.min);
-            return Err(ConfigError::new(format!("{path}.max"), message));
+            return Err(ConfigError::out_of_range(format!("{path}.max"), message));
         }
         let denominator = given.denominator.unwrap_or(defaults::RANDOM_DETECT_DENOMINATOR);
         in_range(&format!("{path}.denominator"), u64::from(denominator), &(1..=65_536), "")?;

@@ -31,7 +31,7 @@ fn within<T: PartialOrd + Display + Copy>(path: &str, value: T, range: &RangeInc
     if range.contains(&value) {
         return Ok(());
     }
-    wrong(path, format!("{value} is out of range: give {} to {}", range.start(), range.end()))
+    Err(ConfigError::out_of_range(path, format!("{value} is out of range: give {} to {}", range.start(), range.end())))
 }
 
 /// Checks what is global to the switch.
@@ -150,7 +150,7 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
         }
         if !switch.aggregate_policers.contains_key(name) {
             let message = format!("there is no aggregate policer {name:?}: define it in switch.aggregate_policers");
-            return wrong("police_aggregate", message);
+            return Err(ConfigError::unknown("police_aggregate", message));
         }
     }
     class.police.as_ref().map_or(Ok(()), |police| policer(police).map(drop))
@@ -305,7 +305,7 @@ pub(crate) fn port(
     };
     if policers.len() > POLICERS_PER_PORT {
         let message = format!("{} policers: a port has at most {POLICERS_PER_PORT}", policers.len());
-        return wrong(path("service_policy_input"), message);
+        return Err(ConfigError::too_much(path("service_policy_input"), message));
     }
     let maps = &switch.maps;
     let mutation = config.dscp_mutation.as_ref().filter(|_| source == Source::Trust(Trust::Dscp));
@@ -392,12 +392,13 @@ fn check_port(
         within(&path("switch.limit"), config.limit, &(10..=90))?;
     }
     if !(1..=2).contains(&config.queue_set) {
-        return wrong(path("switch.queue_set"), format!("there is no queue-set {}: give 1 or 2", config.queue_set));
+        let message = format!("there is no queue-set {}: give 1 or 2", config.queue_set);
+        return Err(ConfigError::unknown(path("switch.queue_set"), message));
     }
     if let Some(name) = &config.dscp_mutation {
         if !switch.maps.dscp_mutation.contains_key(name) {
             let message = format!("there is no mutation map {name:?}: define it in switch.maps.dscp_mutation");
-            return wrong(path("switch.dscp_mutation"), message);
+            return Err(ConfigError::unknown(path("switch.dscp_mutation"), message));
         }
     }
     if policy && (config.trust.is_some() || config.cos_override) {
@@ -410,7 +411,7 @@ fn check_port(
     match config.speed_bps {
         Some(speed) if speed == 0 || speed > port.link.rate_bps => {
             let message = format!("{speed} b/s: the link carries 1 to {} b/s", port.link.rate_bps);
-            wrong(path("switch.speed_bps"), message)
+            Err(ConfigError::out_of_range(path("switch.speed_bps"), message))
         }
         _ => Ok(()),
     }

@@ -23,7 +23,7 @@ fn nested_matcher(context: &Context<'_>, name: &str, depth: usize, left: &mut us
         let path = format!("class_maps.{name}.criteria[{index}]");
         *left = left.checked_sub(1).ok_or_else(|| {
             let message = format!("more than {MAX_STATEMENTS} match statements, nested class-maps included");
-            ConfigError::new(path.as_str(), message)
+            ConfigError::too_much(path.as_str(), message)
         })?;
         criteria.push(statement(context, criterion, &path, depth, left)?);
     }
@@ -38,7 +38,7 @@ fn statement(
     left: &mut usize,
 ) -> Result<Statement, ConfigError> {
     let missing = |field: &str, what: &str, name: &str| {
-        ConfigError::new(format!("{path}.{field}"), format!("there is no {what} {name:?}: define it first"))
+        ConfigError::unknown(format!("{path}.{field}"), format!("there is no {what} {name:?}: define it first"))
     };
     let (negate, test) = match criterion {
         Criterion::Any { negate } => (negate, Test::Any),
@@ -76,7 +76,7 @@ fn statement(
             } else if depth >= MAX_NESTED_CLASS_MAPS {
                 let message =
                     format!("class-map {name:?} is nested deeper than {MAX_NESTED_CLASS_MAPS} levels, or in itself");
-                return Err(ConfigError::new(path, message));
+                return Err(ConfigError::too_much(path, message));
             } else {
                 nested_matcher(context, name, depth + 1, left)?
             };
@@ -94,7 +94,7 @@ fn bit_set(values: &[u8], greatest: u8, path: &str) -> Result<u64, ConfigError> 
     for (index, value) in values.iter().enumerate() {
         if *value > greatest {
             let message = format!("{value} is out of range: give 0 to {greatest}");
-            return Err(ConfigError::new(format!("{path}.values[{index}]"), message));
+            return Err(ConfigError::out_of_range(format!("{path}.values[{index}]"), message));
         }
         set |= 1 << value;
     }

@@ -1,6 +1,6 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
-use crate::compile::context::{at, Context, PathClass};
+use crate::compile::context::{Context, PathClass};
 use crate::compile::{bandwidth, parameters};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
@@ -112,7 +112,7 @@ pub(crate) fn place(
             places.push(None);
             continue;
         }
-        let limit = parameters::queue_limit(class).map_err(|error| at(path, &error))?;
+        let limit = parameters::queue_limit(class).map_err(|error| error.under(path))?;
         let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
         let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
         if let Some(priority) = priority {
@@ -182,8 +182,8 @@ fn body(
     let queue = parameters::class_queue(class, Some(here.to.bandwidth_kbps), generation, weight);
     let random_detect = class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose();
     Ok(BodyPlan::Leaf {
-        queue: queue.map_err(|error| at(path, &error))?,
-        random_detect: random_detect.map_err(|error| at(path, &error))?,
+        queue: queue.map_err(|error| error.under(path))?,
+        random_detect: random_detect.map_err(|error| error.under(path))?,
     })
 }
 
@@ -195,7 +195,7 @@ fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> 
     let flows: u64 = nodes.iter().map(flows).sum();
     if flows > MAX_FLOW_QUEUES {
         let message = format!("{flows} flow queues in all its classes: at most {MAX_FLOW_QUEUES} are possible");
-        return Err(ConfigError::new(path, message));
+        return Err(ConfigError::too_much(path, message));
     }
     Ok(())
 }
@@ -228,9 +228,9 @@ fn shares(context: &Context<'_>, classes: &[PathClass], here: Position) -> Resul
     let mut priority = Vec::with_capacity(classes.len());
     for (path, class) in classes {
         let own = class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base)).transpose();
-        bandwidth.push(own.map_err(|error| at(path, &error))?);
+        bandwidth.push(own.map_err(|error| error.under(path))?);
         let own = class.priority.map(|priority| bandwidth::priority(priority, base)).transpose();
-        priority.push(own.map_err(|error| at(path, &error))?);
+        priority.push(own.map_err(|error| error.under(path))?);
     }
     admit_sum(context, classes, &bandwidth, &priority, here)?;
     let priority_kbps = sum(priority.iter().map(|priority| priority.and_then(|priority| priority.kbps)));
@@ -347,7 +347,7 @@ fn admit_sum(
                 most_bps / 1_000,
                 base_bps / 1_000
             );
-            return Err(ConfigError::new(format!("{path}.{field}"), message));
+            return Err(ConfigError::too_much(format!("{path}.{field}"), message));
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ pub(crate) fn classes(name: &str, policy: &PolicyMap) -> Result<Vec<PathClass>, 
     let path = |index: usize| format!("policy_maps.{name}.classes[{index}]");
     if policy.classes.len() > MAX_ATTACHED_CLASSES {
         let message = format!("{} classes: at most {MAX_ATTACHED_CLASSES} are possible", policy.classes.len());
-        return Err(ConfigError::new(format!("policy_maps.{name}.classes"), message));
+        return Err(ConfigError::too_much(format!("policy_maps.{name}.classes"), message));
     }
     let mut classes: Vec<_> =
         policy.classes.iter().enumerate().map(|(index, class)| (path(index), class.clone())).collect();

@@ -33,7 +33,7 @@ pub(crate) fn compile<'a>(
     if let Some(unknown) = config.interfaces.keys().find(|name| !names.contains_key(*name)) {
         let known: Vec<_> = names.keys().map(String::as_str).collect();
         let message = format!("the router has no such port: it has {}", known.join(", "));
-        return Err(ConfigError::new(format!("interfaces.{unknown}"), message));
+        return Err(ConfigError::unknown(format!("interfaces.{unknown}"), message));
     }
     let ports: Result<Vec<_>, _> =
         wiring.map(|(name, wiring)| port::configured(name, wiring, config.interfaces.get(name), &context)).collect();

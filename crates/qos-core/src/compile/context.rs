@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::policy::PolicyClass;
 use crate::config::router::RouterConfig;
-use crate::error::ConfigError;
 use crate::frame::port::PortId;
 
 /// Levels of nested policy-maps.
@@ -23,10 +22,6 @@ pub(crate) struct Context<'a> {
     queueing: BTreeSet<String>,
     /// Levels of each policy-map.
     pub levels: BTreeMap<String, usize>,
-}
-
-pub(crate) fn at(path: &str, error: &ConfigError) -> ConfigError {
-    ConfigError::new(format!("{path}.{}", error.path), error.message.clone())
 }
 
 impl<'a> Context<'a> {

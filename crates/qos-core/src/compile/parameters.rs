@@ -44,7 +44,7 @@ pub(crate) fn in_range(
         return Ok(value);
     }
     let (least, most) = (range.start(), range.end());
-    Err(ConfigError::new(path, format!("{value} {unit} is out of range: give {least} to {most} {unit}")))
+    Err(ConfigError::out_of_range(path, format!("{value} {unit} is out of range: give {least} to {most} {unit}")))
 }
 
 /// The rate in bits per second (`None`: a percentage of something not known here) and the percentage.
@@ -65,7 +65,7 @@ fn rate(
                     let bps = u64::try_from(bps).unwrap_or(u64::MAX);
                     if bps == 0 || bps > *range.end() {
                         let message = format!("{percent} per cent of {base} b/s gives {bps} b/s, which cannot be kept");
-                        return Err(ConfigError::new(path, message));
+                        return Err(ConfigError::out_of_range(path, message));
                     }
                     Some(bps)
                 }
@@ -87,7 +87,10 @@ fn police_burst(path: &str, burst: PoliceBurst, bps: Option<u64>) -> Result<Opti
             let Some(bps) = bps else { return Ok(None) };
             let bytes = u64::try_from(u128::from(bps) * u128::from(ms) / 8_000).unwrap_or(u64::MAX);
             if bytes == 0 || bytes > *POLICE_BURSTS.end() {
-                return Err(ConfigError::new(path, format!("{ms} ms of {bps} b/s gives a burst of {bytes} bytes")));
+                return Err(ConfigError::out_of_range(
+                    path,
+                    format!("{ms} ms of {bps} b/s gives a burst of {bytes} bytes"),
+                ));
             }
             Ok(Some(bytes))
         }
@@ -110,7 +113,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
         };
         if value > greatest(field) {
             let message = format!("{value} is out of range: give 0 to {}", greatest(field));
-            return Err(ConfigError::new(format!("{path}[{index}].value"), message));
+            return Err(ConfigError::out_of_range(format!("{path}[{index}].value"), message));
         }
     }
     Ok(())
@@ -128,7 +131,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     };
     if let (Some(cir), Some(pir)) = (cir_bps, pir_bps) {
         if pir < cir {
-            return Err(ConfigError::new(
+            return Err(ConfigError::out_of_range(
                 "police.pir",
                 format!("{pir} b/s is below the cir of {cir} b/s: give at least the cir"),
             ));
@@ -273,7 +276,10 @@ fn shape_burst(path: &str, burst: ShapeBurst, cir_bps: Option<u64>, zero: bool) 
             let Some(cir_bps) = cir_bps else { return Ok(None) };
             let bits = u64::try_from(u128::from(cir_bps) * u128::from(ms) / 1_000).unwrap_or(u64::MAX);
             if bits == 0 || bits > *SHAPE_BURSTS.end() {
-                return Err(ConfigError::new(path, format!("{ms} ms of {cir_bps} b/s gives a burst of {bits} bits")));
+                return Err(ConfigError::out_of_range(
+                    path,
+                    format!("{ms} ms of {cir_bps} b/s gives a burst of {bits} bits"),
+                ));
             }
             Ok(Some(bits))
         }
@@ -328,7 +334,7 @@ pub(crate) fn shape(
         if bc_bits == 0 || interval < Duration::from_micros(1) {
             let message =
                 format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: give a larger bc");
-            return Err(ConfigError::new("shape.bc", message));
+            return Err(ConfigError::out_of_range("shape.bc", message));
         }
         let plan = ShapePlan { mode: config.mode, cir_bps, percent, bc_bits, be_bits, interval };
         resolved.target_bps = Some(plan.target_bps());
@@ -356,7 +362,7 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
 pub(crate) fn queue_limit(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(limit) if limit.packets == 0 => {
-            Err(ConfigError::new("queue_limit.packets", "a queue of no packets: give at least 1"))
+            Err(ConfigError::out_of_range("queue_limit.packets", "a queue of no packets: give at least 1"))
         }
         Some(limit) => Ok(Some(limit.packets)),
         None => Ok(None),
@@ -368,7 +374,7 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     if FLOW_QUEUES.contains(&queues) && queues.is_power_of_two() {
         return Ok(queues);
     }
-    Err(ConfigError::new(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
+    Err(ConfigError::out_of_range(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
 }
 
 /// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the class's in the classic generation.

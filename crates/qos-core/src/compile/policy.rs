@@ -3,7 +3,7 @@
 use crate::compile::class_maps::matcher;
 use crate::compile::class_tree::{self, Attachment, Place, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
-use crate::compile::context::{at, Context};
+use crate::compile::context::Context;
 use crate::compile::parameters;
 use crate::config::policy::PolicyClass;
 use crate::config::router::Generation;
@@ -46,7 +46,7 @@ fn level(
     here: Position,
 ) -> Result<LevelPlan, ConfigError> {
     let Some(policy) = context.config.policy_maps.get(name) else {
-        return Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it, or give null")));
+        return Err(ConfigError::unknown(path, format!("there is no policy-map {name:?}: define it, or give null")));
     };
     let classes = classes(name, policy)?;
     if let Some((_, class)) = classes.iter().find(|(_, class)| !here.to.output && context.class_queues(class)) {
@@ -56,7 +56,7 @@ fn level(
     }
     let mut shapes = Vec::with_capacity(classes.len());
     for (class_path, class) in &classes {
-        shapes.push(shape(context, class, here.rate_bps).map_err(|error| at(class_path, &error))?);
+        shapes.push(shape(context, class, here.rate_bps).map_err(|error| error.under(class_path))?);
     }
     let places = if context.queues(name) {
         class_tree::place(context, &mut plan.nodes, &classes, &shapes, here)?
@@ -68,7 +68,7 @@ fn level(
         let number = plan.classes.len();
         if number >= MAX_ATTACHED_CLASSES {
             let message = format!("more than {MAX_ATTACHED_CLASSES} classes, those of its children included");
-            return Err(ConfigError::new(path, message));
+            return Err(ConfigError::too_much(path, message));
         }
         if let Some(priority) = place.priority.filter(|_| context.config.generation == Generation::Hqf) {
             level.priority_queues.push((priority.level, place.leaf));
@@ -103,7 +103,7 @@ fn class_plan(
             class_map => matcher(context, class_map)?,
         },
         set: class.set.clone(),
-        police: police(class, here.rate_bps).map_err(|error| at(path, &error))?,
+        police: police(class, here.rate_bps).map_err(|error| error.under(path))?,
         leaf: place.leaf,
         own: place.own,
         bandwidth: place.bandwidth,

@@ -131,12 +131,13 @@ fn configured_router(
 ) -> Result<PortPlan, ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
+    let out_of_range = |field: &str, message: String| Err(ConfigError::out_of_range(path(field), message));
     let serial = serial(port.link.framing);
     if config.bandwidth_kbps == 0 {
-        return wrong("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
+        return out_of_range("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
     }
     if config.clock_rate_bps == Some(0) {
-        return wrong("clock_rate_bps", "0 b/s: give a rate, or null for the link's".to_owned());
+        return out_of_range("clock_rate_bps", "0 b/s: give a rate, or null for the link's".to_owned());
     }
     if config.clock_rate_bps.is_some() && !serial {
         return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
@@ -148,15 +149,18 @@ fn configured_router(
         }
     }
     if !(30..=600).contains(&config.load_interval_s) || config.load_interval_s % 30 != 0 {
-        return wrong("load_interval_s", format!("{} s: give a multiple of 30 from 30 to 600", config.load_interval_s));
+        return out_of_range(
+            "load_interval_s",
+            format!("{} s: give a multiple of 30 from 30 to 600", config.load_interval_s),
+        );
     }
     for (field, value) in [("tx_ring_limit", config.tx_ring_limit), ("hold_queue_out", config.hold_queue_out)] {
         if value == Some(0) {
-            return wrong(field, "0 packets: give at least 1, or null for the default".to_owned());
+            return out_of_range(field, "0 packets: give at least 1, or null for the default".to_owned());
         }
     }
     if let Some(fair) = &config.fair_queue {
-        check_fair_queue(fair).map_err(|error| ConfigError::new(path(&error.path), error.message))?;
+        check_fair_queue(fair).map_err(|error| error.under(&format!("interfaces.{name}")))?;
     }
     if let Some(percent) = config.max_reserved_percent {
         parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;

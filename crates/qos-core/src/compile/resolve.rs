@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compile::access_lists::check_entry;
 use crate::compile::class_maps::matcher;
 use crate::compile::classes::classes;
-use crate::compile::context::{at, Context, MAX_LEVELS};
+use crate::compile::context::{Context, MAX_LEVELS};
 use crate::compile::{bandwidth, catalyst, parameters, rules};
 use crate::config::policy::{greatest, PolicyClass};
 use crate::config::queueing::RandomDetectBasis;
@@ -22,7 +22,7 @@ pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
     }
     for (name, entries) in &context.config.access_lists {
         for (index, entry) in entries.iter().enumerate() {
-            check_entry(entry).map_err(|error| at(&format!("access_lists.{name}[{index}]"), &error))?;
+            check_entry(entry).map_err(|error| error.under(&format!("access_lists.{name}[{index}]")))?;
         }
     }
     for name in context.config.class_maps.keys() {
@@ -46,7 +46,7 @@ pub(crate) fn resolve(context: &Context<'_>) -> Result<Resolved, ConfigError> {
         let mut resolved = Vec::new();
         let classes = classes(name, policy)?;
         for (path, class) in &classes {
-            resolved.push(resolve_class(context, class).map_err(|error| at(path, &error))?);
+            resolved.push(resolve_class(context, class).map_err(|error| error.under(path))?);
             if let Some(child) = &class.service_policy {
                 check_child(context, child, &format!("{path}.service_policy"))?;
             }
@@ -65,12 +65,12 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
     for (index, set) in class.set.iter().enumerate() {
         if set.value > greatest(set.field) {
             let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
-            return Err(ConfigError::new(format!("set[{index}].value"), message));
+            return Err(ConfigError::out_of_range(format!("set[{index}].value"), message));
         }
     }
     if class.name != CLASS_DEFAULT && !context.config.class_maps.contains_key(&class.name) {
         let message = format!("there is no class-map {:?}: define it, or use class-default", class.name);
-        return Err(ConfigError::new("name", message));
+        return Err(ConfigError::unknown("name", message));
     }
     let generation = context.config.generation;
     let police = class.police.as_ref().map(|police| parameters::police(police, None)).transpose()?;
@@ -105,11 +105,11 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
 
 fn check_child(context: &Context<'_>, name: &str, path: &str) -> Result<(), ConfigError> {
     match context.levels.get(name) {
-        None => Err(ConfigError::new(path, format!("there is no policy-map {name:?}: define it first"))),
+        None => Err(ConfigError::unknown(path, format!("there is no policy-map {name:?}: define it first"))),
         Some(levels) if *levels >= MAX_LEVELS => {
             let message =
                 format!("with policy-map {name:?} there are more than {MAX_LEVELS} levels, or it is in itself");
-            Err(ConfigError::new(path, message))
+            Err(ConfigError::too_much(path, message))
         }
         Some(_) => Ok(()),
     }

@@ -106,13 +106,13 @@ fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(),
         sum += percent.min(1_000);
         if hqf && sum > most && percent > 0 {
             let message = format!("the classes together have {sum} per cent: at most {most} can be given");
-            return refuse(path, field, message);
+            return Err(ConfigError::too_much(format!("{path}.{field}"), message));
         }
         if let Some(BandwidthConfig::RemainingPercent(percent)) = class.bandwidth {
             remaining += u64::from(percent);
             if remaining > 100 {
                 let message = format!("the classes together have {remaining} per cent of the rest: at most 100");
-                return refuse(path, "bandwidth", message);
+                return Err(ConfigError::too_much(format!("{path}.bandwidth"), message));
             }
         }
     }

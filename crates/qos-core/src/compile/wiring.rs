@@ -5,7 +5,7 @@ use crate::error::ConfigError;
 
 /// Refuses what no link can do.
 pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
-    let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+    let wrong = |field: &str, message: String| Err(ConfigError::out_of_range(format!("{path}.{field}"), message));
     if link.rate_bps == 0 {
         return wrong("rate_bps", "0 b/s: give the rate of the link, framing included".to_owned());
     }
