@@ -24,23 +24,25 @@ use crate::wire::framing::Framing;
 /// The engine of one router. `P` is whatever the caller wants back with a frame: its bytes, a buffer's number, nothing.
 ///
 /// # Order of calls
-/// [`Engine::new`] with the wiring, then [`Engine::configure`] (until then each port is up with its default queueing), then any
-/// number of [`receive`](Engine::receive) and [`transmit`](Engine::transmit), and [`poll`](Engine::poll) whenever
-/// [`next_deadline`](Engine::next_deadline) has come, and at latest after each batch of frames (drops do not make a deadline).
-/// After `receive` or `transmit` ask for the deadline again.
+/// [`Engine::new`] with the wiring, then [`Engine::configure`] (until then each port is up with its default queueing),
+/// then any number of [`receive`](Engine::receive) and [`transmit`](Engine::transmit), and [`poll`](Engine::poll)
+/// whenever [`next_deadline`](Engine::next_deadline) has come, and at latest after each batch of frames (drops do not
+/// make a deadline). After `receive` or `transmit` ask for the deadline again.
 ///
 /// # Time
 /// The engine works in event time.
 ///
-/// - The *arrival* of a frame is when it really came: the kernel's time stamp, for `transmit` the departure time with which the frame left the
-///   engine towards the inside. It may be earlier than the `now` of polls that came before. Within a port and a direction arrivals must not
-///   decrease; one that does is taken for as late as the one before it.
-/// - Policers and markings use the arrival. The serialiser starts a frame at its arrival or when the link is free, whichever is later, and a
-///   departure's `time` is computed from there. So rates never drift, however late the caller is.
-/// - A decision is taken as late as possible: `poll(now)` settles what must be settled for the departures due by `now`, no more. A queueing
-///   decision at some moment is thus settled one line time (plus propagation) after it, and arrivals that come to the engine before that
-///   find the port as a punctual caller would have found it. An arrival earlier than a settled decision enters the queue at the moment of that
-///   decision; [`PortTotals::late_arrivals`] counts those. To allow for a kernel that forwards slowly, poll with a `now` a little in the past.
+/// - The *arrival* of a frame is when it really came: the kernel's time stamp, for `transmit` the departure time with
+///   which the frame left the engine towards the inside. It may be earlier than the `now` of polls that came before.
+///   Within a port and a direction arrivals must not decrease; one that does is taken for as late as the one before it.
+/// - Policers and markings use the arrival. The serialiser starts a frame at its arrival or when the link is free,
+///   whichever is later, and a departure's `time` is computed from there. So rates never drift, however late the caller
+///   is.
+/// - A decision is taken as late as possible: `poll(now)` settles what must be settled for the departures due by `now`,
+///   no more. A queueing decision at some moment is thus settled one line time (plus propagation) after it, and
+///   arrivals that come to the engine before that find the port as a punctual caller would have found it. An arrival
+///   earlier than a settled decision enters the queue at the moment of that decision; [`PortTotals::late_arrivals`]
+///   counts those. To allow for a kernel that forwards slowly, poll with a `now` a little in the past.
 /// - `now` of `poll`, `configure`, `counters` and `clear` should not decrease; an earlier one settles nothing.
 #[derive(Debug)]
 pub struct Engine<P> {
@@ -116,9 +118,10 @@ impl<P> Engine<P> {
 
     /// Puts a complete configuration in force, all of it or nothing.
     ///
-    /// An attached policy-map whose classes and figures did not change keeps its queues, token buckets and counters. Another one
-    /// starts at zero; packets that wait are classified again by it, and count as offered to it. A changed access list counts its
-    /// hits anew, but the policies that use it go on. An interface that is shut down drops what waits.
+    /// An attached policy-map whose classes and figures did not change keeps its queues, token buckets and counters.
+    /// Another one starts at zero; packets that wait are classified again by it, and count as offered to it. A changed
+    /// access list counts its hits anew, but the policies that use it go on. An interface that is shut down drops what
+    /// waits.
     ///
     /// # Errors
     /// The path and reason of the first thing that cannot be used; then nothing has changed.
@@ -188,8 +191,8 @@ impl<P> Engine<P> {
         self.config.as_ref()
     }
 
-    /// A frame came from the link of `port`. It passes the link's clock (unless its sender is paced) and the input policy and comes
-    /// out on [`Side::Inside`].
+    /// A frame came from the link of `port`. It passes the link's clock (unless its sender is paced) and the input
+    /// policy and comes out on [`Side::Inside`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -199,7 +202,8 @@ impl<P> Engine<P> {
         self.note_in(index);
     }
 
-    /// The router's own IP stack sends a frame by `port`. It passes the output policy, queues, ring and link and comes out on [`Side::Wire`].
+    /// The router's own IP stack sends a frame by `port`. It passes the output policy, queues, ring and link and comes
+    /// out on [`Side::Wire`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -221,18 +225,21 @@ impl<P> Engine<P> {
         }
     }
 
-    /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across ports.
+    /// Appends to `into` what has left by `now` or was dropped. In order of time within a port and side; not across
+    /// ports.
     pub fn poll(&mut self, now: Time, into: &mut Vec<Output<P>>) {
         self.advance(now);
         into.append(&mut self.shared.outputs.0);
     }
 
-    /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`, and settles nothing
-    /// that waits to go out. So a caller that is late can bring those frames through the router's own IP stack and give them to
-    /// [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what goes out.
+    /// The part of [`poll`](Engine::poll) that comes from the links: appends what has left towards the inside by `now`,
+    /// and settles nothing that waits to go out. So a caller that is late can bring those frames through the router's
+    /// own IP stack and give them to [`transmit`](Engine::transmit) before a `poll` with the same `now` settles what
+    /// goes out.
     ///
-    /// Frames that are on their way over a link's delay may come out up to `ahead` before their time, which stays what it is: as far as
-    /// nothing that enters the link from now on can arrive before them. The caller has them through its IP stack when their time comes.
+    /// Frames that are on their way over a link's delay may come out up to `ahead` before their time, which stays what
+    /// it is: as far as nothing that enters the link from now on can arrive before them. The caller has them through
+    /// its IP stack when their time comes.
     pub fn poll_inside(&mut self, now: Time, ahead: Duration, into: &mut Vec<Output<P>>) {
         self.advance_in(now);
         if ahead > Duration::ZERO {
@@ -263,7 +270,8 @@ impl<P> Engine<P> {
         }
     }
 
-    /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not before the next frame.
+    /// When [`poll`](Engine::poll) will next have something to do. It may then turn out to yield nothing. `None`: not
+    /// before the next frame.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self.in_due.least_key().min(self.out_due.least_key());
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
@@ -291,7 +299,8 @@ impl<P> Engine<P> {
         }
     }
 
-    /// Zeroes the counters of one interface or, with `None`, of all and of the access lists. Queues and token buckets stay.
+    /// Zeroes the counters of one interface or, with `None`, of all and of the access lists. Queues and token buckets
+    /// stay.
     pub fn clear(&mut self, now: Time, interface: Option<PortId>) {
         self.advance(now);
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -309,7 +318,8 @@ impl<P> Engine<P> {
         self.resolved.clone()
     }
 
-    /// Where the frames of one direction of a port went ([`Side::Inside`]: those given to `receive`). [`Engine::clear`] does not touch these.
+    /// Where the frames of one direction of a port went ([`Side::Inside`]: those given to `receive`). [`Engine::clear`]
+    /// does not touch these.
     ///
     /// # Panics
     /// If there is no such port.
@@ -317,8 +327,8 @@ impl<P> Engine<P> {
         self.ports[usize::from(port.0)].totals(side)
     }
 
-    /// Checks that every packet and byte is accounted for: offered = sent + dropped + queued, by port and by class. Costs time proportional to
-    /// the packets queued; for tests and for those who doubt.
+    /// Checks that every packet and byte is accounted for: offered = sent + dropped + queued, by port and by class.
+    /// Costs time proportional to the packets queued; for tests and for those who doubt.
     ///
     /// # Errors
     /// What does not add up.

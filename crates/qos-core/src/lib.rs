@@ -5,9 +5,10 @@
 //! calls give the same packets.
 //!
 //! A port follows the hardware it stands for. From the wire: link arrival → input policy (classify, mark, police) →
-//! inside. From the router: output policy (classify, mark, police) → queues (FIFO, weighted fair, a hierarchy of classes)
-//! → transmit ring → serialiser → propagation (delay, jitter, loss) → wire. On the way in a link whose sender is no
-//! engine has its propagation there; between two engines each has a half. A Catalyst's port has its own ways in and out.
+//! inside. From the router: output policy (classify, mark, police) → queues (FIFO, weighted fair, a hierarchy of
+//! classes) → transmit ring → serialiser → propagation (delay, jitter, loss) → wire. On the way in a link whose sender
+//! is no engine has its propagation there; between two engines each has a half. A Catalyst's port has its own ways in
+//! and out.
 //!
 //! ```
 //! use qos_core::config::{Generation, InterfaceConfig, LinkConfig, PoliceConfig, PolicyClass, PortConfig, RateSpec};
@@ -32,8 +33,8 @@
 //!
 //! # Floors
 //!
-//! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each other
-//! in a circle; `tests/unit/test_crates.py` reads this list.
+//! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each
+//! other in a circle; `tests/unit/test_crates.py` reads this list.
 //!
 //! 1. `error`, `time`, `wire`: the error of a configuration; points and lengths of time, rates; headers and framings.
 //! 1. `config`, `frame`: what can be configured, with the default figures; what the engine knows of a frame, and what
@@ -42,8 +43,8 @@
 //! 1. `plan`: what a port runs, as plain data between the compiler, which makes it, and the run time.
 //! 1. `compile`, `classify`, `meter`: from the configuration to the plans (only `engine` imports it); access lists,
 //!    class-maps and marking; token buckets, policers, averages.
-//! 1. `queueing`, `link`: disciplines, early detection, shapers and the scheduler of a tree of queues; the two ends of a
-//!    link, which all ports share.
+//! 1. `queueing`, `link`: disciplines, early detection, shapers and the scheduler of a tree of queues; the two ends of
+//!    a link, which all ports share.
 //! 1. `policy`: an attached policy-map at work, which classifies, marks and polices, and counts.
 //! 1. `router`, `catalyst`: the ports of a router and of a Catalyst 3750, each with ingress and egress.
 //! 1. `port`: a port of either kind.

@@ -133,8 +133,8 @@ impl Policy {
         }
     }
 
-    /// Makes the indexes of classes anew. Without them every class is asked; wherever an access list has changed they must be made again before
-    /// the next packet.
+    /// Makes the indexes of classes anew. Without them every class is asked; wherever an access list has changed they
+    /// must be made again before the next packet.
     pub fn index(&mut self, lists: &[AccessList]) {
         let plan = &self.plan;
         let levels = plan.classes.iter().map(|class| class.child.as_ref()).chain([Some(&plan.top)]);
@@ -152,8 +152,8 @@ impl Policy {
         self.load_interval_s = load_interval_s;
     }
 
-    /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as dropped;
-    /// one that may is on the caller to count by `queued`, `dropped` or `sent`.
+    /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as
+    /// dropped; one that may is on the caller to count by `queued`, `dropped` or `sent`.
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
         let verdict = self.enter(now, descriptor, lists, None, true);
         if !verdict.pass {
@@ -219,7 +219,8 @@ impl Policy {
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
         let (Some(police), Some(meter)) = (&plan.police, &mut state.meter) else { return true };
-        // Frames that are not IP are classified but not policed: in the published print the class counts a few more packets than its policer.
+        // Frames that are not IP are classified but not policed: in the published print the class counts a few more
+        // packets than its policer.
         if !descriptor.is_ip() {
             return true;
         }
@@ -229,7 +230,8 @@ impl Policy {
         marking::police(descriptor, police.actions(colour))
     }
 
-    /// A packet of the class finds congestion. Returns whether it may wait: a priority class above its rate may not (the conditional policer).
+    /// A packet of the class finds congestion. Returns whether it may wait: a priority class above its rate may not
+    /// (the conditional policer).
     pub fn congested(&mut self, now: Time, class: usize, descriptor: &Descriptor) -> bool {
         let bytes = descriptor.counted_len;
         self.each(class, |state| state.congested.add(bytes));

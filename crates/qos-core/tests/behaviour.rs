@@ -73,7 +73,8 @@ fn a_full_fifo_drops_what_comes() {
     assert_eq!(engine.totals(PORT, Side::Wire).dropped[DropReason::Tail as usize].packets, 56);
 }
 
-/// A packet that comes to a saturated line waits for the rest of the frame on the wire and for the ring: at most N + 1 frames.
+/// A packet that comes to a saturated line waits for the rest of the frame on the wire and for the ring: at most N + 1
+/// frames.
 #[test]
 fn the_ring_holds_packets_beside_the_one_on_the_wire() {
     for (rate, ring) in [(512_000, 2), (512_000, 5), (512_000, 10), (128_000, 1), (128_000, 2), (128_000, 5)] {
@@ -115,7 +116,8 @@ fn published_policing() {
     let mut offered = 0;
     let mut packets = 0;
     while offered < 1_992_832 + 1_005_594 {
-        // Writes of 8 KB over segments of 1460 bytes, now and then a short one; acknowledgements of the data come in pairs.
+        // Writes of 8 KB over segments of 1460 bytes, now and then a short one; acknowledgements of the data come in
+        // pairs.
         let ip_len = if packets % 11 == 10 { 848 } else { 1500 };
         let at = Time(length * offered / (1_992_832 + 1_005_594));
         engine.transmit(at, PORT, udp(ip_len, 0, Framing::Ethernet), packets);

@@ -25,8 +25,9 @@ fn plan(initial_bytes: u64, maximum_bytes: u64) -> DynamicPlan {
     }
 }
 
-/// A sender that halves its window after a round trip with losses and adds a packet after one without, and that sends its window in one clump
-/// at ten times the rate. The mean size of the bucket over the second half of the time, and the goodput over the rate.
+/// A sender that halves its window after a round trip with losses and adds a packet after one without, and that sends
+/// its window in one clump at ten times the rate. The mean size of the bucket over the second half of the time, and the
+/// goodput over the rate.
 fn additive_increase(initial: u64, rate_bps: u64, round_trip_ms: u64, seconds: u64) -> (f64, f64) {
     let mut bucket = DynamicBucket::new(rate_bps, plan(initial, rate_bps * 3 / 16), Time(0));
     let gap = 1_500 * 8 * SECOND / (rate_bps * 10);
@@ -100,7 +101,8 @@ proptest! {
         }
     }
 
-    /// (d) Whatever comes, what conforms between any two packets is at most the rate times the time and the greatest bucket.
+    /// (d) Whatever comes, what conforms between any two packets is at most the rate times the time and the greatest
+    /// bucket.
     #[test]
     fn the_rate_holds(
         rate in 64_000u64..10_000_000,
@@ -175,7 +177,8 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     for number in 0..11 {
         engine.transmit(Time(0), PORT, udp(1_000, 0, Framing::Ethernet), number);
     }
-    // 81.12 ms fill it; what the next 18.88 ms bring overflows: 2360 bytes. The packet then finds it full, so the level has risen.
+    // 81.12 ms fill it; what the next 18.88 ms bring overflows: 2360 bytes. The packet then finds it full, so the level
+    // has risen.
     engine.transmit(Time(100 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 20);
     assert_eq!(counters(&mut engine, Time(100 * MILLI))["bucket_bytes"], 10_140);
     // A clump that takes the level down, looked at 100 ms later: it is judged at the first packet then.

@@ -12,7 +12,8 @@ fn fair(generation: &str) -> RouterConfig {
     with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {"queues": 4096}}]))
 }
 
-/// Bytes that each flow gets in ten seconds of a 2 Mb/s serial line when each offers packets of its length and code point all the time.
+/// Bytes that each flow gets in ten seconds of a 2 Mb/s serial line when each offers packets of its length and code
+/// point all the time.
 fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
     let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
     engine.configure(Time(0), config).unwrap();
@@ -61,7 +62,8 @@ proptest! {
     }
 }
 
-/// A TCP-like conversation of precedence 5 against one of precedence 0 on 2 Mb/s: published 1.64 Mb/s with weights, 956 kb/s without.
+/// A TCP-like conversation of precedence 5 against one of precedence 0 on 2 Mb/s: published 1.64 Mb/s with weights, 956
+/// kb/s without.
 #[test]
 fn precedence_counts_in_the_classic_generation_only() {
     let flows = [(1300, 40), (1300, 0)];
@@ -73,7 +75,8 @@ fn precedence_counts_in_the_classic_generation_only() {
     assert!((ratio("hqf") - 0.5).abs() < 0.01);
 }
 
-/// Limits: 16 packets of a flow and no limit of all in the later generation, 64 of a conversation and 1000 of all in the classic one.
+/// Limits: 16 packets of a flow and no limit of all in the later generation, 64 of a conversation and 1000 of all in
+/// the classic one.
 #[test]
 fn limits() {
     let fill = |generation: &str, flows: u16, each: usize| {
@@ -143,7 +146,8 @@ fn policies() -> Vec<RouterConfig> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no shaper holds.
+    /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no
+    /// shaper holds.
     #[test]
     fn order_and_work(
         config in prop::sample::select(policies()),

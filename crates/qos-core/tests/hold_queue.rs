@@ -1,7 +1,9 @@
-//! The hold-queue of classic weighted fair queueing under a flood of random sizes to random ports: when small packets come to prevail.
+//! The hold-queue of classic weighted fair queueing under a flood of random sizes to random ports: when small packets
+//! come to prevail.
 //!
-//! The discard of the highest sequence number lets small packets in sooner than large ones, but what filled the queue before it was full has
-//! all sizes and leaves first. Who measures before that is gone measures something else than the steady state.
+//! The discard of the highest sequence number lets small packets in sooner than large ones, but what filled the queue
+//! before it was full has all sizes and leaves first. Who measures before that is gone measures something else than the
+//! steady state.
 
 mod common;
 
@@ -45,7 +47,8 @@ fn mean(sent: &[(Time, usize)], from: u64, to: u64) -> f64 {
     lengths.iter().sum::<usize>() as f64 / lengths.len() as f64
 }
 
-/// `first`: while the first content leaves. `window`: the third and the fourth content, in which the experiment tx-ring-limit measures.
+/// `first`: while the first content leaves. `window`: the third and the fourth content, in which the experiment
+/// tx-ring-limit measures.
 fn check(kbps: u64, first: (u64, u64), window: (u64, u64), end: u64, most: f64) {
     for seed in 0..4 {
         let sent = sent(kbps, end, seed);

@@ -41,7 +41,8 @@ fn configurations() -> Vec<RouterConfig> {
     ]
 }
 
-/// Feeds the packets; `late` says for each whether the caller polls before it (a punctual one does, for every deadline).
+/// Feeds the packets; `late` says for each whether the caller polls before it (a punctual one does, for every
+/// deadline).
 fn feed(
     config: &RouterConfig,
     rate: u64,
@@ -113,7 +114,8 @@ proptest! {
         prop_assert_eq!(punctual, late);
     }
 
-    /// Arrivals that reach the engine after a poll that was later than them, but within a line time, are decided as if they had come first.
+    /// Arrivals that reach the engine after a poll that was later than them, but within a line time, are decided as if
+    /// they had come first.
     #[test]
     fn a_decision_is_not_taken_before_it_is_needed(
         config in prop::sample::select(configurations()),
@@ -153,8 +155,8 @@ fn forward(now: Time, engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and brings what came inside
-    /// through before it polls decides as one that is there for each frame.
+    /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and
+    /// brings what came inside through before it polls decides as one that is there for each frame.
     #[test]
     fn a_router_that_naps_decides_alike(
         arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000, ahead in 0u64..2_000_000

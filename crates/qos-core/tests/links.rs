@@ -1,4 +1,5 @@
-//! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the same seed.
+//! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the
+//! same seed.
 
 mod common;
 
@@ -20,8 +21,8 @@ fn router(link: &Value) -> Engine<u64> {
     Engine::new(&PortsConfig::from_json(&wiring.to_string()).unwrap(), Time(0)).unwrap()
 }
 
-/// Sends frames of 46 bytes (72 us each at 10 Mb/s with padding) at even distances by the WAN; returns each one's time on the way beyond its
-/// line time, None for a lost one, in the order in which they were sent.
+/// Sends frames of 46 bytes (72 us each at 10 Mb/s with padding) at even distances by the WAN; returns each one's time
+/// on the way beyond its line time, None for a lost one, in the order in which they were sent.
 fn cross(link: &Value, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
     let mut engine = router(link);
     let mut outputs = Vec::new();

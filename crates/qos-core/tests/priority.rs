@@ -26,7 +26,8 @@ fn llq(generation: &str, kbps: u64, priority: Value) -> RouterConfig {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those of its own queue.
+    /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those
+    /// of its own queue.
     #[test]
     fn at_most_the_ring_and_one_packet_are_ahead(
         generation in prop::sample::select(vec!["classic", "hqf"]),
@@ -147,8 +148,9 @@ fn priority_in_a_child_goes_before_its_siblings() {
     }
 }
 
-/// The published measurements of tx-ring-limit: a probe of 40 bytes against packets of 200 waits for N packets at least and N + 1 at most; the
-/// round trip is that, twice the probe's own line time and 2 ms of forwarding (fitted to the publication). Milliseconds.
+/// The published measurements of tx-ring-limit: a probe of 40 bytes against packets of 200 waits for N packets at least
+/// and N + 1 at most; the round trip is that, twice the probe's own line time and 2 ms of forwarding (fitted to the
+/// publication). Milliseconds.
 #[test]
 fn published_waits_behind_the_ring() {
     let rows = [

@@ -18,7 +18,8 @@ fn outcome(config: &RouterConfig, sources: &[Source]) -> (Vec<u64>, Engine<usize
     (bytes_by_source(&outputs, sources.len()), engine, outputs)
 }
 
-/// Counted bits a second of each share when shares are exact and every packet takes 3 bytes more on the line than are counted.
+/// Counted bits a second of each share when shares are exact and every packet takes 3 bytes more on the line than are
+/// counted.
 fn expected(shares: &[f64], lengths: &[usize]) -> Vec<f64> {
     let line: f64 =
         shares.iter().zip(lengths).map(|(share, ip_len)| share * (*ip_len as f64 + 7.0) / (*ip_len as f64 + 4.0)).sum();
@@ -54,7 +55,8 @@ fn twenty_thirty_and_the_rest() {
     }
 }
 
-/// A child of 70 % and a rest inside a class of 30 %: 420 and 180 of 600 kb/s. Published: 401 kb/s of TCP goodput, 0.9638 of what is counted.
+/// A child of 70 % and a rest inside a class of 30 %: 420 and 180 of 600 kb/s. Published: 401 kb/s of TCP goodput,
+/// 0.9638 of what is counted.
 #[test]
 fn seventy_per_cent_inside_thirty() {
     let maps = json!({
@@ -94,7 +96,8 @@ fn three_classes_of_equal_packets() {
     }
 }
 
-/// Precedence 5 against 0 in class-default: 6 to 1 in the classic generation (published: 1.64 Mb/s of goodput), equal in the later one (956 kb/s).
+/// Precedence 5 against 0 in class-default: 6 to 1 in the classic generation (published: 1.64 Mb/s of goodput), equal
+/// in the later one (956 kb/s).
 #[test]
 fn precedence_five_against_zero() {
     for (generation, part, published) in [("classic", 6.0 / 7.0, 1.64e6), ("hqf", 0.5, 956e3)] {
@@ -106,7 +109,8 @@ fn precedence_five_against_zero() {
     }
 }
 
-/// `fair-queue` in a class: a flow may hold 16 packets, all together more than the queue limit of 64 (published: 111 waiting, none dropped).
+/// `fair-queue` in a class: a flow may hold 16 packets, all together more than the queue limit of 64 (published: 111
+/// waiting, none dropped).
 #[test]
 fn flows_of_a_class_are_limited_one_by_one() {
     let config = with_policy(

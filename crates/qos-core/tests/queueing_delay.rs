@@ -1,4 +1,5 @@
-//! What an interface tells about waiting: the time from each packet's arrival at it to its start on the line, whatever stands in between.
+//! What an interface tells about waiting: the time from each packet's arrival at it to its start on the line, whatever
+//! stands in between.
 
 mod common;
 

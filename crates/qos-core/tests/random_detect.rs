@@ -35,7 +35,8 @@ proptest! {
             engine.transmit(Time(now), PORT, frame::parse(&frame, Ppp), value);
             let class = class(&mut engine, Time(now), 0);
             let red = class.random_detect.unwrap();
-            // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may be less than was seen.
+            // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may
+            // be less than was seen.
             let part = 0.5f64.powi(weight as i32);
             let found = (red.mean_depth - mean * (1.0 - part)) / part;
             prop_assert!((found - found.round()).abs() < 1e-3 && found.round() >= 0.0 && found.round() as u64 <= depth, "{found} of {depth}");

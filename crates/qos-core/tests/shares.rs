@@ -1,4 +1,5 @@
-//! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around them.
+//! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around
+//! them.
 
 mod common;
 
@@ -16,9 +17,10 @@ fn frame(ip_len: usize, dscp: u8) -> Descriptor {
     frame::parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ppp)
 }
 
-/// Holds the fairness bound of start-time and self-clocked fair queueing: while two queues both have packets, what they get differs from their
-/// weights by at most one packet of each. `served` are queue and bytes in order, `costs` what a byte costs each queue. The first three went to the
-/// wire and the ring before the others had come; their costs count later.
+/// Holds the fairness bound of start-time and self-clocked fair queueing: while two queues both have packets, what they
+/// get differs from their weights by at most one packet of each. `served` are queue and bytes in order, `costs` what a
+/// byte costs each queue. The first three went to the wire and the ring before the others had come; their costs count
+/// later.
 fn within_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestCaseError> {
     let (early, served) = served.split_at(3);
     let packets = |queue: usize| served.iter().filter(move |(other, _)| *other == queue);
@@ -108,7 +110,8 @@ proptest! {
         within_one_packet(&served, &costs)?;
     }
 
-    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of class-default 32384.
+    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of
+    /// class-default 32384.
     #[test]
     fn classic_classes_share_by_their_weights_within_a_packet(kbps in prop::array::uniform3(20u64..500), packets in packets(4)) {
         let mut classes: Vec<Value> = kbps.iter().enumerate()
@@ -169,8 +172,8 @@ proptest! {
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
         engine.audit().unwrap();
         let bytes = bytes_by_source(&outputs, 4);
-        // Of the line every packet takes 3 bytes that do not count. A priority class has its rate and its burst of what counts all the same, and
-        // the others have what is left.
+        // Of the line every packet takes 3 bytes that do not count. A priority class has its rate and its burst of what
+        // counts all the same, and the others have what is left.
         let shortest = *lengths.iter().min().unwrap() as u64 + 4;
         let counted = LINE * shortest / (shortest + 3) * seconds / 8;
         let rest = 100 - shares.iter().sum::<u64>();
@@ -183,7 +186,8 @@ proptest! {
         prop_assert!(bytes[0] + 4 * 1_504 >= least, "{bytes:?}, {least} expected");
     }
 
-    /// What children send together is never more than the shaper around them lets pass: the burst, the increments of the time, a packet's debt.
+    /// What children send together is never more than the shaper around them lets pass: the burst, the increments of
+    /// the time, a packet's debt.
     #[test]
     fn children_do_not_exceed_the_shaper_around_them(
         generation in prop::sample::select(vec!["classic", "hqf"]),
@@ -220,8 +224,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of a flow of class-default 32384, so that
-    /// class-default starves (published: half of 256 kb/s is 284 times as heavy, and TCP got 200 against 6 kb/s). The later generation gives it the rest.
+    /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of a flow of
+    /// class-default 32384, so that class-default starves (published: half of 256 kb/s is 284 times as heavy, and TCP
+    /// got 200 against 6 kb/s). The later generation gives it the rest.
     #[test]
     fn classic_class_default_starves_beside_a_class(
         (kbps, constant) in prop::sample::select(vec![(64u64, 64u64), (128, 64), (256, 57), (512, 30), (2_000, 16)]),

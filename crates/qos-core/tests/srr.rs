@@ -90,8 +90,8 @@ const LONGEST: u64 = 1_542;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// In any window that begins with a frame of a shaped queue, the frames that start before its last one take at most 1/w of the window, and of one
-    /// longest frame's time at the port's operational bandwidth.
+    /// In any window that begins with a frame of a shaped queue, the frames that start before its last one take at most
+    /// 1/w of the window, and of one longest frame's time at the port's operational bandwidth.
     #[test]
     fn a_shaped_queue_never_exceeds_its_part(load in load(0..4), weights in prop::array::uniform4(0u32..40), share in prop::array::uniform4(1u32..=255), limit in prop_oneof![Just(100u64), 10..=90u64], expedite in any::<bool>()) {
         let mut engine = engine(json!({"shape": weights, "share": share, "limit": limit, "priority_queue": expedite}));
@@ -102,7 +102,8 @@ proptest! {
             if weight == 0 || (expedite && queue == 0) {
                 continue;
             }
-            // Start less what earlier frames may take, in units that do not round; never less than the greatest of these before, but for the slack.
+            // Start less what earlier frames may take, in units that do not round; never less than the greatest of
+            // these before, but for the slack.
             let (mut taken, mut greatest) = (0u128, i128::MIN);
             for (number, frame) in sent.iter().filter(|frame| frame.queue == queue).enumerate() {
                 let lead = i128::from(frame.start) * i128::from(SPEED) - (taken * u128::from(weight)) as i128;
@@ -115,8 +116,8 @@ proptest! {
         }
     }
 
-    /// Of two shared queues that are both busy, what they have sent divided by their weights never differs by more than a frame of each
-    /// divided by its weight; and while there is something in a shared queue the port never rests.
+    /// Of two shared queues that are both busy, what they have sent divided by their weights never differs by more than
+    /// a frame of each divided by its weight; and while there is something in a shared queue the port never rests.
     #[test]
     fn shared_queues_are_proportional_and_conserve_work(weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4, limit in prop_oneof![Just(100u64), 10..=90u64]) {
         let mut engine = engine(json!({"shape": [0, 0, 0, 0], "share": weights, "limit": limit}));
@@ -153,8 +154,8 @@ proptest! {
         }
     }
 
-    /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then. Queue-set 2 is this port's own,
-    /// so that the memory has enough for it whatever is reserved.
+    /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then. Queue-set
+    /// 2 is this port's own, so that the memory has enough for it whatever is reserved.
     #[test]
     fn weighted_tail_drop_begins_above_the_threshold(load in load(0..4), t1 in prop::array::uniform4(1u32..400), maximum in prop::array::uniform4(1u32..400), reserved in prop::array::uniform4(1u32..=100)) {
         let mut switch = defaults();
@@ -189,8 +190,8 @@ proptest! {
         prop_assert_eq!(of(&late), of(&punctual));
     }
 
-    /// Random programs over many ports: cells are never negative (which would panic), every frame is accounted for, and in the end all cells
-    /// are back.
+    /// Random programs over many ports: cells are never negative (which would panic), every frame is accounted for, and
+    /// in the end all cells are back.
     #[test]
     fn every_cell_comes_back(steps in prop::collection::vec((0u8..24, 0usize..30, 0usize..4, lengths(), 0u64..40_000), 1..400)) {
         let mut engine: Engine<usize> = Engine::new(&ports(30), Time(0)).unwrap();
@@ -238,8 +239,8 @@ proptest! {
     }
 }
 
-/// The article's last phase: 13 Mb/s in queue 1 beside whatever queue 2 takes, 100 Mb/s with a limit of 70. The caller stalls
-/// for 300 ms again and again; queue 1 loses nothing.
+/// The article's last phase: 13 Mb/s in queue 1 beside whatever queue 2 takes, 100 Mb/s with a limit of 70. The caller
+/// stalls for 300 ms again and again; queue 1 loses nothing.
 #[test]
 fn stalls_of_the_caller_cost_nothing() {
     let port = json!({"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70});

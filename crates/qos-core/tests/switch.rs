@@ -322,7 +322,8 @@ fn without_qos_a_port_is_one_queue() {
     assert_eq!(counters(&mut engine, 2, 2 * SECOND).depth_cells, [0; 4]);
 }
 
-/// The memory is one for all ports of an ASIC: what one port gives back by a moment is there for another, however late the engine looks.
+/// The memory is one for all ports of an ASIC: what one port gives back by a moment is there for another, however late
+/// the engine looks.
 #[test]
 fn ports_share_the_common_cells() {
     const PORTS: usize = 24;

@@ -37,8 +37,8 @@ fn switch(thresholds: &Value) -> Value {
 }
 
 impl SwitchLoad {
-    /// So many ports of 100 Mb/s with `share 30 70 1 1`, each offered 150 Mb/s in two of its queues, in their steady state. With `short` memory
-    /// nearly every cell is common, and they do not suffice.
+    /// So many ports of 100 Mb/s with `share 30 70 1 1`, each offered 150 Mb/s in two of its queues, in their steady
+    /// state. With `short` memory nearly every cell is common, and they do not suffice.
     pub fn new(ports: usize, short: bool) -> SwitchLoad {
         let thresholds = match short {
             false => json!({"t1": 100, "t2": 100, "reserved": 50, "maximum": 400}),

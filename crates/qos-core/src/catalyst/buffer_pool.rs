@@ -51,7 +51,8 @@ impl BufferPool {
         }
     }
 
-    /// Cells that are not reserved. None when the reservations exceed the memory: then a reserved cell may be missing too (inferred).
+    /// Cells that are not reserved. None when the reservations exceed the memory: then a reserved cell may be missing
+    /// too (inferred).
     fn common(&self) -> u32 {
         BufferPool::CELLS.saturating_sub(self.reserved)
     }

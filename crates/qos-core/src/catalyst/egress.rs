@@ -1,8 +1,8 @@
 //! A Catalyst port's egress: queue by label, weighted tail drop on cells, shaped and shared round robin, rewrite, link.
 //!
-//! A frame holds its cells until its last bit is on the wire. As with a router's port, decisions are settled in order of
-//! time and no earlier than needed (see [`crate::Engine`] on time); what other ports of the same memory have given back
-//! by then is settled when it matters.
+//! A frame holds its cells until its last bit is on the wire. As with a router's port, decisions are settled in order
+//! of time and no earlier than needed (see [`crate::Engine`] on time); what other ports of the same memory have given
+//! back by then is settled when it matters.
 
 use std::collections::VecDeque;
 
@@ -227,7 +227,8 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Finds the frame that starts next. To be called when a queue has become busy, a frame has started or the configuration has changed.
+    /// Finds the frame that starts next. To be called when a queue has become busy, a frame has started or the
+    /// configuration has changed.
     fn look_ahead(&mut self) {
         self.upcoming = self.next();
     }

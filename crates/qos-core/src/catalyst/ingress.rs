@@ -1,7 +1,7 @@
 //! A Catalyst port's ingress: the link, classify, police, mark, ingress queue.
 //!
-//! The ingress queues only count. Their ring (32 Gb/s) is faster than all ports of the switch together, so it never congests and their
-//! buffers, weights and thresholds have no effect.
+//! The ingress queues only count. Their ring (32 Gb/s) is faster than all ports of the switch together, so it never
+//! congests and their buffers, weights and thresholds have no effect.
 
 use crate::classify::access_list::AccessList;
 use crate::config::catalyst::{ExceedAction, Trust};
@@ -120,7 +120,8 @@ impl Labeller {
         self.plan = plan.clone();
     }
 
-    /// A frame has arrived. Gives it its label, and counts it in the port's input policy; false to drop it (out of profile).
+    /// A frame has arrived. Gives it its label, and counts it in the port's input policy; false to drop it (out of
+    /// profile).
     pub fn pass(
         &mut self,
         now: Time,

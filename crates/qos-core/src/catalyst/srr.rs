@@ -1,11 +1,13 @@
 //! Shaped and shared round robin: which egress queue is served next, and when.
 //!
-//! A shaped queue is served at most at one part in `w` of the port's physical speed: after a frame it is not served for `w` times the frame's
-//! time on the wire. When it had to wait for its turn that time counts, up to one longest frame. So in any window of `T` seconds that begins with
-//! one of its frames, frames of at most `(T + longest)/w` seconds of wire time start before the last one. Shaped queues come before shared ones.
+//! A shaped queue is served at most at one part in `w` of the port's physical speed: after a frame it is not served for
+//! `w` times the frame's time on the wire. When it had to wait for its turn that time counts, up to one longest frame.
+//! So in any window of `T` seconds that begins with one of its frames, frames of at most `(T + longest)/w` seconds of
+//! wire time start before the last one. Shaped queues come before shared ones.
 //!
-//! Shared queues divide what is left by their weights: start-time fair queueing (Goyal, Vin and Cheng, 1996) over bytes on the wire. Of two
-//! queues that are both busy, what they sent divided by their weights never differs by more than a frame of each divided by its weight.
+//! Shared queues divide what is left by their weights: start-time fair queueing (Goyal, Vin and Cheng, 1996) over bytes
+//! on the wire. Of two queues that are both busy, what they sent divided by their weights never differs by more than a
+//! frame of each divided by its weight.
 
 use crate::config::catalyst_constants::{LONGEST_ON_WIRE, QUEUES};
 use crate::link::serialiser::Serialiser;

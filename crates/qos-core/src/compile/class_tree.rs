@@ -307,7 +307,8 @@ fn hqf_ranks(
     (bandwidth.iter().map(weight).collect(), Rank::Weight(other.max(1)))
 }
 
-/// Per cent that classes may reserve together. Unconfirmed for the classic generation under a parent's shaper: there all of it.
+/// Per cent that classes may reserve together. Unconfirmed for the classic generation under a parent's shaper: there
+/// all of it.
 fn reservable(context: &Context<'_>, here: Position) -> u32 {
     match (context.config.generation, here.parent) {
         (Generation::Hqf, _) => defaults::HQF_RESERVABLE_PERCENT,

@@ -119,10 +119,11 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
     Ok(())
 }
 
-/// A policer's figures; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null without it.
+/// A policer's figures; those that depend on `base_bps` (interface bandwidth or parent's shape rate) are null without
+/// it.
 ///
-/// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is our reading: a burst that no bucket
-/// has would mean nothing); else one bucket.
+/// Algorithm: two rates with a `pir`; two buckets with a `violate` action or an explicit `be` (the latter is our
+/// reading: a burst that no bucket has would mean nothing); else one bucket.
 pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<ResolvedPolice, ConfigError> {
     let (cir_bps, cir_percent) = rate("police.cir", config.cir, base_bps, &POLICE_RATES)?;
     let (pir_bps, pir_percent) = match config.pir {
@@ -177,7 +178,8 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     })
 }
 
-/// The figures of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate that is not known.
+/// The figures of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate
+/// that is not known.
 fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
     let path = |field: &str| format!("police.dynamic.{field}");
     let size = |field: &str, bytes: u64| in_range(&path(field), bytes, &DYNAMIC_SIZES, "bytes");
@@ -377,7 +379,8 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     Err(ConfigError::out_of_range(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
 }
 
-/// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the class's in the classic generation.
+/// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the
+/// class's in the classic generation.
 pub(crate) fn class_queue(
     class: &PolicyClass,
     bandwidth_kbps: Option<u64>,

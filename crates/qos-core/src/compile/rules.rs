@@ -1,4 +1,5 @@
-//! What a policy-map may not ask for, whatever it is attached to: combinations of actions, mixed units, more than there is.
+//! What a policy-map may not ask for, whatever it is attached to: combinations of actions, mixed units, more than there
+//! is.
 //!
 //! Routers refuse the same on their command line; this keeps any other sender of a configuration to it.
 

@@ -33,19 +33,24 @@ pub struct Descriptor {
     pub network: Network,
     /// Length of the IP packet in bytes (of the frame's payload when it is not IP).
     pub network_len: u32,
-    /// Bytes that counters, policers, shapers and queues count: IP packet plus layer-2 header (Ethernet 14, each VLAN tag 4 more, PPP and HDLC 4).
+    /// Bytes that counters, policers, shapers and queues count: IP packet plus layer-2 header (Ethernet 14, each VLAN
+    /// tag 4 more, PPP and HDLC 4).
     pub counted_len: u32,
     /// Bytes that the frame takes on the wire: Ethernet 38 above the IP packet and padding, PPP and HDLC 7.
     pub line_len: u32,
-    /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with [`crate::frame::rewrite_dscp`].
+    /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with
+    /// [`crate::frame::rewrite_dscp`].
     pub dscp: u8,
-    /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller applies it with [`crate::frame::rewrite_cos`].
+    /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller
+    /// applies it with [`crate::frame::rewrite_cos`].
     pub cos: u8,
     /// VLAN tags.
     pub tags: u8,
-    /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
+    /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from
+    /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub label: Option<Label>,
-    /// The router's own group number. The engine's input policy sets it; the caller carries it from [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
+    /// The router's own group number. The engine's input policy sets it; the caller carries it from
+    /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub qos_group: u16,
     /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
     pub input_port: Option<PortId>,
@@ -93,8 +98,8 @@ impl Descriptor {
         flow: 0,
     };
 
-    /// An IPv4 packet of `network_len` bytes from one address and port to another, as [`parse`] would describe its frame
-    /// on a link with `framing`.
+    /// An IPv4 packet of `network_len` bytes from one address and port to another, as [`parse`] would describe its
+    /// frame on a link with `framing`.
     pub fn ipv4(
         protocol: u8,
         (source, source_port): (Ipv4Addr, u16),
@@ -177,8 +182,8 @@ fn length(bytes: usize) -> u32 {
 fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
     let Some(header) = Ipv4::of(packet) else { return };
     let total = header.total_len();
-    // Ethernet pads short packets, so that the header's length is the one that counts; where it cannot be true the bytes
-    // at hand do.
+    // Ethernet pads short packets, so that the header's length is the one that counts; where it cannot be true the
+    // bytes at hand do.
     let packet = if (header.len..=packet.len()).contains(&total) { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv4;
     descriptor.network_len = length(packet.len());
@@ -264,7 +269,8 @@ pub(crate) fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who makes descriptors otherwise calls this.
+/// Key of a descriptor's flow, from its addresses, protocol and ports. [`parse`] has filled it in; who makes
+/// descriptors otherwise calls this.
 pub fn flow_key(descriptor: &Descriptor) -> u64 {
     let words = |address: IpAddr| match address {
         IpAddr::V4(address) => (0, u64::from(u32::from(address))),

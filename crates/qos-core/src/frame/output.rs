@@ -8,7 +8,8 @@ use crate::time::Time;
 /// A frame that leaves the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure<P> {
-    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last bit has arrived here.
+    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last
+    /// bit has arrived here.
     pub time: Time,
     /// By which port.
     pub port: PortId,

@@ -1,8 +1,9 @@
 //! What a link does to the frames that it carries: propagation delay, jitter and loss.
 //!
-//! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once for each frame in the order
-//! of the wire (loss by bursts: once or twice). The same seed and the same number of frames give the same fates, whatever the frames
-//! are and whenever they come; and a change of the loss leaves the jitter as it was. The functions are those of `libm`, so all machines agree.
+//! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once
+//! for each frame in the order of the wire (loss by bursts: once or twice). The same seed and the same number of frames
+//! give the same fates, whatever the frames are and whenever they come; and a change of the loss leaves the jitter as
+//! it was. The functions are those of `libm`, so all machines agree.
 
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use rand_xoshiro::rand_core::SeedableRng;
@@ -42,14 +43,14 @@ impl Impairment {
         Impairment { delay: Duration(link.delay_ns), jitter, loss }
     }
 
-    /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not be on time for
-    /// each frame that it passes on.
+    /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not
+    /// be on time for each frame that it passes on.
     pub fn first_half(link: &LinkConfig) -> Impairment {
         Impairment { delay: Duration(Self::of(link, Side::Wire).least().0 / 2), jitter: None, loss: None }
     }
 
-    /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the delay, where it would
-    /// come on top.
+    /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the
+    /// delay, where it would come on top.
     pub fn second_half(link: &LinkConfig) -> Impairment {
         let Impairment { delay, jitter, loss } = Self::of(link, Side::Inside);
         Impairment { delay: Duration(delay.0 - Self::first_half(link).delay.0), jitter, loss }
@@ -108,8 +109,8 @@ impl Jitter {
         arrives
     }
 
-    /// A normal sequence in which neighbours correlate, taken through its own distribution function to a uniform one and from there to the one
-    /// asked for: correlation leaves the distribution as it is.
+    /// A normal sequence in which neighbours correlate, taken through its own distribution function to a uniform one
+    /// and from there to the one asked for: correlation leaves the distribution as it is.
     fn offset(&mut self) -> i64 {
         let fresh: f64 = StandardNormal.sample(&mut self.generator);
         let rho = self.config.correlation;

@@ -2,7 +2,8 @@
 
 use crate::time::{Rate, Time, NANOS_PER_SECOND};
 
-/// A link that carries one frame at a time, at exactly its rate: what is left of a nanosecond is carried to the next frame.
+/// A link that carries one frame at a time, at exactly its rate: what is left of a nanosecond is carried to the next
+/// frame.
 #[derive(Clone, Debug)]
 pub struct Serialiser {
     rate: Rate,
@@ -56,7 +57,8 @@ impl Serialiser {
     pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.
         let carried = if ready > self.free { 0 } else { self.remainder };
-        // A frame's bits times a second's nanoseconds fit in 64 bits up to 2 GB, and dividing those is much cheaper than 128 bits.
+        // A frame's bits times a second's nanoseconds fit in 64 bits up to 2 GB, and dividing those is much cheaper
+        // than 128 bits.
         let total =
             (u64::from(line_len) * 8).checked_mul(NANOS_PER_SECOND).and_then(|total| total.checked_add(carried));
         let (nanos, remainder) = match total {

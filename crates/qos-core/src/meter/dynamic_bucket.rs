@@ -1,10 +1,12 @@
-//! A policer whose bucket finds its own size: small enough to keep bursts short, large enough for TCP to reach the rate.
+//! A policer whose bucket finds its own size: small enough to keep bursts short, large enough for TCP to reach the
+//! rate.
 //!
-//! After R. van Haalen and R. Malhotra, "Improving TCP performance with bufferless token bucket policing: A TCP friendly policer" (IEEE LANMAN
-//! 2007). Its algorithm is not public; this one is inferred from the claims of the authors' patent US 8,743,693: a drop happens when the
-//! bucket is empty; TCP slows down and tokens gather; when TCP sends more than the rate again the level begins to fall. Did the bucket overflow
-//! between these two moments, then TCP was cut deeper than the bucket remembers, and the bucket grows by what overflowed. Did it not
-//! even come near to being full, then it is larger than needed and shrinks a little. The steps and constants are our reading.
+//! After R. van Haalen and R. Malhotra, "Improving TCP performance with bufferless token bucket policing: A TCP
+//! friendly policer" (IEEE LANMAN 2007). Its algorithm is not public; this one is inferred from the claims of the
+//! authors' patent US 8,743,693: a drop happens when the bucket is empty; TCP slows down and tokens gather; when TCP
+//! sends more than the rate again the level begins to fall. Did the bucket overflow between these two moments, then TCP
+//! was cut deeper than the bucket remembers, and the bucket grows by what overflowed. Did it not even come near to
+//! being full, then it is larger than needed and shrinks a little. The steps and constants are our reading.
 //!
 //! All work is done at arrivals, in integers; there is no timer.
 
@@ -81,7 +83,8 @@ impl DynamicBucket {
         }
     }
 
-    /// Whether a packet of `bytes` that arrives at `now` conforms; takes its tokens if so. An arrival before the last one adds no tokens.
+    /// Whether a packet of `bytes` that arrives at `now` conforms; takes its tokens if so. An arrival before the last
+    /// one adds no tokens.
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
         let now = now.max(self.last);
         let elapsed = now.since(self.last);
@@ -114,8 +117,8 @@ impl DynamicBucket {
         Colour::Exceed
     }
 
-    /// Looks whether the level has turned, not more often than every monitoring time: a window that comes in one clump moves it up and down within
-    /// a round trip.
+    /// Looks whether the level has turned, not more often than every monitoring time: a window that comes in one clump
+    /// moves it up and down within a round trip.
     fn compare(&mut self, now: Time) {
         let (level, size) = (self.level, self.size);
         // Unconfirmed, as is all of the comparison: a packet, or a tenth of a small bucket.

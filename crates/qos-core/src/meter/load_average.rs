@@ -1,7 +1,7 @@
 //! Load-interval averages: what `show` prints as a rate.
 //!
-//! `r = s + (r - s)·exp(-t/L)` with `s` the rate of the last sampling period of `t` seconds and `L` the load interval. These figures are
-//! only shown; no decision depends on them.
+//! `r = s + (r - s)·exp(-t/L)` with `s` the rate of the last sampling period of `t` seconds and `L` the load interval.
+//! These figures are only shown; no decision depends on them.
 
 use crate::time::{Duration, Time};
 

@@ -1,6 +1,8 @@
-//! How long packets wait at an output interface: a histogram of fixed size, so that a port costs the same memory whatever passes it.
+//! How long packets wait at an output interface: a histogram of fixed size, so that a port costs the same memory
+//! whatever passes it.
 //!
-//! The scale is log-linear, as that of the `hdrhistogram` crate, which takes five times the instructions for a record: too many for each packet.
+//! The scale is log-linear, as that of the `hdrhistogram` crate, which takes five times the instructions for a record:
+//! too many for each packet.
 
 use crate::counters::port::QueueingDelayCounters;
 use crate::time::Duration;
@@ -8,7 +10,8 @@ use crate::time::Duration;
 /// Each power of two has two to this power of buckets, so that one is at most 1/128 of its values wide.
 const PRECISION: u32 = 7;
 
-/// Up to the longest duration: below 2⁸ a bucket for each value, from there on 2⁷ for each of the other 56 powers of two.
+/// Up to the longest duration: below 2⁸ a bucket for each value, from there on 2⁷ for each of the other 56 powers of
+/// two.
 const BUCKETS: usize = 58 << PRECISION;
 
 /// Waits of the packets that have started on the line, in nanoseconds.
@@ -63,7 +66,8 @@ impl QueueingDelay {
         })
     }
 
-    /// The greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of all, where it is in that bucket.
+    /// The greatest value of the bucket of the packet that so many per cent do not exceed; or the greatest of all,
+    /// where it is in that bucket.
     fn quantile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
         let mut below = 0;

@@ -1,7 +1,7 @@
 //! The token buckets of a policer.
 //!
-//! One bucket (conform, exceed), two buckets with one rate (RFC 2697, colour-blind) or two rates (RFC 2698, colour-blind). Buckets
-//! are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
+//! One bucket (conform, exceed), two buckets with one rate (RFC 2697, colour-blind) or two rates (RFC 2698,
+//! colour-blind). Buckets are filled at each packet's arrival, in units of 10⁻⁹ bit, so that no fraction is ever lost.
 
 use crate::config::defaults::POLICE_IDLE_MS;
 use crate::counters::police::TokensLost;
@@ -50,7 +50,8 @@ impl TokenBuckets {
         TokenBuckets { algorithm, cir_bps, bc, be, committed: bc, excess: be, last: start, loss }
     }
 
-    /// Colours a packet of `bytes` that arrives at `now`, and takes its tokens. An arrival before the last one adds no tokens.
+    /// Colours a packet of `bytes` that arrives at `now`, and takes its tokens. An arrival before the last one adds no
+    /// tokens.
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
         let now = now.max(self.last);
         let since = now.since(self.last);

@@ -92,8 +92,8 @@ pub(crate) struct PolicyPlan {
     /// All classes of all levels; a parent comes before its children.
     pub classes: Vec<ClassPlan>,
     pub top: LevelPlan,
-    /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks and polices does not: then
-    /// this is empty.
+    /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks
+    /// and polices does not: then this is empty.
     pub nodes: Vec<NodePlan>,
     /// Flow queues beside its classes (classic).
     pub flow_queues: Option<u32>,

@@ -1,4 +1,5 @@
-//! Plans: what a port runs, with every default filled in. Plain data between the compiler, which makes them, and the run time.
+//! Plans: what a port runs, with every default filled in. Plain data between the compiler, which makes them, and the
+//! run time.
 
 pub(crate) mod catalyst;
 pub(crate) mod classes;

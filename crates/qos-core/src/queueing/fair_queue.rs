@@ -1,7 +1,7 @@
 //! Fair queueing of the later generation (`fair-queue` in a class): equal bytes for each flow, whatever its precedence.
 //!
-//! Deficit round robin (Shreedhar and Varghese, 1995) over hashed flow queues. A flow may hold a quarter of the queue limit; the limit itself is not
-//! enforced, as measured on routers of that generation.
+//! Deficit round robin (Shreedhar and Varghese, 1995) over hashed flow queues. A flow may hold a quarter of the queue
+//! limit; the limit itself is not enforced, as measured on routers of that generation.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,8 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::queueing::discipline::{flow_index, Discipline, Enqueued, Item};
 
-/// Bytes that a flow may send each round: at least a full Ethernet frame, so that a round costs the same however many flows there are.
+/// Bytes that a flow may send each round: at least a full Ethernet frame, so that a round costs the same however many
+/// flows there are.
 const QUANTUM: u64 = 1_600;
 
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Weighted random early detection: which packets are dropped before a queue is full.
 //!
-//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. Below the packet's least threshold it is accepted, from the greatest
-//! one on dropped, between them dropped with the probability (mean - min)/(max - min)/denominator (the formula is unconfirmed in that detail). Numbers
-//! that pass for random come from the seed of the ports' wiring, so that the same calls give the same packets.
+//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. Below the packet's least threshold it is
+//! accepted, from the greatest one on dropped, between them dropped with the probability (mean - min)/(max -
+//! min)/denominator (the formula is unconfirmed in that detail). Numbers that pass for random come from the seed of the
+//! ports' wiring, so that the same calls give the same packets.
 
 use crate::config::queueing::RandomDetectBasis;
 use crate::counters::count::Count;

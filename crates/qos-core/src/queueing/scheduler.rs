@@ -1,14 +1,15 @@
 //! The interface's queueing: the queues in front of the transmit ring, and which of them is served next.
 //!
-//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first. The others share
+//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first. The others
+//! share
 //!
-//! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both have packets, what they get
-//!   in proportion to their weights differs by at most a packet of each.
-//! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair queueing, those of
-//!   class-default, and the classes, each a conversation, are in one space of numbers.
+//! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both
+//!   have packets, what they get in proportion to their weights differs by at most a packet of each.
+//! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair
+//!   queueing, those of class-default, and the classes, each a conversation, are in one space of numbers.
 //!
-//! A node with a shaper takes part while the shaper lets its next packet go. Nothing is searched: changes go up from a leaf to the root, through a
-//! tournament at each level, so that a packet costs the logarithm of the number of classes.
+//! A node with a shaper takes part while the shaper lets its next packet go. Nothing is searched: changes go up from a
+//! leaf to the root, through a tournament at each level, so that a packet costs the logarithm of the number of classes.
 
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
@@ -417,7 +418,8 @@ impl<P> Scheduler<P> {
         Enqueued::Refused(item, reason)
     }
 
-    /// Where the hold-queue is full: removes the packet with the highest sequence number of all, unless it is the new one.
+    /// Where the hold-queue is full: removes the packet with the highest sequence number of all, unless it is the new
+    /// one.
     fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<Option<Item<P>>, DropReason> {
         if !self.nodes[leaf].numbered || self.hold.is_none_or(|hold| self.held < hold) {
             return Ok(None);
@@ -527,7 +529,8 @@ impl<P> Scheduler<P> {
         Some((Time(self.timers.key(timer)), self.head(self.shaped[timer])?))
     }
 
-    /// Removes all packets, whatever the shapers say; queue by queue, each in its order. Nothing else must be done with the scheduler then.
+    /// Removes all packets, whatever the shapers say; queue by queue, each in its order. Nothing else must be done with
+    /// the scheduler then.
     pub fn drain(&mut self) -> Vec<Item<P>> {
         let mut items = Vec::with_capacity(self.len() as usize);
         for node in 0..self.nodes.len() {

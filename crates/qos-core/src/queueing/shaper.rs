@@ -1,12 +1,12 @@
 //! The shaper: when the packets of a queue may leave.
 //!
-//! Credit grows by an increment (Bc, with `peak` Bc + Be) each interval, up to Bc + Be; a packet that leaves takes its bits. Packets are never
-//! split. Two rules make the long-run rate exact whatever the bursts:
+//! Credit grows by an increment (Bc, with `peak` Bc + Be) each interval, up to Bc + Be; a packet that leaves takes its
+//! bits. Packets are never split. Two rules make the long-run rate exact whatever the bursts:
 //!
-//! - The limit of the credit holds only while no packet waits for credit. (Else, with packets that do not divide the burst, each
-//!   interval's remainder would be lost.)
-//! - A packet larger than Bc + Be leaves when the credit is full and leaves a debt. This is our choice: how the routers handle the case is
-//!   not published, and without it such a packet would wait for ever.
+//! - The limit of the credit holds only while no packet waits for credit. (Else, with packets that do not divide the
+//!   burst, each interval's remainder would be lost.)
+//! - A packet larger than Bc + Be leaves when the credit is full and leaves a debt. This is our choice: how the routers
+//!   handle the case is not published, and without it such a packet would wait for ever.
 
 use crate::plan::shape::ShapePlan;
 use crate::time::{Duration, Time};
@@ -49,7 +49,8 @@ impl Shaper {
         }
     }
 
-    /// Adds the intervals that ended by `now`. `head` is the packet that waited all that time, if any. Call before anything changes at `now`.
+    /// Adds the intervals that ended by `now`. `head` is the packet that waited all that time, if any. Call before
+    /// anything changes at `now`.
     pub fn advance(&mut self, now: Time, head: Option<u32>) {
         let intervals = now.since(self.last).0 / self.plan.interval.0;
         if intervals == 0 {

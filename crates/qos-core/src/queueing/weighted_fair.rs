@@ -1,12 +1,13 @@
 //! Classic weighted fair queueing: the interface's `fair-queue`, and the queue under a classic shaper.
 //!
-//! A packet gets a sequence number: that of its conversation's last packet or of the packet served last, whichever is greater, plus its bytes times
-//! the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so small packets and high precedences gain. A conversation
-//! holds at most the congestive discard threshold; when the whole hold-queue is full the packet with the highest number goes (unconfirmed, but
-//! needed to match published delays).
+//! A packet gets a sequence number: that of its conversation's last packet or of the packet served last, whichever is
+//! greater, plus its bytes times the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so
+//! small packets and high precedences gain. A conversation holds at most the congestive discard threshold; when the
+//! whole hold-queue is full the packet with the highest number goes (unconfirmed, but needed to match published
+//! delays).
 //!
-//! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which the scheduler keeps: a class
-//! is a single conversation with a weight of its own.
+//! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which
+//! the scheduler keeps: a class is a single conversation with a weight of its own.
 
 use std::collections::VecDeque;
 

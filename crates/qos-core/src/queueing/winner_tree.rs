@@ -1,4 +1,5 @@
-//! The least of a fixed number of keys, kept in a tree of winners: a change costs the logarithm of their number, a look nothing.
+//! The least of a fixed number of keys, kept in a tree of winners: a change costs the logarithm of their number, a look
+//! nothing.
 
 /// A key, with a value that stands for not taking part.
 pub(crate) trait Key: Copy + Ord {

@@ -1,7 +1,8 @@
 //! A router port's egress: output policy, queues, transmit ring, link.
 //!
 //! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a
-//! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on time.
+//! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
+//! time.
 
 use crate::classify::access_list::AccessList;
 use crate::counters::count::Count;
@@ -219,7 +220,8 @@ impl<P> Egress<P> {
         Some(self.outbound.link.pass(entered, item.descriptor.line_len))
     }
 
-    /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is another one.
+    /// Finds out when the frame at the head of the ring will pass. To be called when that frame, or the link's rate, is
+    /// another one.
     fn look_ahead(&mut self) {
         self.upcoming = self.head_passage();
     }
@@ -232,8 +234,8 @@ impl<P> Egress<P> {
         self.scheduler.next_release()
     }
 
-    /// What is due is the frame at the head of the ring, or else the packet that a shaper lets go next: when it starts (or is let go), and when
-    /// it can have reached the other end at the earliest.
+    /// What is due is the frame at the head of the ring, or else the packet that a shaper lets go next: when it starts
+    /// (or is let go), and when it can have reached the other end at the earliest.
     fn next_due(&self) -> Option<(Time, Time)> {
         let (time, end) = match self.upcoming {
             Some(upcoming) => (upcoming.start, upcoming.end),

@@ -74,8 +74,8 @@ impl Layout {
     }
 }
 
-/// Writes a class of service into the outermost tag of a frame. Returns whether the frame changed; one without a tag does
-/// not.
+/// Writes a class of service into the outermost tag of a frame. Returns whether the frame changed; one without a tag
+/// does not.
 pub fn rewrite_cos(frame: &mut [u8], cos: u8) -> bool {
     match Layout::of(frame) {
         Some(found) if found.tags > 0 => {

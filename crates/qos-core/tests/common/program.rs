@@ -211,7 +211,8 @@ impl Reader<'_> {
     }
 }
 
-/// Configurations of a switch with [`PORTS`] ports: trust or policies, queues and thresholds, speeds that make frames wait.
+/// Configurations of a switch with [`PORTS`] ports: trust or policies, queues and thresholds, speeds that make frames
+/// wait.
 fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
     let mut global = switch::defaults();
     let [.., all] = choice;
