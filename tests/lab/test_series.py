@@ -60,9 +60,11 @@ policy-map Police
 interface FastEthernet0/1
  service-policy input Police
 """
-"""What the line brings is 9.7 Mb/s by the bytes that a router counts: nothing exceeds."""
+"""What the line brings is 9.7 Mb/s by the bytes that a router counts: whatever exceeds is the first one's lateness."""
 STOPS, STOP_S = 20, 0.0045
 ATTEMPTS = 3
+LATE_SHARE = 0.001
+"""What the rule lets pass: one packet of a thousand may be over 1 ms late, and every one of them may end in a burst."""
 
 
 def data_plane(lab: Lab, router: str) -> int:
@@ -137,4 +139,4 @@ def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
         assert found["late"], found["reasons"]
         warnings.warn(f"the machine was busy, and the cell says so: {found['reasons']}", stacklevel=1)
     assert found["valid"]
-    assert found["dropped"] == 0
+    assert found["dropped"] <= LATE_SHARE * found["offered"]
