@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import subprocess
@@ -13,6 +14,8 @@ from ruamel.yaml import YAML
 
 TOP = Path(__file__).parents[2]
 WIDTH = 120
+LONGEST_FUNCTION = 60
+"""Lines, from `def` to the last one."""
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -41,6 +44,24 @@ def test_documents_are_wrapped(file: Path) -> None:
 def test_the_formatter_is_never_overruled() -> None:
     mark = "# fmt: " + "skip"
     assert [str(file) for file in tracked("*.py") if mark in (TOP / file).read_text(encoding="utf-8")] == []
+
+
+def too_long(text: str) -> list[str]:
+    """Functions and methods of a module that are longer than they may be."""
+    functions = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    lines = [(each.name, (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions]
+    return [f"{name}: {count} lines" for name, count in lines if count > LONGEST_FUNCTION]
+
+
+def test_no_function_is_too_long() -> None:
+    files = [file for file in tracked("*.py") if file.parts[0] != "tests"]
+    found = {file: too_long((TOP / file).read_text(encoding="utf-8")) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
+def test_the_length_of_a_function_is_that_of_its_whole_text(lines: int, found: list[str]) -> None:
+    assert too_long("@cached\ndef f():\n" + "    pass\n" * (lines - 1)) == found
 
 
 def test_the_workflow_runs_every_environment() -> None:

@@ -27,6 +27,8 @@ COLUMNS = [
 ]
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
+_Key = tuple[str, str, str]
+"""What a row is of: arm, metric, and the cells that count, in words."""
 
 
 class Planned:
@@ -161,60 +163,52 @@ def compare(
 
     `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 % interval, `n` the
     measurements behind it, `excluded` those that are not valid, `missing` why others lack it, `effect` Cliff's delta of
-    `A/B`. An expectation whose
-    figure was not measured is not met.
+    `A/B`. An expectation whose figure was not measured is not met.
     `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and decide
     nothing: they are `informative` too.
     """
-    figures = {(figure.arm, figure.metric, figure.selection): figure for figure in published}
+    figures: dict[_Key, PublishedFigure] = {(each.arm, each.metric, each.selection): each for each in published}
+    expected: set[_Key] = set()
     rows: list[dict[str, object]] = []
-    expected: set[tuple[str, str, str]] = set()
     for expectation in expectations:
         key = (expectation.arm, expectation.metric, expectation.selection)
         expected.add(key)
         measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where)
-        holds = measured.estimate is not None and expectation.holds(measured.estimate.value)
-        verdict = WITHIN if holds else OUTSIDE
         rows.append(
-            {
-                "article": article,
-                "lab": lab,
-                "arm": expectation.arm,
-                "where": expectation.selection,
-                "metric": expectation.metric,
-                "unit": expectation.unit,
-                "published": figures[key].value if key in figures else math.nan,
-                **measured.columns(),
-                "tolerance": expectation.tolerance,
-                "verdict": verdict if measured.trusted else INFORMATIVE,
-            }
+            _row(key, expectation.unit, figures.get(key), measured)
+            | {"tolerance": expectation.tolerance, "verdict": _verdict(expectation, measured)}
         )
-    informative = [key for key in figures if key not in expected]
-    informative += [
-        (arm, metric, "")
-        for arm, names in (show or {}).items()
-        for metric in names
-        if (arm, metric, "") not in expected and (arm, metric, "") not in figures
-    ]
-    for arm, metric, selection in informative:
-        figure = figures.get((arm, metric, selection))
-        rows.append(
-            {
-                "article": article,
-                "lab": lab,
-                "arm": arm,
-                "where": selection,
-                "metric": metric,
-                "unit": Reference.parse(metric).metric.unit if figure is None else figure.unit,
-                "published": math.nan if figure is None else figure.value,
-                **measured_figure(metrics, arm, metric, None if figure is None else figure.where).columns(),
-                "tolerance": "",
-                "verdict": INFORMATIVE,
-            }
-        )
+    shown: list[_Key] = [(arm, metric, "") for arm, names in (show or {}).items() for metric in names]
+    for key in dict.fromkeys(each for each in (*figures, *shown) if each not in expected):
+        arm, metric, _ = key
+        figure = figures.get(key)
+        unit = Reference.parse(metric).metric.unit if figure is None else figure.unit
+        measured = measured_figure(metrics, arm, metric, None if figure is None else figure.where)
+        rows.append(_row(key, unit, figure, measured))
     place = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame([{"article": article, "lab": lab, **row} for row in rows], columns=COLUMNS)
+
+
+def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Measured) -> dict[str, object]:
+    """A row that decides nothing."""
+    arm, metric, selection = key
+    return {
+        "arm": arm,
+        "where": selection,
+        "metric": metric,
+        "unit": unit,
+        "published": math.nan if published is None else published.value,
+        **measured.columns(),
+        "tolerance": "",
+        "verdict": INFORMATIVE,
+    }
+
+
+def _verdict(expectation: Expectation, measured: Measured) -> str:
+    if not measured.trusted:
+        return INFORMATIVE
+    return WITHIN if measured.estimate is not None and expectation.holds(measured.estimate.value) else OUTSIDE
 
 
 def to_csv(comparison: pd.DataFrame) -> str:

@@ -29,33 +29,52 @@ _STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
 
 def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None:
     """Print the comparison and where the report is: a table, or one JSON object with the same."""
-    report = _near(folder.report)
     if as_json:
-        rows = json.loads((folder.path / "comparison.json").read_text())
-        echo(
-            json.dumps(
-                {
-                    "run": str(folder.path),
-                    "report": str(folder.report),
-                    "lab": outcome.lab,
-                    "valid": outcome.valid,
-                    "reasons": list(outcome.reasons),
-                    "comparison": rows,
-                    "averages": json.loads(outcome.averages.to_json(orient="records")),
-                    "pairs": json.loads(outcome.pairs.to_json(orient="records")),
-                },
-                indent=2,
-            )
-        )
+        echo(json.dumps(_as_json(outcome, folder), indent=2))
         return
-    if remark := lab_kind(outcome.lab).remark:
-        echo(remark)
+    kind = lab_kind(outcome.lab)
+    if kind.remark:
+        echo(kind.remark)
+    # A table that is folded to 80 columns is no use in a file or a pipe.
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    if len(outcome.comparison):
+        console.print(_comparison(outcome.comparison, kind.found))
+    for _, averages in outcome.averages.groupby("title", sort=False):
+        _print_averages(console, averages, kind.found)
+    for _, pairs in outcome.pairs.groupby("title", sort=False):
+        echo(_score(pairs))
+    if not outcome.valid:
+        echo("The run is invalid; its figures must not be trusted:")
+        for reason in outcome.reasons:
+            echo(f"  {reason}")
+    elif outcome.outside:
+        figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
+        echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
+    else:
+        echo("The run is valid; all figures are within their tolerance.")
+    echo(f"Report: {_near(folder.report)}")
+
+
+def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
+    return {
+        "run": str(folder.path),
+        "report": str(folder.report),
+        "lab": outcome.lab,
+        "valid": outcome.valid,
+        "reasons": list(outcome.reasons),
+        "comparison": json.loads((folder.path / "comparison.json").read_text()),
+        "averages": json.loads(outcome.averages.to_json(orient="records")),
+        "pairs": json.loads(outcome.pairs.to_json(orient="records")),
+    }
+
+
+def _comparison(comparison: pd.DataFrame, found: str) -> Table:
+    """A row for each figure, in sections by arm; `found` heads what was measured, or simulated."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    found = lab_kind(outcome.lab).found
     for name in ("arm", "figure", "published", found, "difference", "tolerance", "verdict"):
         table.add_column(name, justify="right" if name in ("published", found, "difference") else "left")
     arm = None
-    for row in outcome.comparison.to_dict("records"):
+    for row in comparison.to_dict("records"):
         if arm is not None and row["arm"] != arm:
             table.add_section()
         name = row["arm"] if row["arm"] != arm else ""
@@ -74,24 +93,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
             row["verdict"],
             style=_STYLE[row["verdict"]],
         )
-    # A table that is folded to 80 columns is no use in a file or a pipe.
-    console = Console() if Console().is_terminal else Console(width=WIDTH)
-    if len(outcome.comparison):
-        console.print(table)
-    for _, averages in outcome.averages.groupby("title", sort=False):
-        _print_averages(console, averages, found)
-    for _, pairs in outcome.pairs.groupby("title", sort=False):
-        echo(_score(pairs))
-    if not outcome.valid:
-        echo("The run is invalid; its figures must not be trusted:")
-        for reason in outcome.reasons:
-            echo(f"  {reason}")
-    elif outcome.outside:
-        figures = "figure is outside its" if outcome.outside == 1 else "figures are outside their"
-        echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
-    else:
-        echo("The run is valid; all figures are within their tolerance.")
-    echo(f"Report: {report}")
+    return table
 
 
 def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> None:

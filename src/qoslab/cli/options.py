@@ -199,6 +199,24 @@ def cell_options(function: _F) -> _F:
     return cast("_F", result)
 
 
+def tls_options(function: _F) -> _F:
+    """`--tls-ca-file`, `--tls-cert`, `--tls-key` as one argument `tls`, by `ca_file`, `cert` and `key`."""
+
+    @functools.wraps(function)
+    def gathered(*, tls_ca_file: Path | None, tls_cert: Path | None, tls_key: Path | None, **rest: Any) -> Any:
+        return function(tls={"ca_file": tls_ca_file, "cert": tls_cert, "key": tls_key}, **rest)
+
+    result: Any = gathered
+    for name, about in (
+        ("key", "Its key."),
+        ("cert", "The certificate that a tls:// scheduler is shown."),
+        ("ca-file", "The authority of a tls:// scheduler's certificates."),
+    ):
+        pem = click.Path(dir_okay=False, path_type=Path)
+        result = click.option(f"--tls-{name}", type=pem, metavar="FILE", help=about)(result)
+    return cast("_F", result)
+
+
 def experiment_file(given: str) -> Path:
     """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
     path = Path(given)

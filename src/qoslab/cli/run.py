@@ -23,6 +23,7 @@ from qoslab.cli.options import (
     json_option,
     open_sweep,
     set_option,
+    tls_options,
 )
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 SWEEP_ATTEMPTS = 3
 """How often a cell of a sweep is tried that a busy machine or a failed lab made invalid."""
-
-PEM = click.Path(dir_okay=False, path_type=Path)
 
 NEWEST = ""
 """What `--resume` without a run stands for."""
@@ -78,9 +77,7 @@ NEWEST = ""
     help="Run the cells on the workers of this Dask cluster, as tls://192.0.2.1:8786; local: on --jobs worker "
     "processes of this machine. See docs/scaling.md.",
 )
-@click.option("--tls-ca-file", type=PEM, metavar="FILE", help="The authority of a tls:// scheduler's certificates.")
-@click.option("--tls-cert", type=PEM, metavar="FILE", help="The certificate that a tls:// scheduler is shown.")
-@click.option("--tls-key", type=PEM, metavar="FILE", help="Its key.")
+@tls_options
 @json_option
 def command(
     experiment: str | None,
@@ -91,9 +88,7 @@ def command(
     dry_run: bool,
     resume: str | None,
     scheduler: str | None,
-    tls_ca_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
+    tls: Mapping[str, Path | None],
     as_json: bool,
 ) -> ExitStatus:
     """Run an experiment in a lab and compare with the published figures.
@@ -103,16 +98,11 @@ def command(
     tolerance, 1 when one is outside, 3 when the run is invalid. A run that was interrupted, or some cells of which are
     invalid, goes on with --resume; it repeats the options of the run, but for those that are given anew.
     """
-    tls = {"ca_file": tls_ca_file, "cert": tls_cert, "key": tls_key}
     _check_scheduler(scheduler, jobs, tls)
     folder = None
-    recorded: Mapping[str, Any] = {}
     if resume is not None:
         folder = _to_resume(experiment, resume, sets)
-        recorded = folder.options()
-        experiment = experiment or str(recorded["file"])
-        sets = [*recorded["sets"], *sets]
-        choice = choice.after(recorded)
+        experiment, sets, choice = _after(folder, experiment, sets, choice)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.lab_or_default)
@@ -245,6 +235,14 @@ def _to_resume(experiment: str | None, resume: str, sets: Sequence[str]) -> RunF
                 hint="Give the run of that experiment, or leave EXPERIMENT out.",
             )
     return found
+
+
+def _after(
+    folder: RunFolder, experiment: str | None, sets: Sequence[str], choice: Choice
+) -> tuple[str, Sequence[str], Choice]:
+    """What the run was asked for, but for what is given anew."""
+    recorded = folder.options()
+    return experiment or str(recorded["file"]), [*recorded["sets"], *sets], choice.after(recorded)
 
 
 def _published(file: Path, sweep: Sweep) -> Any:

@@ -236,63 +236,67 @@ class Iperf2:
         ]
         if not client.stdout.strip() and not errors:
             errors.append(f'iperf client, traffic "{flow.name}": it printed nothing')
-        totals = got.totals()
         if flow.may_fail:
             return _cut_off(flow, duration, got, sent, errors, warnings)
         if errors:
             raise TrafficError("; ".join(errors))
-        check_streams("iperf", flow, len(totals))
-        by_port = {
-            sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports
-        }
-        streams: list[StreamResult] = []
-        intervals: list[IntervalResult] = []
-        for number, (stream, total) in enumerate(sorted(totals.items()), start=1):
-            if stream not in got.peer_ports:
-                raise TrafficError(
-                    f'iperf server, traffic "{flow.name}": stream [{stream}] has figures but no connection'
-                )
-            port = got.peer_ports[stream]
-            early = total.end_s < duration.seconds * 0.9
-            if (early and flow.protocol == "tcp") or total.end_s <= 0:
-                raise TrafficError(
-                    f'iperf server, traffic "{flow.name}": stream [{stream}] ended after {total.end_s:.1f} s, '
-                    f"expected {duration}"
-                )
-            if early:
-                warnings.append(f"iperf server: stream [{stream}] got its last datagram after {total.end_s:.1f} s")
-            sender = by_port.get(port)
-            streams.append(
-                StreamResult(
-                    stream=number,
-                    local_port=port,
-                    seconds=total.end_s,
-                    bytes=total.bytes,
-                    goodput_bps=total.bytes * 8 / total.end_s,
-                    sender_bytes=sender.bytes if sender else None,
-                    sender_bps=sender.bps if sender else None,
-                    retransmits=sender.retransmits if sender else None,
-                    datagrams=total.datagrams,
-                    lost=total.lost,
-                    jitter_ms=total.jitter_ms,
-                )
+        return _whole(flow, duration, got, sent, warnings)
+
+
+def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: list[str]) -> FlowResult:
+    """What arrived of a flow that has to last its time: the server's total of each stream."""
+    totals = got.totals()
+    check_streams("iperf", flow, len(totals))
+    senders = {sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports}
+    streams: list[StreamResult] = []
+    intervals: list[IntervalResult] = []
+    for number, (stream, total) in enumerate(sorted(totals.items()), start=1):
+        if stream not in got.peer_ports:
+            raise TrafficError(f'iperf server, traffic "{flow.name}": stream [{stream}] has figures but no connection')
+        early = total.end_s < duration.seconds * 0.9
+        if (early and flow.protocol == "tcp") or total.end_s <= 0:
+            raise TrafficError(
+                f'iperf server, traffic "{flow.name}": stream [{stream}] ended after {total.end_s:.1f} s, '
+                f"expected {duration}"
             )
-            intervals += [
-                IntervalResult(
-                    number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s)
-                )
-                for line in got.lines[stream]
-                if line is not total and line.end_s > line.start_s
-            ]
-        return FlowResult(
-            tool="iperf",
-            protocol=flow.protocol,
-            version=got.version or sent.version,
-            streams=tuple(streams),
-            intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
-            warnings=tuple(warnings),
-            pace=datagram_pace(flow, streams),
-        )
+        if early:
+            warnings.append(f"iperf server: stream [{stream}] got its last datagram after {total.end_s:.1f} s")
+        port = got.peer_ports[stream]
+        streams.append(_ended(number, port, total, senders.get(port)))
+        intervals += [
+            _interval(number, line) for line in got.lines[stream] if line is not total and line.end_s > line.start_s
+        ]
+    return FlowResult(
+        tool="iperf",
+        protocol=flow.protocol,
+        version=got.version or sent.version,
+        streams=tuple(streams),
+        intervals=tuple(sorted(intervals, key=lambda interval: (interval.stream, interval.start_s))),
+        warnings=tuple(warnings),
+        pace=datagram_pace(flow, streams),
+    )
+
+
+def _ended(number: int, port: int, total: Line, sender: Line | None) -> StreamResult:
+    """A stream of which the server printed a total; `sender` is the client's, where it printed one."""
+    return StreamResult(
+        stream=number,
+        local_port=port,
+        seconds=total.end_s,
+        bytes=total.bytes,
+        goodput_bps=total.bytes * 8 / total.end_s,
+        sender_bytes=sender.bytes if sender else None,
+        sender_bps=sender.bps if sender else None,
+        retransmits=sender.retransmits if sender else None,
+        datagrams=total.datagrams,
+        lost=total.lost,
+        jitter_ms=total.jitter_ms,
+    )
+
+
+def _interval(number: int, line: Line) -> IntervalResult:
+    # The rate that is printed is rounded.
+    return IntervalResult(number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s))
 
 
 def _cut_off(
@@ -305,7 +309,7 @@ def _cut_off(
         lines = got.lines.get(stream, ())
         whole = lines[-1] if len(lines) > 1 and lines[-1].start_s == 0 else None
         parts = [
-            IntervalResult(number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s))
+            _interval(number, line)
             for line in lines
             if line is not whole and line.start_s < line.end_s < duration.seconds + CUT_S
         ]

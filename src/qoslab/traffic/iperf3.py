@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from qoslab.errors import UserError
@@ -191,24 +192,7 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     ports = {entry["socket"]: int(entry["remote_port"]) for entry in connections}
     check_streams("iperf3", flow, len(numbers))
 
-    intervals: list[IntervalResult] = []
-    received: dict[int, int] = defaultdict(int)
-    for interval in server["intervals"]:
-        for entry in interval["streams"]:
-            count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
-            received[entry["socket"]] += count
-            # The last interval may be empty and take no time.
-            if seconds > 0:
-                intervals.append(
-                    IntervalResult(
-                        stream=numbers[entry["socket"]],
-                        start_s=number_of(entry["start"]),
-                        end_s=number_of(entry["end"]),
-                        bytes=count,
-                        bps=count * 8 / seconds,
-                    )
-                )
-
+    received = _received(server)
     sent = _sent(client)
     # Of the control connection, which has the same path and the same options; 0 in UDP tests.
     mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
@@ -216,29 +200,9 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]
         socket = entry["socket"]
-        seconds = number_of(entry["seconds"])
         count = received[socket] if protocol == "udp" else int(number_of(entry["bytes"]))
-        if seconds <= 0:
-            raise ValueError(f"stream {numbers[socket]} took {seconds} s")
-        sender = sent.get(ports[socket], {})
-        streams.append(
-            StreamResult(
-                stream=numbers[socket],
-                local_port=ports[socket],
-                seconds=seconds,
-                bytes=count,
-                goodput_bps=count * 8 / seconds,
-                sender_bytes=int(number_of(sender["bytes"])) if "bytes" in sender else None,
-                sender_bps=number_of(sender["bits_per_second"]) if "bits_per_second" in sender else None,
-                retransmits=int(number_of(sender["retransmits"])) if "retransmits" in sender else None,
-                mss_bytes=mss if protocol == "tcp" else None,
-                # In microseconds; 0 where the sender's kernel does not tell.
-                rtt_mean_ms=number_of(sender["mean_rtt"]) / 1000 if sender.get("mean_rtt") else None,
-                datagrams=int(number_of(entry["packets"])) if protocol == "udp" else None,
-                lost=int(number_of(entry["lost_packets"])) if protocol == "udp" else None,
-                jitter_ms=number_of(entry["jitter_ms"]) if protocol == "udp" else None,
-            )
-        )
+        stream = _stream(numbers[socket], ports[socket], entry, count, sent.get(ports[socket], {}))
+        streams.append(_with_datagrams(stream, entry) if protocol == "udp" else replace(stream, mss_bytes=mss))
     check_streams("iperf3", flow, len(streams))
     shortest = min(stream.seconds for stream in streams)
     if shortest < duration.seconds * 0.9:
@@ -250,9 +214,62 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
         protocol=protocol,
         version=str(server["start"]["version"]),
         streams=tuple(streams),
-        intervals=tuple(intervals),
+        intervals=tuple(_intervals(server, numbers)),
         warnings=tuple(warnings),
         pace=datagram_pace(flow, streams),
+    )
+
+
+def _received(server: Json) -> dict[int, int]:
+    """Bytes that the server got of each stream, by its socket."""
+    received: dict[int, int] = defaultdict(int)
+    for interval in server["intervals"]:
+        for entry in interval["streams"]:
+            received[entry["socket"]] += int(number_of(entry["bytes"]))
+    return received
+
+
+def _intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalResult]:
+    """What the server got in each interval of each stream; `numbers` are the streams' by their socket."""
+    for interval in server["intervals"]:
+        for entry in interval["streams"]:
+            count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
+            # The last interval may be empty and take no time.
+            if seconds > 0:
+                yield IntervalResult(
+                    stream=numbers[entry["socket"]],
+                    start_s=number_of(entry["start"]),
+                    end_s=number_of(entry["end"]),
+                    bytes=count,
+                    bps=count * 8 / seconds,
+                )
+
+
+def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> StreamResult:
+    """A stream by what both sides say of it at the end; `count` are the bytes that the server got."""
+    seconds = number_of(received["seconds"])
+    if seconds <= 0:
+        raise ValueError(f"stream {number} took {seconds} s")
+    return StreamResult(
+        stream=number,
+        local_port=port,
+        seconds=seconds,
+        bytes=count,
+        goodput_bps=count * 8 / seconds,
+        sender_bytes=int(number_of(sent["bytes"])) if "bytes" in sent else None,
+        sender_bps=number_of(sent["bits_per_second"]) if "bits_per_second" in sent else None,
+        retransmits=int(number_of(sent["retransmits"])) if "retransmits" in sent else None,
+        # In microseconds; 0 where the sender's kernel does not tell.
+        rtt_mean_ms=number_of(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
+    )
+
+
+def _with_datagrams(stream: StreamResult, received: Json) -> StreamResult:
+    return replace(
+        stream,
+        datagrams=int(number_of(received["packets"])),
+        lost=int(number_of(received["lost_packets"])),
+        jitter_ms=number_of(received["jitter_ms"]),
     )
 
 
