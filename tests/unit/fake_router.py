@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface
 from typing import Any
 
+from qoslab.formats import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.ios.cli.shell import Shell
-from qoslab.ios.counters import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.ios.environment import (
     Activity,
     CpuUse,

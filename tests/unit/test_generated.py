@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from qoslab.cli import main
-from qoslab.generated import COUNTERS, FILES, typed_dicts
+from qoslab.generated import FILES
+from qoslab.generated.formats import formats_module
 
 TOP = Path(__file__).parents[2]
 
@@ -24,11 +29,60 @@ def test_the_command_says_that_nothing_is_stale(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == ""
 
 
-def test_a_key_that_the_data_plane_adds_is_typed() -> None:
-    schema: dict[str, Any] = json.loads((TOP / COUNTERS).read_text(encoding="utf-8"))
-    schema["$defs"]["RingCounters"]["properties"]["full"] = {"type": ["integer", "null"]}
-    schema["$defs"]["RingCounters"]["properties"]["held"] = {"type": "array", "items": {"$ref": "#/$defs/Count"}}
-    text = typed_dicts(schema, "Counters", {"ok": "bool"}, "a test")
-    ring = text.split("class RingCounters(TypedDict):")[1].split("\n\n\n")[0]
-    assert "    full: int | None\n" in ring
-    assert "    held: NotRequired[list[Count]]" in ring
+@pytest.fixture
+def schemas(tmp_path: Path) -> Path:
+    """A checkout with the schemas alone."""
+    shutil.copytree(TOP / "docs" / "schema", tmp_path / "docs" / "schema")
+    return tmp_path
+
+
+def change(top: Path, schema: str, edit: Callable[[dict[str, Any]], object]) -> None:
+    file = top / "docs" / "schema" / f"{schema}.schema.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    edit(content["$defs"])
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def of(name: str, text: str) -> str:
+    """The class or alias of that name, without its docstring."""
+    found = re.search(
+        rf"^(?:class {name}\(TypedDict\):.*?\"\"\"\n\n(.*?)\n(?:\n|\Z)|({name}: .*?)$)", text, re.M | re.S
+    )
+    assert found is not None, name
+    return found[1] or found[2]
+
+
+def test_a_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
+    ring = {"full": {"type": ["integer", "null"]}, "held": {"type": "array", "items": {"$ref": "#/$defs/Count"}}}
+    for schema in ("qos-router-counters", "qos-sim-result"):
+        change(schemas, schema, lambda types: types["RingCounters"]["properties"].update(ring))
+    assert of("RingCounters", formats_module(schemas)).splitlines()[-2:] == [
+        "    full: int | None",
+        "    held: NotRequired[list[Count]]",
+    ]
+
+
+def test_what_a_program_reads_may_lack_what_has_a_default() -> None:
+    text = formats_module(TOP)
+    assert of("ShapeConfig", text).splitlines() == [
+        "    bc: NotRequired[ShapeBurst | None]",
+        "    be: NotRequired[ShapeBurst | None]",
+        "    mode: ShapeMode",
+        "    rate: RateSpec",
+    ]
+    assert of("ShapeBurst", text) == "ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs"
+    assert of("ShapeMode", text) == 'ShapeMode: TypeAlias = Literal["average", "peak"]'
+    assert of("PolicyClass", text).splitlines().count("    name: str") == 1
+    assert of("PolicyClassPart", text).splitlines().count("    name: NotRequired[str]") == 1
+
+
+def test_a_type_that_two_schemas_tell_differently_is_refused(schemas: Path) -> None:
+    change(schemas, "qos-sim-result", lambda types: types["Count"]["properties"].update(more={"type": "integer"}))
+    with pytest.raises(ValueError, match="qos-sim-result has another Count than the schemas before it"):
+        formats_module(schemas)
+
+
+def test_the_types_can_be_imported() -> None:
+    """Nothing else does: they are for annotations."""
+    made = importlib.import_module("qoslab.formats")
+    assert made.ShapeMode == Literal["average", "peak"]

@@ -293,7 +293,7 @@ def test_show_policy_map_prints_the_chosen_burst_and_the_typed_shape() -> None:
     ],
 )
 def test_show_policy_map_s_police_line(typed_police: dict[str, Any], line: str) -> None:
-    config = {"policy_maps": {"P": {"classes": [{"name": "A", "police": typed_police}]}}}
+    config = {"generation": "classic", "policy_maps": {"P": {"classes": [{"name": "A", "police": typed_police}]}}}
     percent = "percent" in typed_police["cir"]
     burst = None if percent else 1500
     resolved = {"P": {"classes": [{"name": "A", "police": {"bc_bytes": burst, "be_bytes": burst}}]}}

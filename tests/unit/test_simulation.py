@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -32,9 +32,12 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
 from qoslab.simulation.result import SimulationError, read_flow, read_result
 from qoslab.simulation.routers import configured
-from qoslab.simulation.scenario import EPOCH_NS, Scenario, build_scenario, configured_routers, scenario_seed
+from qoslab.simulation.scenario import EPOCH_NS, build_scenario, configured_routers, scenario_seed
 from qoslab.simulation.show import answer, blank_sample
 from qoslab.traffic import TrafficError
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 TOP = Path(__file__).parents[2]
 EXPERIMENTS = TOP / "experiments"
@@ -51,7 +54,7 @@ def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list
     return [make_task(cell, VERSIONS) for cell in plan.cells]
 
 
-def scenario(task: CellTask) -> Scenario:
+def scenario(task: CellTask) -> formats.Scenario:
     return build_scenario(
         task.experiment, configured_routers(task.experiment, task.configurations), task.identity.repetition
     )

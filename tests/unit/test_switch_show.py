@@ -13,10 +13,10 @@ from genie.libs.parser.ios.show_platform import ShowVersion
 from genie.libs.parser.iosxe.show_interface import ShowInterfacesCounters
 from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCountersErrors
 
+from qoslab.formats import SwitchPortCounters
 from qoslab.genie.parse import parse
 from qoslab.ios.catalyst.show import counters as switch_counters
 from qoslab.ios.compile import compile_device
-from qoslab.ios.counters import SwitchPortCounters
 from qoslab.ios.parse import apply
 
 TESTS = Path(__file__).parents[1]

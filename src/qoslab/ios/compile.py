@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.config import load
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
 
+if TYPE_CHECKING:
+    from qoslab import formats
+
 FORMAT = 1
 
 
-def compile_device(device: Device) -> dict[str, Any]:
+def compile_device(device: Device) -> formats.RouterConfig:
     """Return the configuration of the data plane that does what the device says; plain values, ready for JSON."""
     process_ns = device.hardware.process_ns
-    config: dict[str, Any] = {"format": FORMAT, "router": device.hostname, "generation": device.generation}
+    config: formats.RouterConfig = {"format": FORMAT, "router": device.hostname, "generation": device.generation}
     if process_ns is not None:
         config["process_ns"] = process_ns
     for part in ENGINE.of(device.hardware.family):
@@ -23,11 +26,12 @@ def compile_device(device: Device) -> dict[str, Any]:
     return config
 
 
-def _interface(device: Device, interface: Interface) -> dict[str, Any]:
-    config: dict[str, Any] = {}
+def _interface(device: Device, interface: Interface) -> formats.InterfaceConfig:
+    config: formats.InterfaceConfigPart = {}
     for part in ENGINE_INTERFACE.of(device.hardware.family):
         config |= part(device, interface)
-    return config
+    # What is required comes from `commands.interface`.
+    return cast("formats.InterfaceConfig", config)
 
 
 load()

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from qoslab.errors import QoslabError
-from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 class CommandFailedError(QoslabError):
@@ -164,10 +166,10 @@ class Environment(Protocol):
         refuses the result (`CommandFailedError`), the present configuration stays.
         """
 
-    def data_plane_config(self) -> Mapping[str, Any]:
+    def data_plane_config(self) -> formats.RouterConfig:
         """The data plane's configuration in force."""
 
-    async def counters(self, interface: str | None = None) -> Counters:
+    async def counters(self, interface: str | None = None) -> formats.Counters:
         """The data plane's counters."""
 
     async def resolve(self) -> dict[str, Any]:
@@ -179,7 +181,7 @@ class Environment(Protocol):
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""
 
-    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
         """A switch's QoS statistics by port, since they were last cleared by either command."""
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:

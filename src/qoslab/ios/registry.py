@@ -14,12 +14,11 @@ from qoslab.ios.model.device import Device, Family, Interface
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 
 if TYPE_CHECKING:
-    # Annotations alone need it, and every start would pay for it.
-    from qoslab.ios.counters import ClassCounters
+    from qoslab import formats
 
 Contributed = TypeVar("Contributed", bound=Callable[..., Any])
-Config = Mapping[str, Any]
-"""A part of the data plane's configuration (docs/control-protocol.md)."""
+Resolved = Mapping[str, Any]
+"""A class of a policy-map with its defaults filled in, as the control protocol's `resolve` has it."""
 
 
 class Contributions(Generic[Contributed]):
@@ -56,9 +55,9 @@ class Layout:
 class CountedClass:
     """A class of a policy-map in `show policy-map interface`."""
 
-    config: Config
-    """As configured; empty where class-default is not."""
-    counters: ClassCounters
+    config: formats.PolicyClass
+    """As configured; nothing but its name where class-default is not."""
+    counters: formats.ClassCounters
     hqf: bool
 
 
@@ -71,9 +70,9 @@ CLASS_LINES: Contributions[Callable[[PolicyClass, Layout], Iterable[str]]] = Con
 """Lines below `class NAME` in a policy-map, indented."""
 
 # The data plane's configuration; what differs between families is added to what all have.
-ENGINE: Contributions[Callable[[Device], Config]] = Contributions()
-ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], Config]] = Contributions()
-ENGINE_CLASS: Contributions[Callable[[PolicyClass], Config]] = Contributions()
+ENGINE: Contributions[Callable[[Device], formats.RouterConfigPart]] = Contributions()
+ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], formats.InterfaceConfigPart]] = Contributions()
+ENGINE_CLASS: Contributions[Callable[[PolicyClass], formats.PolicyClassPart]] = Contributions()
 
 # What IOS refuses: the functions raise RejectedError.
 CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
@@ -86,7 +85,9 @@ OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Co
 """What an interface can't carry as its output policy."""
 
 # Show output.
-LISTED_CLASS: Contributions[Callable[[Config, Config, Config], Iterable[str]]] = Contributions()
+LISTED_CLASS: Contributions[Callable[[formats.RouterConfig, formats.PolicyClass, Resolved], Iterable[str]]] = (
+    Contributions()
+)
 """A class in `show policy-map`, of the whole configuration, its own as typed, and its own with defaults filled in."""
 COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()
 """A class in `show policy-map interface`, below the lines of its criteria and without the indentation of the body."""

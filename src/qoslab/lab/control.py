@@ -6,12 +6,13 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from qoslab.ios.counters import Counters
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneError, DataPlaneRefusedError
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 ControlError = DataPlaneError
 """What every request may raise."""
@@ -108,22 +109,22 @@ class ControlClient:
         """Program, version, format and router name."""
         return await self.request("hello")
 
-    async def configure(self, config: Mapping[str, Any]) -> None:
+    async def configure(self, config: formats.RouterConfig) -> None:
         """Put a complete configuration in force, or none of it."""
         await self.request("configure", config=config)
 
-    async def config(self) -> dict[str, Any]:
-        """The configuration in force, as given."""
-        return cast(dict[str, Any], (await self.request("config"))["config"])
+    async def config(self) -> formats.RouterConfig | None:
+        """The configuration in force, as given; None before the first."""
+        return cast("formats.RouterConfig | None", (await self.request("config"))["config"])
 
     async def resolve(self) -> dict[str, Any]:
         """The policy-maps in force with their defaults filled in."""
         return cast(dict[str, Any], (await self.request("resolve"))["policy_maps"])
 
-    async def counters(self, interface: str | None = None) -> Counters:
+    async def counters(self, interface: str | None = None) -> formats.Counters:
         """All counters, or those of one interface."""
         keys = {} if interface is None else {"interface": interface}
-        return cast(Counters, await self.request("counters", **keys))
+        return cast("formats.Counters", await self.request("counters", **keys))
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""

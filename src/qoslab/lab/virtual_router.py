@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hmac import compare_digest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.catalyst.show.counters import since
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.login import USER_LEVEL
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.environment import (
     Activity,
     CommandFailedError,
@@ -36,6 +35,9 @@ from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.secrets import verify
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 SAMPLE_INTERVAL_S = 5.0
 """How often processor time and interface activity are looked at."""
@@ -91,10 +93,10 @@ class VirtualRouter:
         self._booted = self.now()
         self._reloaded = False
         self._wired: frozenset[str] = frozenset()
-        self._in_force: dict[str, Any] | None = None
+        self._in_force: formats.RouterConfig | None = None
         self._editing = asyncio.Lock()
         self._cleared: dict[str, datetime] = {}
-        self._statistics_cleared: dict[str, SwitchPortCounters] = {}
+        self._statistics_cleared: dict[str, formats.SwitchPortCounters] = {}
         self._activity: dict[str, Activity] = {name: Activity() for name in blank.interfaces}
         self._seen: dict[str, tuple[int, int]] = {}
         self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
@@ -185,9 +187,11 @@ class VirtualRouter:
         self._in_force = config
         self._device = device
 
-    def data_plane_config(self) -> Mapping[str, Any]:
+    def data_plane_config(self) -> formats.RouterConfig:
         """The data plane's configuration in force."""
-        return {} if self._in_force is None else self._in_force
+        if self._in_force is None:
+            raise DataPlaneDownError(f"{self.name} has not been started")
+        return self._in_force
 
     def startup_config(self) -> str | None:
         """The saved configuration."""
@@ -267,9 +271,9 @@ class VirtualRouter:
         """Echo requests from the router's namespace."""
         return self._stack.ping(options)
 
-    # Counters
+    # formats.Counters
 
-    async def counters(self, interface: str | None = None) -> Counters:
+    async def counters(self, interface: str | None = None) -> formats.Counters:
         """The data plane's counters."""
         counters = await self._control.counters(interface)
         self._observe(counters)
@@ -292,9 +296,9 @@ class VirtualRouter:
             self._seen[name] = (0, 0)
             self._statistics_cleared.pop(name, None)
 
-    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
         """The data plane's, less what there was when `clear mls qos interface statistics` was typed."""
-        counted: dict[str, SwitchPortCounters] = {}
+        counted: dict[str, formats.SwitchPortCounters] = {}
         for name, interface in (await self.counters())["interfaces"].items():
             now = interface.get("switch")
             if now is not None:
@@ -321,7 +325,7 @@ class VirtualRouter:
         """When the interfaces last carried packets, to the sampling interval."""
         return self._activity
 
-    def _observe(self, counters: Counters) -> None:
+    def _observe(self, counters: formats.Counters) -> None:
         moment = self.now()
         for name, interface in counters["interfaces"].items():
             now = (interface["input"]["packets"], interface["output"]["packets"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.lab.names import linux_interface
@@ -13,6 +13,9 @@ from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 MTU = 1500
 """Bytes of IP packet, on every interface."""
@@ -144,7 +147,7 @@ class Wiring:
     pairs: tuple[tuple[Interface, Interface], ...]
     routes: tuple[StaticRoute, ...]
     neighbours: tuple[Neighbour, ...]
-    ports: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    ports: dict[str, dict[str, formats.PortConfig]] = field(default_factory=dict)
     """Per router: the ports of docs/control-protocol.md, by the interface's own name; and those of `lines`."""
     lines: tuple[str, ...] = ()
     """Data planes that are no router's, but in the middle of a link between two hosts."""
@@ -195,7 +198,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
     numbers = _Numbers()
     pairs: list[tuple[Interface, Interface]] = []
     neighbours: list[Neighbour] = []
-    ports: dict[str, dict[str, dict[str, Any]]] = {
+    ports: dict[str, dict[str, formats.PortConfig]] = {
         name: {} for name, node in topology.nodes.items() if platform_of(node).is_router
     }
     used: set[tuple[str, str]] = set()
@@ -235,7 +238,7 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
     return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
 
 
-def _line_ports(link: Link, seed: int) -> dict[str, dict[str, Any]]:
+def _line_ports(link: Link, seed: int) -> dict[str, formats.PortConfig]:
     """The ports of a data plane in the middle of a link: what comes in at one leaves by the other."""
     near, far = LINE_ENDS
     return {

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import BurstLoss, Link, RandomLoss
+from qoslab.model.experiment import Link, RandomLoss
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
-def link_configuration(link: Link, node: str, seed: int) -> dict[str, Any]:
+def link_configuration(link: Link, node: str, seed: int) -> formats.LinkConfig:
     """The `link` of the port of `node` at that link.
 
     Jitter and loss of each port follow from the experiment's seed, the link's name and the node's, so that they stay
@@ -18,28 +21,30 @@ def link_configuration(link: Link, node: str, seed: int) -> dict[str, Any]:
         "rate_bps": link.rate.bps,
         "framing": link.framing,
         "delay_ns": int(link.delay),
-        **link_emulation(link),
+        "jitter": jitter_config(link),
+        "loss": loss_config(link),
         "seed": int.from_bytes(hashlib.sha256(f"{seed} {link.name} {node}".encode()).digest()[:8], "big"),
     }
 
 
-def link_emulation(link: Link) -> dict[str, Any]:
-    """What makes a link differ from a cable of its length: `jitter` and `loss`, null where there is none."""
+def jitter_config(link: Link) -> formats.JitterConfig | None:
+    """How much the link's delay varies; None where it does not."""
     jitter = link.jitter
+    if jitter is None:
+        return None
     return {
-        "jitter": None
-        if jitter is None
-        else {
-            "distribution": jitter.distribution,
-            "ns": int(jitter.size),
-            "correlation": jitter.correlation.fraction,
-            "reorder": jitter.reorder,
-        },
-        "loss": None if link.loss is None else _loss(link.loss),
+        "distribution": jitter.distribution,
+        "ns": int(jitter.size),
+        "correlation": jitter.correlation.fraction,
+        "reorder": jitter.reorder,
     }
 
 
-def _loss(loss: RandomLoss | BurstLoss) -> dict[str, Any]:
+def loss_config(link: Link) -> formats.LossConfig | None:
+    """Which frames the link loses; None where it loses none."""
+    loss = link.loss
+    if loss is None:
+        return None
     if isinstance(loss, RandomLoss):
         return {"model": "random", "probability": loss.probability.fraction}
     return {

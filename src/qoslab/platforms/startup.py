@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.compile import compile_device
@@ -12,6 +12,9 @@ from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Route, Topology
 from qoslab.platforms import MODELS, platform_of
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
@@ -60,11 +63,12 @@ def _prefix(prefix: Any) -> str:
     return f"{prefix.network_address} {prefix.netmask}"
 
 
-def data_plane(topology: Topology, router: str, device: Device) -> dict[str, Any]:
+def data_plane(topology: Topology, router: str, device: Device) -> formats.RouterConfig:
     """What a router's data plane is configured with: the device's configuration, of ports with a cable only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}
-    return config | {"interfaces": {name: port for name, port in config["interfaces"].items() if name in wired}}
+    config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
+    return config
 
 
 def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
@@ -14,7 +14,8 @@ from qoslab.simulation.scenario import FORMAT, SAMPLE_NS
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, number_of
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 class SimulationError(RunInvalid):
@@ -29,9 +30,9 @@ class Result:
     virtual_ns: int
     """Until nothing happened any more."""
     events: int
-    flows: Mapping[str, Json]
-    hosts: Mapping[str, Json]
-    routers: Mapping[str, Sequence[Json]]
+    flows: Mapping[str, formats.FlowReport]
+    hosts: Mapping[str, formats.HostReport]
+    routers: Mapping[str, Sequence[formats.Counters]]
     """The samples of each router, in order."""
 
     def flow_text(self, name: str) -> str:
@@ -42,7 +43,7 @@ class Result:
         """What the run folder keeps of a host; `read_host` reads it."""
         return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
 
-    def series(self, router: str) -> list[Json]:
+    def series(self, router: str) -> list[formats.Counters]:
         """The samples that come once a second, and the last."""
         samples = self.routers[router]
         origin = samples[0]["time_ns"]
@@ -52,21 +53,21 @@ class Result:
             if index == len(samples) - 1 or (sample["time_ns"] - origin) % SAMPLE_NS == 0
         ]
 
-    def until(self, router: str, virtual_ns: int) -> Sequence[Json]:
+    def until(self, router: str, virtual_ns: int) -> Sequence[formats.Counters]:
         """The samples up to a moment, the first at least."""
         samples = self.routers[router]
         origin = samples[0]["time_ns"]
         return [sample for sample in samples if sample["time_ns"] - origin <= virtual_ns]
 
 
-def _text(content: Json) -> str:
+def _text(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=1) + "\n"
 
 
 def read_result(text: str) -> Result:
     """The result; `SimulationError` where the text is none."""
     try:
-        said = json.loads(text)
+        said: formats.SimulationReport = json.loads(text)
         if said["program"] != PROGRAM or said["format"] != FORMAT:
             raise ValueError(f"format {said['format']!r} of {said['program']!r}, expected {FORMAT} of {PROGRAM}")
         routers = {name: tuple(each["samples"]) for name, each in said["routers"].items()}
@@ -91,11 +92,11 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     """The figures of a flow, from `Result.flow_text`. `TrafficError` where they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
-        said = json.loads(text)
+        said: formats.FlowReport = (whole := json.loads(text))
         streams = tuple(_stream(each) for each in said["streams"])
         intervals = tuple(_interval(each) for each in said["intervals"])
         failure = "; ".join(_failures(said["streams"]))
-        version = str(said["version"])
+        version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise TrafficError(f"{where}: the JSON is not what it prints ({type(error).__name__}: {error})") from error
     check_streams(PROGRAM, flow, len(streams))
@@ -104,7 +105,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     return FlowResult(PROGRAM, flow.protocol, version, streams, intervals, failure=failure)
 
 
-def _failures(streams: Sequence[Json]) -> Iterator[str]:
+def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
     """As the tools would say it."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
@@ -116,7 +117,7 @@ def _failures(streams: Sequence[Json]) -> Iterator[str]:
     )
 
 
-def _stream(said: Json) -> StreamResult:
+def _stream(said: formats.StreamReport) -> StreamResult:
     seconds, count = number_of(said["seconds"]), _count(said["bytes"])
     sent = said["sender_bytes"]
     return StreamResult(
@@ -136,7 +137,7 @@ def _stream(said: Json) -> StreamResult:
     )
 
 
-def _interval(said: Json) -> IntervalResult:
+def _interval(said: formats.IntervalReport) -> IntervalResult:
     start, end, count = number_of(said["start_s"]), number_of(said["end_s"]), _count(said["bytes"])
     return IntervalResult(_count(said["stream"]), start, end, count, count * 8 / (end - start))
 

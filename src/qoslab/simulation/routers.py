@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
@@ -14,6 +14,9 @@ from qoslab.ios.model.routes import installable_routes
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 """Nobody logs in to a simulated router."""
@@ -25,7 +28,7 @@ class Router:
 
     name: str
     device: Device
-    config: dict[str, Any]
+    config: formats.RouterConfig
     """Of the data plane; see docs/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network], ...]
     """Interfaces with a cable that are up, and their networks."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
 from qoslab.model.moments import during, traffic_time
 from qoslab.platforms import routers_of
-from qoslab.platforms.emulation import link_emulation
+from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import Router, configured
 from qoslab.traffic import iperf2, tool
 from qoslab.traffic.endpoints import address_of, flow_ports, flow_seed
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 FORMAT = 1
 SAMPLE_NS = 10**9
@@ -24,8 +27,6 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """What virtual time 0 is written as: always the same, so that the same cell gives the same files."""
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
 
-Scenario = dict[str, Any]
-
 
 def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
     """The routers of a cell; `configurations` are the rendered IOS configurations of those that are configured."""
@@ -33,7 +34,7 @@ def configured_routers(experiment: Experiment, configurations: Mapping[str, str]
     return {name: configured(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
 
 
-def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repetition: int) -> Scenario:
+def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repetition: int) -> formats.Scenario:
     """The scenario of a cell: `experiment` has its only arm, and all values in their places.
 
     Files of captures are relative to the cell's folder.
@@ -70,13 +71,13 @@ def scenario_seed(seed: int, repetition: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition}".encode()).digest()[:6], "big")
 
 
-def _host(experiment: Experiment, name: str, profile: TcpProfile) -> Scenario:
+def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.NodeConfig:
     routes = static_routes(experiment.topology, name)
     return {
         "kind": "host",
         "routes": [{"prefix": str(route.prefix), "via": str(route.via)} for route in routes],
         "tcp": {
-            "congestion_control": profile.congestion_control,
+            "congestion_control": cast("formats.CongestionControl", profile.congestion_control),
             "sack": profile.sack,
             "timestamps": profile.timestamps,
             "recovery": profile.recovery,
@@ -88,26 +89,27 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> Scenario:
     }
 
 
-def _router(router: Router) -> Scenario:
-    routes = [
+def _router(router: Router) -> formats.NodeConfig:
+    routes: list[formats.Route] = [
         {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": interface}
         for prefix, next_hop, interface, _ in router.static
     ]
     return {"kind": "router", "routes": routes, "configuration": router.config}
 
 
-def _link(link: Link, routers: Mapping[str, Router]) -> Scenario:
+def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
     return {
         "name": link.name,
         "rate_bps": link.rate.bps,
         "framing": link.framing,
         "delay_ns": link.delay.ns,
-        **link_emulation(link),
+        "jitter": jitter_config(link),
+        "loss": loss_config(link),
         "ends": [_end(end, routers.get(end.node)) for end in link.ends],
     }
 
 
-def _end(end: LinkEnd, router: Router | None) -> Scenario:
+def _end(end: LinkEnd, router: Router | None) -> formats.LinkEnd:
     # A router's address is what its configuration says in the end.
     address = end.address if router is None else router.device.interfaces[end.interface].address
     if address is None:
@@ -117,9 +119,9 @@ def _end(end: LinkEnd, router: Router | None) -> Scenario:
     return {"node": end.node, "interface": end.interface, "address": str(address)}
 
 
-def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> Scenario:
+def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> formats.Flow:
     topology = experiment.topology
-    return {
+    config: formats.Flow = {
         "name": flow.name,
         "protocol": flow.protocol,
         "source": flow.source,
@@ -133,19 +135,24 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> Scenar
         "cut_off_ns": round(iperf2.CUT_S * 10**9) if flow.may_fail else None,
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
-        **(tool(flow.tool).datagrams(flow) | {"seed": seed} if flow.protocol == "udp" else _connections(flow)),
     }
+    if flow.protocol == "udp":
+        config |= tool(flow.tool).datagrams(flow)
+        config["seed"] = seed
+    else:
+        config |= _connections(flow)
+    return config
 
 
-def _connections(flow: Flow) -> Scenario:
+def _connections(flow: Flow) -> formats.FlowPart:
     return {
-        "congestion_control": flow.congestion_control,
+        "congestion_control": cast("formats.CongestionControl | None", flow.congestion_control),
         "window_bytes": None if flow.window is None else flow.window.bytes,
         "payload_bytes": None if flow.size is None else flow.size.bytes,
     }
 
 
-def _capture(point: CapturePoint) -> Scenario:
+def _capture(point: CapturePoint) -> formats.Capture:
     return {
         "name": point.name,
         "node": point.node,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from qoslab.errors import QoslabError
 from qoslab.ios.cli.login import PRIVILEGED_LEVEL
 from qoslab.ios.cli.shell import Shell
-from qoslab.ios.counters import Counters, SwitchPortCounters
 from qoslab.ios.environment import Activity, CpuUse, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
@@ -19,11 +18,11 @@ from qoslab.platforms import MODELS
 from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS
 
+if TYPE_CHECKING:
+    from qoslab import formats
+
 MTU = 1500
 """Bytes of IP packet, on every interface."""
-
-Sample = Mapping[str, Any]
-"""A reply to `counters` of docs/control-protocol.md."""
 
 
 class NotSimulatedError(QoslabError):
@@ -34,14 +33,14 @@ class NotSimulatedError(QoslabError):
         self.what = what
 
 
-def blank_sample(node: Node, router: Router) -> Sample:
-    """Counters of ports on which nothing has happened, without policies."""
+def blank_sample(node: Node, router: Router) -> formats.Counters:
+    """formats.Counters of ports on which nothing has happened, without policies."""
     chassis = _chassis(node)
     ports = {name: unwired(router.device.interfaces[name], chassis) for name in router.config["interfaces"]}
-    return {"ok": True, "time_ns": EPOCH_NS, "uptime_ns": 0, "interfaces": ports, "access_lists": {}, "health": {}}
+    return {"time_ns": EPOCH_NS, "uptime_ns": 0, "interfaces": ports, "access_lists": {}, "switch": None}
 
 
-def answer(node: Node, router: Router, command: str, samples: Sequence[Sample]) -> str:
+def answer(node: Node, router: Router, command: str, samples: Sequence[formats.Counters]) -> str:
     """The print at the time of the last of `samples`, which are in order; without echo and prompt.
 
     `NotSimulatedError` where the command needs what a simulation does not have.
@@ -70,7 +69,7 @@ def _moment(time_ns: int) -> datetime:
 class _Environment:
     """Implements `qoslab.ios.environment.Environment` on samples of counters. Nothing can be changed."""
 
-    def __init__(self, node: Node, router: Router, samples: Sequence[Sample]) -> None:
+    def __init__(self, node: Node, router: Router, samples: Sequence[formats.Counters]) -> None:
         self._node = node
         self._router = router
         self._samples = samples
@@ -102,11 +101,11 @@ class _Environment:
     def now(self) -> datetime:
         return _moment(self._samples[-1]["time_ns"])
 
-    def data_plane_config(self) -> Mapping[str, Any]:
+    def data_plane_config(self) -> formats.RouterConfig:
         return self._router.config
 
-    async def counters(self, interface: str | None = None) -> Counters:
-        return cast(Counters, self._samples[-1])
+    async def counters(self, interface: str | None = None) -> formats.Counters:
+        return self._samples[-1]
 
     def cleared(self, interface: str) -> datetime | None:
         return None
@@ -154,7 +153,7 @@ class _Environment:
     def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
         raise NotSimulatedError("probes")
 
-    async def qos_statistics(self) -> Mapping[str, SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
         raise NotSimulatedError("a switch's statistics")
 
     async def edit(self, change: Callable[[Device], None]) -> None:

@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.errors import RunInvalid, UserError
 from qoslab.model.experiment import Flow
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DRAIN_S = 30.0
 """Seconds after the end of the traffic in which a tool has to be done: the last packets leave a shaper's queue and
@@ -164,7 +167,7 @@ class TrafficTool(Protocol):
         """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
         ...
 
-    def datagrams(self, flow: Flow) -> dict[str, Any]:
+    def datagrams(self, flow: Flow) -> formats.FlowPart:
         """How it sends the datagrams of a UDP flow, in the words of a scenario of `qos-sim` (docs/simulation.md)."""
         ...
 

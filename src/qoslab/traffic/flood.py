@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Flow
 from qoslab.traffic.base import (
@@ -30,6 +30,9 @@ from qoslab.traffic.base import (
     number_of,
 )
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 IPPROTO_UDP = 17
 SIZES = (56, 65535)
@@ -108,7 +111,7 @@ class Flood:
             cut_off=True,
         )
 
-    def datagrams(self, flow: Flow) -> dict[str, Any]:
+    def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
         return {
             "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER,

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.model.experiment import Flow
 from qoslab.traffic.base import (
@@ -37,6 +37,9 @@ from qoslab.traffic.base import (
     datagram_rate,
 )
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DEFAULT_DATAGRAM = 1470
 CUT_S = 0.7
@@ -206,7 +209,7 @@ class Iperf2:
             deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
         )
 
-    def datagrams(self, flow: Flow) -> dict[str, Any]:
+    def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
 

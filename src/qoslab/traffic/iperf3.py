@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Flow
@@ -40,6 +40,9 @@ from qoslab.traffic.base import (
     number_of,
 )
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 CONNECT_TIMEOUT_MS = 10_000
 MAX_STREAMS = 128
@@ -105,7 +108,7 @@ class Iperf3:
             deadline_s=duration.seconds + DRAIN_S,
         )
 
-    def datagrams(self, flow: Flow) -> dict[str, Any]:
+    def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.model import Place, QueueSet, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Speed
 from qoslab.ios.model.policy import PolicyClass
 
+if TYPE_CHECKING:
+    from qoslab import formats
 
-def compile_qos(qos: SwitchQos) -> dict[str, Any]:
+
+def compile_qos(qos: SwitchQos) -> formats.SwitchConfig:
     """What holds for the whole switch: every map and queue-set in full."""
     return {
         "qos": qos.enabled,
@@ -43,7 +46,7 @@ def _places(places: tuple[Place, ...]) -> list[list[int]]:
     return [list(place) for place in places]
 
 
-def _queue_set(queue_set: QueueSet) -> dict[str, Any]:
+def _queue_set(queue_set: QueueSet) -> formats.QueueSetConfig:
     return {
         "buffers": list(queue_set.buffers),
         "thresholds": [
@@ -53,9 +56,9 @@ def _queue_set(queue_set: QueueSet) -> dict[str, Any]:
     }
 
 
-def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> dict[str, Any]:
+def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> formats.SwitchPortConfig:
     """One port."""
-    switchport = None
+    switchport: formats.SwitchportConfig | None = None
     if port.switched:
         trunk = port.mode == "trunk"
         vlan = port.native_vlan if trunk else port.access_vlan
@@ -78,6 +81,6 @@ def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> dict[str, An
     }
 
 
-def compile_class(policy_class: PolicyClass) -> dict[str, Any]:
+def compile_class(policy_class: PolicyClass) -> formats.PolicyClassPart:
     """What a class of a policy-map has on a switch only."""
     return {"trust": policy_class.trust, "police_aggregate": policy_class.aggregate}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qoslab.ios.catalyst.show import counters as switch_counters
 from qoslab.ios.catalyst.show import mls_qos
 from qoslab.ios.catalyst.show import policy as switch_policy
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
-from qoslab.ios.counters import InterfaceCounters
 from qoslab.ios.show.interfaces import unwired
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 _QOS = {"mls": "Show MultiLayer Switching information", "qos": "QoS information"}
 _OF_INTERFACE = {**_QOS, "interface": "interface keyword"}
@@ -137,7 +141,7 @@ async def _show_port_asic_drops(session: ExecSession, args: Args) -> str:
     )
 
 
-async def _counters(session: ExecSession) -> dict[str, InterfaceCounters]:
+async def _counters(session: ExecSession) -> dict[str, formats.InterfaceCounters]:
     """The counters of every port, in the chassis's order; those of a port without a cable are zero."""
     counted = (await session.environment.counters())["interfaces"]
     chassis = session.environment.chassis

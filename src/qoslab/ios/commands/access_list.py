@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -29,8 +29,10 @@ from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icm
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 SEQUENCE_STEP = 10
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -372,7 +374,7 @@ def _port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
 
 
 @ENGINE.at(30)
-def _engine(device: Device) -> Config:
+def _engine(device: Device) -> formats.RouterConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
@@ -381,7 +383,7 @@ def _engine(device: Device) -> Config:
     }
 
 
-NO_ENTRIES: list[dict[str, Any]] = []
+NO_ENTRIES: list[formats.AccessListEntry] = []
 """An access list that a class-map names and nobody has configured: it matches nothing (assumed, not documented)."""
 
 
@@ -391,11 +393,11 @@ def _named_lists(device: Device) -> set[str]:
     return {each.name for each in criteria if each.type == "access_group" and each.name is not None}
 
 
-def _engine_access_list(access_list: AccessList) -> list[dict[str, Any]]:
+def _engine_access_list(access_list: AccessList) -> list[formats.AccessListEntry]:
     return [_engine_entry(entry) for entry in access_list.entries]
 
 
-def _engine_entry(entry: AccessEntry) -> dict[str, Any]:
+def _engine_entry(entry: AccessEntry) -> formats.AccessListEntry:
     return {
         "action": entry.action,
         "protocol": entry.protocol,
@@ -412,9 +414,9 @@ def _engine_entry(entry: AccessEntry) -> dict[str, Any]:
     }
 
 
-def _engine_address(match: AddressMatch) -> dict[str, str]:
+def _engine_address(match: AddressMatch) -> formats.AddressMatch:
     return {"address": str(match.address), "wildcard": str(match.wildcard)}
 
 
-def _engine_ports(match: PortMatch | None) -> dict[str, Any] | None:
+def _engine_ports(match: PortMatch | None) -> formats.PortMatch | None:
     return None if match is None else {"op": match.op, "ports": list(match.ports)}

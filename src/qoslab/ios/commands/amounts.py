@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qoslab.ios.model.policy import Amount
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 def rate_text(amount: Amount) -> str:
@@ -15,9 +20,9 @@ def burst_text(amount: Amount) -> str:
     return f"{amount.number} ms" if amount.unit == "ms" else str(amount.number)
 
 
-def amount(amount: Amount | None) -> dict[str, int] | None:
-    """Return a rate or burst for the data plane."""
-    return None if amount is None else {amount.unit: amount.number}
+def rate_config(rate: Amount) -> formats.RateSpec:
+    """Return a rate for the data plane."""
+    return {"percent": rate.number} if rate.unit == "percent" else {"bps": rate.number}
 
 
 def percent_text(percent: float) -> str:

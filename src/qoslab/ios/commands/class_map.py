@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -22,8 +22,10 @@ from qoslab.ios.model.policy import (
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
@@ -289,27 +291,28 @@ def ordered(needs: dict[str, list[str]]) -> list[str]:
 
 
 @ENGINE.at(40)
-def _engine(device: Device) -> Config:
+def _engine(device: Device) -> formats.RouterConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 
 
-def _engine_class_map(class_map: ClassMap) -> dict[str, Any]:
+def _engine_class_map(class_map: ClassMap) -> formats.ClassMap:
     return {"match": class_map.match, "criteria": [_engine_criterion(each) for each in class_map.criteria]}
 
 
-def _engine_criterion(criterion: Criterion) -> dict[str, Any]:
-    result: dict[str, Any] = {"type": criterion.type, "negate": criterion.negate}
+def _engine_criterion(criterion: Criterion) -> formats.Criterion:
+    negate, values, name = criterion.negate, list(criterion.values), criterion.name or ""
     match criterion.type:
-        case "dscp" | "precedence":
-            result |= {"values": list(criterion.values), "ip_only": criterion.ip_only}
+        case "dscp" | "precedence" as field:
+            return {"type": field, "negate": negate, "values": values, "ip_only": criterion.ip_only}
         case "cos":
-            result["values"] = list(criterion.values)
+            return {"type": "cos", "negate": negate, "values": values}
         case "qos_group":
-            result["value"] = criterion.values[0]
+            return {"type": "qos_group", "negate": negate, "value": values[0]}
         case "packet_length":
-            result |= {"min": criterion.minimum, "max": criterion.maximum}
-        case "access_group" | "protocol" | "input_interface" | "class_map":
-            result["name"] = criterion.name
+            return {"type": "packet_length", "negate": negate, "min": criterion.minimum, "max": criterion.maximum}
+        case "protocol":
+            return {"type": "protocol", "negate": negate, "name": cast("formats.ProtocolName", name)}
+        case "access_group" | "input_interface" | "class_map" as named:
+            return {"type": named, "negate": negate, "name": name}
         case "any":
-            pass
-    return result
+            return {"type": "any", "negate": negate}

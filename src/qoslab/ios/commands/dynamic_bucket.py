@@ -7,7 +7,7 @@ cannot be taken for one of IOS.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
@@ -15,11 +15,10 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import DynamicBucket, Police
-from qoslab.ios.registry import Config
+from qoslab.ios.registry import Resolved
 
 if TYPE_CHECKING:
-    # Annotations alone need it, and every start would pay for it.
-    from qoslab.ios.counters import DynamicCounters, PoliceCounters
+    from qoslab import formats
 
 NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
 NO_POLICER = "% The class has no policer: configure police first"
@@ -108,15 +107,15 @@ class _DynamicBucket:
     def lines(self, police: Police) -> list[str]:
         return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]
 
-    def engine(self, police: Police) -> Config:
-        return {"dynamic": None if police.dynamic is None else asdict(police.dynamic)}
+    def engine(self, police: Police) -> formats.PoliceConfigPart:
+        return {"dynamic": None if police.dynamic is None else _engine(police.dynamic)}
 
-    def listed(self, resolved: Config) -> Iterator[str]:
+    def listed(self, resolved: Resolved) -> Iterator[str]:
         if resolved.get("dynamic") is not None:
             values = (f" {word} {resolved['dynamic'][name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
             yield f"{DYNAMIC_BUCKET}{''.join(values)}"
 
-    def counted(self, police: PoliceCounters) -> Iterator[str]:
+    def counted(self, police: formats.PoliceCounters) -> Iterator[str]:
         if police["dynamic"] is not None:
             yield from _counted(police["dynamic"])
 
@@ -124,12 +123,27 @@ class _DynamicBucket:
 PARTS.append(_DynamicBucket())
 
 
+def _engine(dynamic: DynamicBucket) -> formats.DynamicBucketConfig:
+    return {
+        "initial_bytes": dynamic.initial_bytes,
+        "minimum_bytes": dynamic.minimum_bytes,
+        "maximum_bytes": dynamic.maximum_bytes,
+        "monitoring_ms": dynamic.monitoring_ms,
+        "idle_ms": dynamic.idle_ms,
+        "first_growth_percent": dynamic.first_growth_percent,
+        "first_growths": dynamic.first_growths,
+        "growth_percent": dynamic.growth_percent,
+        "shrink_percent": dynamic.shrink_percent,
+        "spare_percent": dynamic.spare_percent,
+    }
+
+
 def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:
     given = ((word, getattr(dynamic, name)) for name, word in DYNAMIC_BUCKET_WORDS.items())
     return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
 
 
-def _counted(bucket: DynamicCounters) -> Iterator[str]:
+def _counted(bucket: formats.DynamicCounters) -> Iterator[str]:
     # No IOS prints this.
     yield "qoslab-extension dynamic-bucket:"
     yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"

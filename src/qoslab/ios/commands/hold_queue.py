@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -14,8 +15,10 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 @CONFIG.add(
@@ -51,5 +54,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(30)
-def _engine(device: Device, interface: Interface) -> Config:
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     return {"hold_queue_out": interface.hold_queue_out}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -19,9 +20,11 @@ from qoslab.ios.registry import (
     BLOCKS,
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
 from qoslab.ios.rules import interface_bandwidth_kbps
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DEFAULT_LOAD_INTERVAL_S = 300
 
@@ -307,7 +310,7 @@ def _keepalive_line(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(10)
-def _engine(device: Device, interface: Interface) -> Config:
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     load_interval = interface.load_interval_s
     return {
         "enabled": not interface.shutdown,

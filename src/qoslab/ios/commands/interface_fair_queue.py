@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -17,8 +17,10 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 THRESHOLD_POWER_OF_TWO = (
     "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
@@ -76,5 +78,15 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(40)
-def _engine(device: Device, interface: Interface) -> Config:
-    return {"fair_queue": None if interface.fair_queue is None else asdict(interface.fair_queue)}
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+    fair = interface.fair_queue
+    if fair is None:
+        return {"fair_queue": None}
+    return {
+        "fair_queue": {
+            "enabled": fair.enabled,
+            "discard_threshold": fair.discard_threshold,
+            "dynamic_queues": fair.dynamic_queues,
+            "reserved_queues": fair.reserved_queues,
+        }
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -33,8 +33,10 @@ from qoslab.ios.model.names import spaced
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 NO_TYPE = "sla"
 MODES_OF: dict[Kind, str] = {
@@ -422,7 +424,7 @@ def schedule_line(schedule: Schedule) -> str:
 
 
 @ENGINE.at(20)
-def _engine(device: Device) -> Config:
+def _engine(device: Device) -> formats.RouterConfigPart:
     addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
     connected = [each.address.network for each in device.interfaces.values() if each.address is not None]
     ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *(route.prefix for route in device.routes)])
@@ -431,7 +433,7 @@ def _engine(device: Device) -> Config:
 
 def compile_ip_sla(
     sla: IpSla, addresses: Mapping[str, IPv4Address], reachable: Iterable[IPv4Network] = ()
-) -> dict[str, Any] | None:
+) -> formats.Config | None:
     """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
 
     `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
@@ -455,7 +457,8 @@ def compile_ip_sla(
 
 def _engine_operation(
     operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]
-) -> dict[str, Any]:
+) -> formats.OperationConfig:
+    assert operation.kind is not None  # the others are not compiled
     source = operation.source or addresses.get(operation.source_interface or "")
     settings = {
         "packets": operation.packets,
@@ -468,6 +471,7 @@ def _engine_operation(
         "buckets": operation.buckets,
         "bucket_ms": operation.bucket_ms,
     }
+    given = {name: value for name, value in settings.items() if value is not None}
     return {
         "type": operation.kind,
         "target": str(operation.target),
@@ -476,29 +480,27 @@ def _engine_operation(
         "source_port": operation.source_port,
         "control": operation.control,
         "request_data_size": operation.request_data_size,
-        **{name: value for name, value in settings.items() if value is not None},
+        **cast("formats.OperationConfig", given),
         "schedule": None if schedule is None else _engine_schedule(schedule),
     }
 
 
-def _engine_schedule(schedule: Schedule) -> dict[str, Any]:
-    start: str | dict[str, Any] = schedule.start.kind
-    seconds = schedule.start.seconds
-    if schedule.start.kind == "after":
-        start = {"after": seconds}
-    elif schedule.start.kind == "at":
-        date = schedule.start.date
-        start = {
-            "at": {
-                "hour": seconds // 3600,
-                "minute": seconds // 60 % 60,
-                "second": seconds % 60,
-                "date": None if date is None else list(date),
-            }
-        }
+def _engine_schedule(schedule: Schedule) -> formats.Schedule:
     return {
         "life_s": schedule.life_s,
-        "start": start,
+        "start": _engine_start(schedule.start),
         "ageout_s": schedule.ageout_s,
         "recurring": schedule.recurring,
     }
+
+
+def _engine_start(start: Start) -> formats.Start:
+    match start.kind:
+        case "now" | "pending" as word:
+            return word
+        case "after":
+            return {"after": start.seconds}
+        case "at":
+            hour, minute, second = start.seconds // 3600, start.seconds // 60 % 60, start.seconds % 60
+            date = None if start.date is None else list(start.date)
+            return {"at": {"hour": hour, "minute": minute, "second": second, "date": date}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -24,10 +25,13 @@ from qoslab.ios.registry import (
     COUNTED_CLASS,
     ENGINE_CLASS,
     LISTED_CLASS,
-    Config,
     CountedClass,
     Layout,
+    Resolved,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
 
@@ -84,7 +88,7 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(10)
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {"set": [{"field": mark.field, "value": mark.value} for mark in each.marks]}
 
 
@@ -96,7 +100,7 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(70)
-def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
     for action in typed.get("set") or []:
         yield f"      set {set_text(action['field'], action['value'])}"
 

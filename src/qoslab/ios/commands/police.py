@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
+from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
@@ -26,15 +26,14 @@ from qoslab.ios.registry import (
     COUNTED_CLASS,
     ENGINE_CLASS,
     LISTED_CLASS,
-    Config,
     CountedClass,
     Layout,
+    Resolved,
 )
 from qoslab.ios.show.rates import rate_shown
 
 if TYPE_CHECKING:
-    # Annotations alone need it, and every start would pay for it.
-    from qoslab.ios.counters import PoliceCounters
+    from qoslab import formats
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"
@@ -239,13 +238,13 @@ class PolicerPart(Protocol):
     def lines(self, police: Police) -> Iterable[str]:
         """Return its lines of the running configuration."""
 
-    def engine(self, police: Police) -> Config:
+    def engine(self, police: Police) -> formats.PoliceConfigPart:
         """Return its part of the data plane's configuration."""
 
-    def listed(self, resolved: Config) -> Iterable[str]:
+    def listed(self, resolved: Resolved) -> Iterable[str]:
         """Return its lines in `show policy-map`."""
 
-    def counted(self, police: PoliceCounters) -> Iterable[str]:
+    def counted(self, police: formats.PoliceCounters) -> Iterable[str]:
         """Return its lines in `show policy-map interface`."""
 
 
@@ -322,7 +321,7 @@ def _action_text(action: PoliceAction) -> str:
 
 
 @ENGINE_CLASS.at(20)
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {"police": None if each.police is None else _engine_police(each.police)}
 
 
@@ -332,43 +331,58 @@ DEFAULT_CONFORM = (PoliceAction("transmit"),)
 DEFAULT_EXCEED = (PoliceAction("drop"),)
 
 
-def _engine_police(police: Police) -> dict[str, Any]:
-    return {
+def _engine_police(police: Police) -> formats.PoliceConfig:
+    config: formats.PoliceConfig = {
         "form": "rate" if police.form == "rate" else "cir",
-        "cir": amount(police.cir),
-        "bc": amount(police.bc),
-        "pir": amount(police.pir),
-        "be": amount(police.be),
-        "conform": _actions(DEFAULT_CONFORM if police.conform is None else police.conform),
-        "exceed": _actions(DEFAULT_EXCEED if police.exceed is None else police.exceed),
-        "violate": None if police.violate is None else _actions(police.violate),
-        **{name: value for part in PARTS for name, value in part.engine(police).items()},
+        "cir": rate_config(police.cir),
+        "bc": _engine_burst(police.bc),
+        "pir": None if police.pir is None else rate_config(police.pir),
+        "be": _engine_burst(police.be),
+        "conform": _engine_actions(DEFAULT_CONFORM if police.conform is None else police.conform),
+        "exceed": _engine_actions(DEFAULT_EXCEED if police.exceed is None else police.exceed),
+        "violate": None if police.violate is None else _engine_actions(police.violate),
     }
+    for part in PARTS:
+        config |= part.engine(police)
+    return config
 
 
-def _actions(actions: tuple[PoliceAction, ...]) -> list[dict[str, Any]]:
-    return [
-        {"action": each.action} if each.value is None else {"action": each.action, "value": each.value}
-        for each in actions
-    ]
+def _engine_burst(burst: Amount | None) -> formats.PoliceBurst | None:
+    if burst is None:
+        return None
+    return {"ms": burst.number} if burst.unit == "ms" else {"bytes": burst.number}
+
+
+def _engine_actions(actions: tuple[PoliceAction, ...]) -> list[formats.PoliceAction]:
+    return [_engine_action(each) for each in actions]
+
+
+def _engine_action(action: PoliceAction) -> formats.PoliceAction:
+    match action.action:
+        case "transmit" | "drop" | "policed-dscp-transmit" as plain:
+            return {"action": plain}
+        case marking:
+            assert action.value is not None  # the grammar requires it
+            return {"action": marking, "value": action.value}
 
 
 # Show output.
 
 
 @LISTED_CLASS.at(80)
-def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
-    if typed.get("police") is not None:
-        yield from _listed_police(typed["police"], entry["police"])
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+    if (police := typed.get("police")) is not None:
+        yield from _listed_police(police, entry["police"])
 
 
 @COUNTED_CLASS.at(30)
 def _counted(shown: CountedClass) -> Iterator[str]:
-    if shown.counters["police"] is not None:
-        yield from _counted_police(shown.config["police"], shown.counters["police"])
+    police = shown.config.get("police")
+    if shown.counters["police"] is not None and police is not None:
+        yield from _counted_police(police, shown.counters["police"])
 
 
-def _listed_police(typed: Config, resolved: Config) -> Iterator[str]:
+def _listed_police(typed: formats.PoliceConfig, resolved: Resolved) -> Iterator[str]:
     rate_form = typed.get("form") == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
     words = ["police"]
@@ -394,7 +408,7 @@ def _listed_police(typed: Config, resolved: Config) -> Iterator[str]:
         yield from (f"     {line}" for line in part.listed(resolved))
 
 
-def _counted_police(config: Config, police: PoliceCounters) -> Iterator[str]:
+def _counted_police(config: formats.PoliceConfig, police: formats.PoliceCounters) -> Iterator[str]:
     yield "police:"
     yield from ("    " + line for line in _police_parameters(config, police))
     actions = police_actions(config)
@@ -411,7 +425,7 @@ def _counted_police(config: Config, police: PoliceCounters) -> Iterator[str]:
         yield from part.counted(police)
 
 
-def _police_parameters(config: Config, police: PoliceCounters) -> Iterator[str]:
+def _police_parameters(config: formats.PoliceConfig, police: formats.PoliceCounters) -> Iterator[str]:
     # The words of the form `police rate`; the peak line of that form is [I].
     rate_form = police["form"] == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
@@ -427,35 +441,28 @@ def _police_parameters(config: Config, police: PoliceCounters) -> Iterator[str]:
     yield f"{pir} {police['pir_bps']} bps, {be} {police['be_bytes']} bytes"
 
 
-def _milliseconds(word: str, burst: Config | None) -> str:
+def _milliseconds(word: str, burst: formats.PoliceBurst | None) -> str:
     if burst is None or "ms" not in burst:
         return ""
     return f" {word} {burst['ms']} ms"
 
 
-def _coloured(colour: str, packets: int, size: int, actions: Sequence[Config]) -> Iterator[str]:
+def _coloured(colour: str, packets: int, size: int, actions: Sequence[formats.PoliceAction]) -> Iterator[str]:
     yield f"  {colour} {packets} packets, {size} bytes; actions:"
     yield from (f"    {police_action(action)} " for action in actions)
 
 
-def police_action(action: Mapping[str, Any]) -> str:
+def police_action(action: formats.PoliceAction) -> str:
     """A policer's action: `transmit`, `set-dscp-transmit af21`."""
-    name = str(action["action"])
-    value = action.get("value")
-    if value is None:
-        return name
-    return f"{name} {dscp_text(value) if name == 'set-dscp-transmit' else value}"
+    if "value" not in action:
+        return action["action"]
+    value = dscp_text(action["value"]) if action["action"] == "set-dscp-transmit" else action["value"]
+    return f"{action['action']} {value}"
 
 
-CONFORM_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "transmit"},)
-
-
-EXCEED_DEFAULT: tuple[Mapping[str, Any], ...] = ({"action": "drop"},)
-
-
-def police_actions(police: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+def police_actions(police: formats.PoliceConfig) -> dict[Colour, Sequence[formats.PoliceAction]]:
     """The actions in force for each colour; violate follows exceed when it was not given."""
-    conform = police.get("conform") or CONFORM_DEFAULT
-    exceed = police.get("exceed") or EXCEED_DEFAULT
+    conform = police.get("conform") or _engine_actions(DEFAULT_CONFORM)
+    exceed = police.get("exceed") or _engine_actions(DEFAULT_EXCEED)
     violate = police.get("violate") or exceed
     return {"conform": conform, "exceed": exceed, "violate": violate}

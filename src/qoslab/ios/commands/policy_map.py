@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -23,10 +23,12 @@ from qoslab.ios.registry import (
     CLASS_LINES,
     ENGINE,
     ENGINE_CLASS,
-    Config,
     Layout,
 )
 from qoslab.ios.rules import check_change
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 MAX_CLASSES = {"classic": 64, "hqf": 256}
 
@@ -166,13 +168,13 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
 
 
 @ENGINE.at(50)
-def _engine(device: Device) -> Config:
+def _engine(device: Device) -> formats.RouterConfigPart:
     return {"policy_maps": {name: _engine_policy_map(device, each) for name, each in device.policy_maps.items()}}
 
 
-def _engine_policy_map(device: Device, policy_map: PolicyMap) -> Config:
+def _engine_policy_map(device: Device, policy_map: PolicyMap) -> formats.PolicyMap:
     parts = ENGINE_CLASS.of(device.hardware.family)
-    classes: list[dict[str, Any]] = [{"name": each.name} for each in policy_map.classes]
+    classes: list[formats.PolicyClass] = [{"name": each.name} for each in policy_map.classes]
     for engine_class, each in zip(classes, policy_map.classes, strict=True):
         for part in parts:
             engine_class |= part(each)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -29,12 +30,15 @@ from qoslab.ios.registry import (
     LISTED_CLASS,
     OUTPUT_RULES,
     POLICY_RULES,
-    Config,
     CountedClass,
     Layout,
+    Resolved,
 )
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 MAX_SUM_PERCENT = 99
 """Later generation: what classes may reserve in all; the rest is class-default's."""
@@ -210,13 +214,33 @@ def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(40)
-def _engine(each: PolicyClass) -> Config:
-    priority = each.priority
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {
         "queue_limit": None if each.queue_limit is None else {"packets": each.queue_limit},
         "fair_queue": None if each.fair_queue is None else {"queues": each.fair_queue.queues},
-        "bandwidth": None if each.bandwidth is None else {each.bandwidth.unit: each.bandwidth.number},
-        "priority": None if priority is None else asdict(priority),
+        "bandwidth": None if each.bandwidth is None else _engine_bandwidth(each.bandwidth),
+        "priority": None if each.priority is None else _engine_priority(each.priority),
+    }
+
+
+def _engine_bandwidth(bandwidth: Bandwidth) -> formats.BandwidthConfig:
+    match bandwidth.unit:
+        case "kbps":
+            return {"kbps": bandwidth.number}
+        case "percent":
+            return {"percent": bandwidth.number}
+        case "remaining_percent":
+            return {"remaining_percent": bandwidth.number}
+        case "remaining_ratio":
+            return {"remaining_ratio": bandwidth.number}
+
+
+def _engine_priority(priority: Priority) -> formats.PriorityConfig:
+    return {
+        "unit": priority.unit,
+        "number": priority.number,
+        "burst_bytes": priority.burst_bytes,
+        "level": priority.level,
     }
 
 
@@ -332,58 +356,64 @@ def _reserved(policy: PolicyMap, unit: str) -> int:
 
 
 @LISTED_CLASS.at(10)
-def _listed_queues(config: Config, typed: Config, entry: Config) -> Iterator[str]:
-    if typed.get("priority") is not None:
-        yield from _listed_priority(config, typed["priority"], entry)
-    if typed.get("bandwidth") is not None:
-        yield from _listed_bandwidth(config, typed)
+def _listed_queues(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+    classic = config["generation"] == "classic"
+    if (priority := typed.get("priority")) is not None:
+        # A percentage has no burst before it is attached.
+        burst = (entry.get("priority") or {}).get("burst_bytes")
+        yield from _classic_priority(priority, burst) if classic else _hqf_priority(priority)
+    if (bandwidth := typed.get("bandwidth")) is not None:
+        text = _bandwidth_shown(bandwidth)
+        yield f"      Bandwidth {text}{_classic_threshold(typed)}" if classic else f"      bandwidth {text}"
 
 
 @LISTED_CLASS.at(40)
-def _listed_limits(config: Config, typed: Config, entry: Config) -> Iterator[str]:
-    if typed.get("queue_limit") is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
-        yield f"      queue-limit {typed['queue_limit']['packets']} packets"
-    if typed.get("fair_queue") is not None:
-        queues = typed["fair_queue"].get("queues")
+def _listed_limits(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+    limit = typed.get("queue_limit")
+    if limit is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
+        yield f"      queue-limit {limit['packets']} packets"
+    if (fair := typed.get("fair_queue")) is not None:
+        queues = fair.get("queues")
         yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
 
 
-def _listed_priority(config: Config, priority: Config, entry: Config) -> Iterator[str]:
-    unit, number = priority["unit"], priority["number"]
-    if config["generation"] == "classic":
-        yield "      Strict Priority"
-        if unit != "strict":
-            # A percentage has no burst before it is attached.
-            burst = (entry.get("priority") or {}).get("burst_bytes")
-            text = f"Bandwidth {number} ({'kbps' if unit == 'kbps' else '%'})"
-            yield f"      {text}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
-        return
+def _classic_priority(priority: formats.PriorityConfig, burst: int | None) -> Iterator[str]:
+    yield "      Strict Priority"
+    if priority["unit"] != "strict":
+        yield f"      Bandwidth {_amount(priority)}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
+
+
+def _hqf_priority(priority: formats.PriorityConfig) -> Iterator[str]:
     words = ["priority"]
-    if priority["level"] is not None:
-        words.append(f"level {priority['level']}")
-    if unit != "strict":
-        words.append(f"{number} ({'kbps' if unit == 'kbps' else '%'})")
-    if priority["burst_bytes"] is not None:
+    if (level := priority.get("level")) is not None:
+        words.append(f"level {level}")
+    if priority["unit"] != "strict":
+        words.append(_amount(priority))
+    if (burst := priority.get("burst_bytes")) is not None:
         # [I] How a configured burst is printed.
-        words.append(f"burst {priority['burst_bytes']} (Bytes)")
+        words.append(f"burst {burst} (Bytes)")
     yield "      " + " ".join(words)
 
 
-def _listed_bandwidth(config: Config, typed: Config) -> Iterator[str]:
-    ((unit, number),) = typed["bandwidth"].items()
-    classic = config["generation"] == "classic"
-    text = {
-        "kbps": f"{number} (kbps)",
-        "percent": f"{number} (%)",
-        "remaining_percent": f"remaining {number} (%)",
-        "remaining_ratio": f"remaining ratio {number}",
-    }[unit]
-    if not classic:
-        yield f"      bandwidth {text}"
-        return
-    limit = (typed.get("queue_limit") or {"packets": DEFAULT_QUEUE_LIMIT})["packets"]
-    threshold = "" if typed.get("random_detect") is not None else f" Max Threshold {limit} (packets)"
-    yield f"      Bandwidth {text}{threshold}"
+def _amount(priority: formats.PriorityConfig) -> str:
+    return f"{priority.get('number')} ({'kbps' if priority['unit'] == 'kbps' else '%'})"
+
+
+def _bandwidth_shown(bandwidth: formats.BandwidthConfig) -> str:
+    if "kbps" in bandwidth:
+        return f"{bandwidth['kbps']} (kbps)"
+    if "percent" in bandwidth:
+        return f"{bandwidth['percent']} (%)"
+    if "remaining_percent" in bandwidth:
+        return f"remaining {bandwidth['remaining_percent']} (%)"
+    return f"remaining ratio {bandwidth['remaining_ratio']}"
+
+
+def _classic_threshold(typed: formats.PolicyClass) -> str:
+    if typed.get("random_detect") is not None:
+        return ""
+    limit = typed.get("queue_limit")
+    return f" Max Threshold {DEFAULT_QUEUE_LIMIT if limit is None else limit['packets']} (packets)"
 
 
 @COUNTED_CLASS.at(10)

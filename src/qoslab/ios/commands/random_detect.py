@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -24,9 +25,12 @@ from qoslab.ios.registry import (
     CLASS_RULES,
     ENGINE_CLASS,
     LISTED_CLASS,
-    Config,
     Layout,
+    Resolved,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
@@ -123,11 +127,11 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(50)
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     red = each.random_detect
     if red is None:
         return {"random_detect": None}
-    thresholds = [
+    thresholds: list[formats.RandomDetectThreshold] = [
         {"value": value, "min": each.minimum, "max": each.maximum, "denominator": each.denominator}
         for value, each in red.thresholds
     ]
@@ -147,15 +151,15 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(60)
-def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
-    if typed.get("random_detect") is not None:
-        yield from _table(config, typed["random_detect"])
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+    if (red := typed.get("random_detect")) is not None:
+        yield from _table(red, classic=config["generation"] == "classic")
 
 
-def _table(config: Config, red: Config) -> Iterator[str]:
+def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     # [I] The table is remembered, not read. What is left to the defaults is a dash.
-    weight = DEFAULT_WEIGHT if red["exponential_weight"] is None else red["exponential_weight"]
-    classic = config["generation"] == "classic"
+    weight = red.get("exponential_weight")
+    weight = DEFAULT_WEIGHT if weight is None else weight
     yield (
         f"           exponential weight {weight}"
         if classic
@@ -167,8 +171,9 @@ def _table(config: Config, red: Config) -> Iterator[str]:
     yield "      ----------------------------------------------------------"
     typed = {each["value"]: each for each in red["thresholds"]}
     for value in sorted(typed) if by_code else range(8):
-        each = typed.get(value, {"min": "-", "max": "-", "denominator": None})
-        denominator = DEFAULT_DENOMINATOR if each["denominator"] is None else each["denominator"]
+        each = typed.get(value)
+        least, greatest = ("-", "-") if each is None else (each["min"], each["max"])
+        denominator = None if each is None else each.get("denominator")
         name = dscp_text(value) if by_code else str(value)
-        yield f"      {name:<8}{each['min']:<17}{each['max']:<17}1/{denominator}"
+        yield f"      {name:<8}{least:<17}{greatest:<17}1/{DEFAULT_DENOMINATOR if denominator is None else denominator}"
     yield ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -14,9 +15,11 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
 from qoslab.ios.rules import check_attached
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 @CONFIG.add(
@@ -47,5 +50,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(50)
-def _engine(device: Device, interface: Interface) -> Config:
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     return {"max_reserved_percent": interface.max_reserved_bandwidth}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -22,10 +23,13 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
     LISTED_CLASS,
-    Config,
     Layout,
+    Resolved,
 )
 from qoslab.ios.rules import MAX_LEVELS, check_attached, descendants, levels
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 POLICY_UNKNOWN = "% policy map {name} not configured"
 
@@ -127,12 +131,12 @@ def _interface_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(60)
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {"service_policy": each.service_policy}
 
 
 @ENGINE_INTERFACE.at(60)
-def _engine_interface(device: Device, interface: Interface) -> Config:
+def _engine_interface(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     return {
         "service_policy_input": interface.service_policy_input,
         "service_policy_output": interface.service_policy_output,
@@ -140,6 +144,6 @@ def _engine_interface(device: Device, interface: Interface) -> Config:
 
 
 @LISTED_CLASS.at(90)
-def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
     if typed.get("service_policy") is not None:
         yield f"      service-policy {typed['service_policy']}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.commands.amounts import amount, burst_text, percent_text, rate_text
+from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import (
     Amount,
@@ -19,9 +20,12 @@ from qoslab.ios.registry import (
     ENGINE_CLASS,
     INPUT_RULES,
     LISTED_CLASS,
-    Config,
     Layout,
+    Resolved,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 
@@ -81,12 +85,24 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(30)
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
         return {"shape": None}
-    amounts = {"rate": amount(shape.rate), "bc": amount(shape.bc), "be": amount(shape.be)}
-    return {"shape": {"mode": shape.mode, **amounts}}
+    return {
+        "shape": {
+            "mode": shape.mode,
+            "rate": rate_config(shape.rate),
+            "bc": _engine_burst(shape.bc),
+            "be": _engine_burst(shape.be),
+        }
+    }
+
+
+def _engine_burst(burst: Amount | None) -> formats.ShapeBurst | None:
+    if burst is None:
+        return None
+    return {"ms": burst.number} if burst.unit == "ms" else {"bits": burst.number}
 
 
 @INPUT_RULES.at(10)
@@ -96,12 +112,12 @@ def _output_only(each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(30)
-def _listed(config: Config, typed: Config, entry: Config) -> Iterator[str]:
-    if typed.get("shape") is not None:
-        yield from _listed_shape(typed["shape"])
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+    if (shape := typed.get("shape")) is not None:
+        yield from _listed_shape(shape)
 
 
-def _listed_shape(shape: Config) -> Iterator[str]:
+def _listed_shape(shape: formats.ShapeConfig) -> Iterator[str]:
     yield f"      {shape['mode'].capitalize()} Rate Traffic Shaping"
     rate, bc, be = shape["rate"], shape.get("bc"), shape.get("be")
     text = f"cir {percent_text(rate['percent'])}%" if "percent" in rate else f"cir {rate['bps']} (bps)"

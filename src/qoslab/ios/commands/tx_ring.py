@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -13,8 +14,10 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 @CONFIG.add(
@@ -35,5 +38,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(20)
-def _engine(device: Device, interface: Interface) -> Config:
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     return {"tx_ring_limit": interface.tx_ring_limit}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.counters import InterfaceCounters
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
@@ -15,6 +16,9 @@ from qoslab.ios.show.queueing import (
     show_queueing_interface,
 )
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 @EXEC.add(ANY_MODE, "show version", help={"version": "System hardware and software status"})
@@ -111,7 +115,7 @@ async def _show_controllers(session: ExecSession, args: Args) -> str:
     return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)
 
 
-async def _counters_of(session: ExecSession, name: str) -> InterfaceCounters:
+async def _counters_of(session: ExecSession, name: str) -> formats.InterfaceCounters:
     """The counters of an interface, wired or not."""
     router = session.environment
     counters = (await router.counters())["interfaces"]

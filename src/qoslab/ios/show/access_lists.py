@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qoslab.ios.commands.access_list import access_line, access_list_order
-from qoslab.ios.counters import Counters
 from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, Device
 
+if TYPE_CHECKING:
+    from qoslab import formats
 
-def show_access_lists(device: Device, counters: Counters, *, name: str | None = None) -> str:
+
+def show_access_lists(device: Device, counters: formats.Counters, *, name: str | None = None) -> str:
     """Every access list, or one, with the packets that matched each entry in the data plane."""
     lines: list[str] = []
     for access_list in access_list_order(device):

@@ -5,31 +5,26 @@ All lines are without the indentation of the class's body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from qoslab.ios.model.names import dscp_text
 
 if TYPE_CHECKING:
-    # Annotations alone need it, and every start would pay for it.
-    from qoslab.ios.counters import (
-        ClassCounters,
-        ClassQueueCounters,
-        Count,
-        PriorityQueueCounters,
-        RandomDetectCounters,
-        RandomDetectRow,
-        ShapeCounters,
-    )
-
-Config = Mapping[str, Any]
+    from qoslab import formats
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 
-NONE: Count = {"packets": 0, "bytes": 0}
+NONE: formats.Count = {"packets": 0, "bytes": 0}
 
 
-def _total_drops(counters: ClassCounters) -> int:
+def has_level(config: formats.PolicyClass) -> bool:
+    """Whether the class is configured with a level of priority."""
+    priority = config.get("priority")
+    return priority is not None and priority.get("level") is not None
+
+
+def _total_drops(counters: formats.ClassCounters) -> int:
     """Packets that the queue of a class has dropped, early or at its limits; those of flows are among them."""
     drops = counters["drops"]
     return sum(drops[reason]["packets"] for reason in ("tail", "flow", "random", "random_tail"))
@@ -38,7 +33,7 @@ def _total_drops(counters: ClassCounters) -> int:
 # Later generation
 
 
-def hqf_queueing(config: Config, counters: ClassCounters) -> Iterator[str]:
+def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -> Iterator[str]:
     """The lines of a class; `config` is its configuration."""
     queue, shape, priority = counters["queue"], counters["shape"], counters["priority"]
     if priority is not None:
@@ -51,7 +46,7 @@ def hqf_queueing(config: Config, counters: ClassCounters) -> Iterator[str]:
                 rate = f"{priority['percent']}% ({rate})"
             yield f"Priority: {rate}, burst bytes {priority['burst_bytes']}, {exceed}"
         yield ""
-        if (config.get("priority") or {}).get("level") is not None:
+        if has_level(config):
             yield f"Priority Level: {priority['level']}"
             yield ""
         return
@@ -72,7 +67,7 @@ def hqf_queueing(config: Config, counters: ClassCounters) -> Iterator[str]:
         yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
 
 
-def _hqf_depth(queue: ClassQueueCounters, counters: ClassCounters) -> str:
+def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters) -> str:
     # Drops at a flow's own limit count in both figures.
     total = _total_drops(counters)
     if queue["per_flow_limit"] is None:
@@ -81,7 +76,7 @@ def _hqf_depth(queue: ClassQueueCounters, counters: ClassCounters) -> str:
     return f"(queue depth/total drops/no-buffer drops/flowdrops) {queue['depth_packets']}/{total}/0/{flow}"
 
 
-def _hqf_bandwidth(counters: ClassCounters) -> Iterator[str]:
+def _hqf_bandwidth(counters: formats.ClassCounters) -> Iterator[str]:
     bandwidth = counters["bandwidth"]
     if bandwidth is None:
         return
@@ -95,7 +90,7 @@ def _hqf_bandwidth(counters: ClassCounters) -> Iterator[str]:
         yield f"bandwidth {bandwidth['kbps']} kbps"
 
 
-def _hqf_random_detect(red: RandomDetectCounters, fair: bool) -> Iterator[str]:
+def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterator[str]:
     weight = red["exponential_weight"]
     yield f"Exp-weight-constant: {weight} (1/{2**weight})"
     yield f"Mean queue depth: {int(red['mean_depth'])} packets"
@@ -112,7 +107,7 @@ def _hqf_random_detect(red: RandomDetectCounters, fair: bool) -> Iterator[str]:
         yield _red_row(red, row, (8, 15, 14, 17, 19, 14))
 
 
-def _red_row(red: RandomDetectCounters, row: RandomDetectRow, widths: tuple[int, ...]) -> str:
+def _red_row(red: formats.RandomDetectCounters, row: formats.RandomDetectRow, widths: tuple[int, ...]) -> str:
     """A row of early detection's table: the name to the left, figures to the right of their columns."""
     name = dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
@@ -121,7 +116,7 @@ def _red_row(red: RandomDetectCounters, row: RandomDetectRow, widths: tuple[int,
     return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
 
 
-def hqf_priority_queue(queue: PriorityQueueCounters, named: bool) -> Iterator[str]:
+def hqf_priority_queue(queue: formats.PriorityQueueCounters, named: bool) -> Iterator[str]:
     """The queue that priority classes share, below its heading; `named`: levels have been configured."""
     drops = queue["drops"]["packets"]
     # Some integrated services routers have an empty line in place of the word, which Genie's parser trips over.
@@ -136,7 +131,7 @@ def hqf_priority_queue(queue: PriorityQueueCounters, named: bool) -> Iterator[st
 # Up to 12.4(15)T
 
 
-def classic_queueing(counters: ClassCounters) -> Iterator[str]:
+def classic_queueing(counters: formats.ClassCounters) -> Iterator[str]:
     """The lines of a class."""
     queue, priority, bandwidth, red = (
         counters["queue"],
@@ -168,13 +163,13 @@ def _conversation(number: int | None) -> Iterator[str]:
         yield f"Output Queue: Conversation {number} "
 
 
-def _matched(queue: ClassQueueCounters | None) -> str:
+def _matched(queue: formats.ClassQueueCounters | None) -> str:
     """Packets that found the interface congested."""
     matched = NONE if queue is None else queue["congested"]
     return f"(pkts matched/bytes matched) {matched['packets']}/{matched['bytes']}"
 
 
-def _classic_priority(counters: ClassCounters) -> Iterator[str]:
+def _classic_priority(counters: formats.ClassCounters) -> Iterator[str]:
     priority, tail = counters["priority"], counters["drops"]["tail"]
     assert priority is not None
     exceed = priority["exceed_drops"]
@@ -190,7 +185,7 @@ def _classic_priority(counters: ClassCounters) -> Iterator[str]:
     yield f"  (total drops/bytes drops) {packets}/{size}"
 
 
-def _classic_class(counters: ClassCounters) -> Iterator[str]:
+def _classic_class(counters: formats.ClassCounters) -> Iterator[str]:
     bandwidth, queue = counters["bandwidth"], counters["queue"]
     assert bandwidth is not None
     limit = ""
@@ -211,7 +206,7 @@ def _classic_class(counters: ClassCounters) -> Iterator[str]:
     yield f"(depth/total drops/no-buffer drops) {depth}/{_total_drops(counters)}/0"
 
 
-def _classic_random_detect(red: RandomDetectCounters) -> Iterator[str]:
+def _classic_random_detect(red: formats.RandomDetectCounters) -> Iterator[str]:
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     yield f"   mean queue depth: {int(red['mean_depth'])}"
@@ -224,7 +219,7 @@ def _classic_random_detect(red: RandomDetectCounters) -> Iterator[str]:
     yield ""
 
 
-def _classic_shape(shape: ShapeCounters, queue: ClassQueueCounters | None) -> Iterator[str]:
+def _classic_shape(shape: formats.ShapeCounters, queue: formats.ClassQueueCounters | None) -> Iterator[str]:
     depth = 0 if queue is None else queue["depth_packets"]
     yield "Traffic Shaping"
     yield "     Target/Average   Byte   Sustain   Excess    Interval  Increment"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from qoslab.ios.counters import DirectionCounters, InterfaceCounters, PropagationCounters
 from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
@@ -14,18 +14,21 @@ from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.rates import interval_text, rate_shown
 from qoslab.ios.show.times import elapsed_text
 
+if TYPE_CHECKING:
+    from qoslab import formats
+
 KEEPALIVE_S = 10
 DEFAULT_OUTPUT_HOLD_QUEUE = 40
 DEFAULT_LOAD_INTERVAL_S = 300
 FULL_LOAD = 255
 
 
-def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
+def unwired(interface: Interface, chassis: Chassis) -> formats.InterfaceCounters:
     """The counters of an interface that no cable is plugged into: the data plane has no such port."""
     hardware = chassis.interface(interface.name)
     if hardware is None:
         raise ValueError(f"{interface.name} is not an interface of a {chassis.name}")
-    none: DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
+    none: formats.DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
     return {
         "enabled": not interface.shutdown,
         "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
@@ -54,7 +57,7 @@ def unwired(interface: Interface, chassis: Chassis) -> InterfaceCounters:
     }
 
 
-NOTHING_ON_THE_WAY: PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
+NOTHING_ON_THE_WAY: formats.PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
 
 
 def dotted_mac(mac: str) -> str:
@@ -78,7 +81,7 @@ class InterfaceView:
     interface: Interface
     chassis: Chassis
     port: Port | None
-    counters: InterfaceCounters
+    counters: formats.InterfaceCounters
     now: datetime
     cleared: datetime | None
     activity: Activity

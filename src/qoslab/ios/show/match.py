@@ -5,19 +5,21 @@ Spacing as observed on devices: `show policy-map interface` and `show class-map`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from qoslab.ios.model.names import dscp_text
 
-Criterion = Mapping[str, Any]
-"""One of `criteria` in docs/control-protocol.md."""
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
-def policy_match(criterion: Criterion) -> str:
-    """What follows `Match: ` in `show policy-map interface`."""
-    if criterion.get("negate"):
-        return "not " + policy_match({**criterion, "negate": False})
+def policy_match(criterion: formats.Criterion, kind: formats.MatchMode = "all") -> str:
+    """What follows `Match: ` in `show policy-map interface`; `kind` is that of a nested class-map."""
+    return _negation(criterion) + _policy_match(criterion, kind)
+
+
+def _policy_match(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
     match criterion["type"]:
         case "dscp":
             return f"{_family(criterion)} dscp {_dscp_values(criterion['values'])}"
@@ -25,17 +27,17 @@ def policy_match(criterion: Criterion) -> str:
             return f"{_family(criterion)} precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"])
-        case "access_group" if not _is_number(criterion["name"]):
-            return f"access-group name {criterion['name']}"
         case "access_group":
-            return f"access-group {criterion['name']}"
-    return _common(criterion)
+            return f"access-group {'' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
+    return _common(criterion, kind)
 
 
-def class_map_match(criterion: Criterion) -> str:
+def class_map_match(criterion: formats.Criterion) -> str:
     """What follows `Match ` in `show class-map`."""
-    if criterion.get("negate"):
-        return "not " + class_map_match({**criterion, "negate": False})
+    return _negation(criterion) + _class_map_match(criterion)
+
+
+def _class_map_match(criterion: formats.Criterion) -> str:
     match criterion["type"]:
         case "dscp":
             return f"{_family(criterion)}  dscp {_dscp_values(criterion['values'])}"
@@ -43,39 +45,37 @@ def class_map_match(criterion: Criterion) -> str:
             return f"{_family(criterion)}  precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"]) + " "
-        case "access_group" if not _is_number(criterion["name"]):
-            return f"access-group name {criterion['name']}"
         case "access_group":
-            return f"access-group  {criterion['name']}"
-    return _common(criterion)
+            return f"access-group {' ' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
+    # The reference gives this print without a device's own sample; match-all is the default of a class-map.
+    return _common(criterion, "all")
 
 
-def _common(criterion: Criterion) -> str:
+def _negation(criterion: formats.Criterion) -> str:
+    return "not " if criterion.get("negate") else ""
+
+
+def _common(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
     match criterion["type"]:
         case "any":
             return "any "
         case "protocol":
             return f"protocol {criterion['name']}"
         case "packet_length":
-            limits = [f" {word} {criterion[word]}" for word in ("min", "max") if criterion.get(word) is not None]
-            return "packet length" + "".join(limits)
+            limits = (("min", criterion.get("min")), ("max", criterion.get("max")))
+            return "packet length" + "".join(f" {word} {limit}" for word, limit in limits if limit is not None)
         case "input_interface":
             return f"input-interface {criterion['name']}"
         case "qos_group":
             return f"qos-group {criterion['value']}"
         case "class_map":
-            # The reference gives this print without a device's own sample; match-all is the default of a class-map.
-            return f"class-map match-{criterion.get('match', 'all')} {criterion['name']}"
+            return f"class-map match-{kind} {criterion['name']}"
     raise ValueError(f"no print for the match criterion {criterion['type']!r}")
 
 
-def _family(criterion: Criterion) -> str:
+def _family(criterion: formats.CriterionDscp) -> str:
     return "ip" if criterion.get("ip_only") else ""
 
 
 def _dscp_values(values: Sequence[int]) -> str:
     return " ".join(f"{dscp_text(value)} ({value})" for value in values)
-
-
-def _is_number(name: str) -> bool:
-    return name.isdecimal()

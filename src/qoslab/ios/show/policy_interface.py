@@ -6,23 +6,24 @@ adds 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.config import load
-from qoslab.ios.counters import ClassCounters, Counters, PolicyCounters
 from qoslab.ios.registry import COUNTED_CLASS, CountedClass
-from qoslab.ios.show.class_queue import hqf_priority_queue
+from qoslab.ios.show.class_queue import has_level, hqf_priority_queue
 from qoslab.ios.show.match import policy_match
 from qoslab.ios.show.rates import interval_text, rate_shown
 
+if TYPE_CHECKING:
+    from qoslab import formats
+
 Direction = Literal["input", "output"]
-Config = Mapping[str, Any]
 
 
 def show_policy_map_interface(
-    config: Config,
-    counters: Counters,
+    config: formats.RouterConfig,
+    counters: formats.Counters,
     *,
     interface: str | None = None,
     direction: Direction | None = None,
@@ -36,7 +37,7 @@ def show_policy_map_interface(
     for name, interface_counters in counters["interfaces"].items():
         if interface not in (None, name):
             continue
-        policies: list[tuple[Direction, PolicyCounters | None]] = [
+        policies: list[tuple[Direction, formats.PolicyCounters | None]] = [
             ("input", interface_counters["policy_input"]),
             ("output", interface_counters["policy_output"]),
         ]
@@ -54,14 +55,14 @@ def show_policy_map_interface(
 class _Printer:
     """Prints the policies of one interface."""
 
-    def __init__(self, config: Config, load_interval_s: int) -> None:
+    def __init__(self, config: formats.RouterConfig, load_interval_s: int) -> None:
         self.config = config
         self.hqf = config["generation"] == "hqf"
         self.interval = interval_text(load_interval_s)
 
-    def policy(self, policy: PolicyCounters, indent: int) -> Iterator[str]:
+    def policy(self, policy: formats.PolicyCounters, indent: int) -> Iterator[str]:
         configured = {entry["name"]: entry for entry in self.config["policy_maps"][policy["policy"]]["classes"]}
-        named = any((entry.get("priority") or {}).get("level") is not None for entry in configured.values())
+        named = any(has_level(entry) for entry in configured.values())
         for queue in policy["priority_queues"]:
             yield " " * indent + "queue stats for all priority classes:"
             yield from (" " * (indent + 2) + line for line in hqf_priority_queue(queue, named))
@@ -70,9 +71,10 @@ class _Printer:
             if position:
                 yield ""
             # class-default is always there, also where nobody configured it.
-            yield from self._class(configured.get(counters["name"], {}), counters, indent)
+            name = counters["name"]
+            yield from self._class(configured.get(name, {"name": name}), counters, indent)
 
-    def _class(self, config: Config, counters: ClassCounters, indent: int) -> Iterator[str]:
+    def _class(self, config: formats.PolicyClass, counters: formats.ClassCounters, indent: int) -> Iterator[str]:
         pad = " " * indent
         body = " " * (indent + 2)
         # 15.x prints two blanks behind the parenthesis, 12.4 none.
@@ -92,23 +94,23 @@ class _Printer:
             yield ""
             yield from self.policy(counters["child"], indent + 4)
 
-    def _matches(self, counters: ClassCounters) -> Iterator[str]:
+    def _matches(self, counters: formats.ClassCounters) -> Iterator[str]:
         if counters["name"] == "class-default":
             yield "Match: any "
             return
         for criterion, matched in zip(
             self.config["class_maps"][counters["name"]]["criteria"], counters["criteria"], strict=True
         ):
-            yield f"Match: {policy_match(self._with_kind(criterion))}"
+            yield f"Match: {policy_match(criterion, self._kind(criterion))}"
             if counters["match"] == "any":
                 yield f"  {matched['packets']} packets, {matched['bytes']} bytes"
                 yield f"  {self.interval} rate {rate_shown(matched['rate_bps'])} bps"
 
-    def _with_kind(self, criterion: Config) -> Config:
-        """A nested class-map is printed with its kind, match-all or match-any."""
+    def _kind(self, criterion: formats.Criterion) -> formats.MatchMode:
+        """Return how a nested class-map matches, which is printed."""
         if criterion["type"] != "class_map":
-            return criterion
-        return {**criterion, "match": self.config["class_maps"][criterion["name"]]["match"]}
+            return "all"
+        return self.config["class_maps"][criterion["name"]]["match"]
 
 
 load()

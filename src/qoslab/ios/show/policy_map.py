@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.config import load
-from qoslab.ios.registry import LISTED_CLASS
+from qoslab.ios.registry import LISTED_CLASS, Resolved
 from qoslab.ios.show.match import class_map_match
 
-Config = Mapping[str, Any]
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
-def show_policy_map(config: Config, resolved: Config, *, name: str | None = None) -> str:
+def show_policy_map(config: formats.RouterConfig, resolved: Mapping[str, Resolved], *, name: str | None = None) -> str:
     """Every policy-map, or one.
 
     `config` is the configuration in force; `resolved` its policy-maps with every default filled in (the control
@@ -29,13 +30,13 @@ def show_policy_map(config: Config, resolved: Config, *, name: str | None = None
         for entry in policy["classes"]:
             lines.append(f"    Class {entry['name']}")
             for part in LISTED_CLASS.of("router"):
-                lines += part(config, typed.get(entry["name"], {}), entry)
+                lines += part(config, typed.get(entry["name"], {"name": entry["name"]}), entry)
     return "".join(line + "\n" for line in lines)
 
 
-def show_class_map(config: Config, *, name: str | None = None) -> str:
+def show_class_map(config: formats.RouterConfig, *, name: str | None = None) -> str:
     """Every class-map, or one; the id counts in order of definition, with class-default as 0."""
-    class_default: Config = {"match": "any", "criteria": [{"type": "any"}]}
+    class_default: formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
     lines: list[str] = []
     for number, (class_name, class_map) in enumerate({"class-default": class_default, **config["class_maps"]}.items()):
         if name not in (None, class_name):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from qoslab.ios.counters import InterfaceCounters
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 DEFAULT_INPUT_HOLD_QUEUE = 75
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
@@ -20,7 +23,7 @@ UNLIMITED_RING = 128
 """Packets of a 2811's transmit ring where nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
 
 
-def queue_lines(interface: Interface, counters: InterfaceCounters) -> Iterator[str]:
+def queue_lines(interface: Interface, counters: formats.InterfaceCounters) -> Iterator[str]:
     """The lines about the queues of an interface, without indentation."""
     hold = DEFAULT_INPUT_HOLD_QUEUE if interface.hold_queue_in is None else interface.hold_queue_in
     yield (
@@ -46,7 +49,7 @@ def queue_lines(interface: Interface, counters: InterfaceCounters) -> Iterator[s
         yield f"   Available Bandwidth {queue['available_bandwidth_kbps']} kilobits/sec"
 
 
-def show_queueing_interface(interface: Interface, counters: InterfaceCounters) -> str:
+def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters) -> str:
     """`show queueing interface X`."""
     strategy = "none" if counters["queue"]["strategy"] == "fifo" else "fair"
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
@@ -54,7 +57,7 @@ def show_queueing_interface(interface: Interface, counters: InterfaceCounters) -
     return "".join(line + "\n" for line in lines)
 
 
-def show_queueing_fair(device: Device, counters: Mapping[str, InterfaceCounters]) -> str:
+def show_queueing_fair(device: Device, counters: Mapping[str, formats.InterfaceCounters]) -> str:
     """`show queueing fair`: the interfaces that queue by conversations."""
     # [I] The words of the heading are known, its columns are those of a known row.
     lines = [
@@ -78,13 +81,13 @@ def show_queueing_fair(device: Device, counters: Mapping[str, InterfaceCounters]
     return "".join(line + "\n" for line in lines)
 
 
-def show_queueing(device: Device, counters: Mapping[str, InterfaceCounters]) -> str:
+def show_queueing(device: Device, counters: Mapping[str, formats.InterfaceCounters]) -> str:
     """`show queueing`: every kind of queueing; there is only one here."""
     kinds = ("DLCI priority queue", "priority queue", "custom queue", "random-detect")
     return show_queueing_fair(device, counters) + "".join(f"Current {kind} configuration:\n" for kind in kinds)
 
 
-def show_controllers_serial(interface: Interface, counters: InterfaceCounters, chassis: Chassis) -> str:
+def show_controllers_serial(interface: Interface, counters: formats.InterfaceCounters, chassis: Chassis) -> str:
     """`show controllers serial X`: what is known of the port, with the transmit ring's limit in its last line."""
     hardware = chassis.interface(interface.name)
     chip = "" if hardware is None else hardware.chip.removesuffix(" Serial")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from qoslab.lab import Lab
 from qoslab.lab.control import ControlClient, ControlError
 from qoslab.results import Cell, Health
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 PERIOD_S = 1.0
 
@@ -47,15 +50,15 @@ async def _empty_queues(client: ControlClient) -> None:
     if not full or config is None:
         return
     present = config["interfaces"]
-    shut = {name: {**present.get(name, {}), "enabled": False} for name in full}
+    shut: dict[str, formats.InterfaceConfig] = {name: {**present[name], "enabled": False} for name in full}
     await client.configure({**config, "interfaces": {**present, **shut}})
     await client.configure(config)
 
 
-def read_engine_configuration(lab: Lab, router: str) -> dict[str, object]:
+def read_engine_configuration(lab: Lab, router: str) -> formats.RouterConfig | None:
     """The configuration that the router's data plane has in force."""
 
-    async def ask() -> dict[str, object]:
+    async def ask() -> formats.RouterConfig | None:
         async with lab.control(router) as client:
             return await client.config()
 

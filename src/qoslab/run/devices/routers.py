@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from qoslab.errors import QoslabError
 from qoslab.ios.diff import undo_lines
@@ -16,6 +16,9 @@ from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
 from qoslab.results.folder import writing
 from qoslab.run.devices.ansible.session import AnsibleSession, Intent, Outcome, RouterError
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 
 class Base(Protocol):
@@ -83,7 +86,7 @@ class Routers:
         """The running configuration from before the run."""
         return (self._before / f"{router}.before.ios").read_text()
 
-    def compiled(self, router: str, text: str, *, source: str) -> dict[str, Any]:
+    def compiled(self, router: str, text: str, *, source: str) -> formats.RouterConfig:
         """The data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
         apply(device, text, source=source)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError, RunInvalid, UserError
@@ -31,9 +31,12 @@ from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
-from qoslab.simulation.scenario import EPOCH, Scenario, build_scenario, configured_routers, during_ns
+from qoslab.simulation.scenario import EPOCH, build_scenario, configured_routers, during_ns
 from qoslab.simulation.show import answer
 from qoslab.traffic.endpoints import address_of
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
 """What `qos-sim` says first of a scenario that does not hold; the path and the reason follow."""
@@ -136,7 +139,7 @@ class _CellRun:
         except RunInvalid as error:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
-    def _prepare(self) -> tuple[dict[str, Router], Scenario, str]:
+    def _prepare(self) -> tuple[dict[str, Router], formats.Scenario, str]:
         """Write what the simulator is given: the routers, the scenario and its text."""
         task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
@@ -187,7 +190,7 @@ class _CellRun:
             raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
         raise SimulationError(f"{PROGRAM} ended with status {process.returncode}: {reason}")
 
-    def _keep(self, result: Result, scenario: Scenario, routers: Mapping[str, Router]) -> None:
+    def _keep(self, result: Result, scenario: formats.Scenario, routers: Mapping[str, Router]) -> None:
         """Write the files of the run folder."""
         cell, experiment = self._cell, self._experiment
         self._journal.findings.virtual_s = result.virtual_ns / 1e9

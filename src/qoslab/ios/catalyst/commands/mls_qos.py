@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.catalyst.compile import compile_qos
 from qoslab.ios.catalyst.model import (
@@ -36,8 +36,10 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 MAX_VALUES = 8
 """Code points in one line of a map."""
@@ -505,5 +507,5 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 
 @ENGINE.at(10, family="switch")
-def _engine(device: Device) -> Config:
+def _engine(device: Device) -> formats.RouterConfigPart:
     return {"switch": compile_qos(device.mls_qos)}

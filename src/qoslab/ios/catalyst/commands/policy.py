@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
 from qoslab.ios.catalyst.compile import compile_class
@@ -24,9 +25,11 @@ from qoslab.ios.model.policy import (
 from qoslab.ios.registry import (
     CLASS_LINES,
     ENGINE_CLASS,
-    Config,
     Layout,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
 ONE_ACCESS_LIST = "Command rejected: class-map {name} has an access-group already, one is supported"
@@ -164,5 +167,5 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(70, family="switch")
-def _engine(each: PolicyClass) -> Config:
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return compile_class(each)

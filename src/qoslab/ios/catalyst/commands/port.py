@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.catalyst.commands.mls_qos import MLS
 from qoslab.ios.catalyst.compile import compile_port
@@ -25,8 +25,10 @@ from qoslab.ios.model.device import (
 from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    Config,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 # As IOS prints it when a port is put into a VLAN that does not exist yet [R].
 CREATING_VLAN = "% Access VLAN does not exist. Creating vlan {number}"
@@ -335,7 +337,7 @@ def _queueing_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(70, family="switch")
-def _engine(device: Device, interface: Interface) -> Config:
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     if interface.port is None:
         return {}
     return {"switch": compile_port(interface.port, device.mls_qos, interface.speed)}

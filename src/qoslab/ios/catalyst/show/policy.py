@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.show.match import policy_match
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+
+MATCH_ANY: formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
+"""class-default."""
 
 
 def show_policy_map(device: Device, name: str | None = None) -> str:
@@ -26,7 +32,7 @@ def show_policy_map(device: Device, name: str | None = None) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def show_policy_map_interface(device: Device, config: Mapping[str, Any], name: str | None = None) -> str:
+def show_policy_map_interface(device: Device, config: formats.RouterConfig, name: str | None = None) -> str:
     """The policies of all ports, or of one.
 
     Their counters are zero, as on the switch: its policers count in `show mls qos interface statistics` [R].
@@ -39,7 +45,7 @@ def show_policy_map_interface(device: Device, config: Mapping[str, Any], name: s
         lines = [f" {interface.name} ", "", f"  Service-policy input: {policy.name}", ""]
         classes = [each.name for each in policy.classes if each.name != CLASS_DEFAULT]
         for each in (*classes, CLASS_DEFAULT):
-            class_map = config["class_maps"].get(each, {"match": "any", "criteria": [{"type": "any"}]})
+            class_map = config["class_maps"].get(each, MATCH_ANY)
             lines += [
                 f"    Class-map: {each} (match-{class_map['match']})",
                 "      0 packets, 0 bytes",

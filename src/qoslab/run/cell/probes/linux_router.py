@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Probe
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
 
-NOW = {"life_s": None, "start": "now"}
+if TYPE_CHECKING:
+    from qoslab import formats
+
+NOW: formats.Schedule = {"life_s": None, "start": "now"}
 
 
 class LinuxProber(Prober):
@@ -39,9 +42,11 @@ class LinuxProber(Prober):
             asyncio.run(self._schedule(None))
             self._scheduled = False
 
-    async def _schedule(self, schedule: dict[str, Any] | None) -> None:
+    async def _schedule(self, schedule: formats.Schedule | None) -> None:
         with self.setting.lock:
             async with self.setting.lab.control(self.probe.source) as client:
                 config = await client.config()
-                config["ip_sla"]["operations"][str(self.number)]["schedule"] = schedule
+                ip_sla = None if config is None else config.get("ip_sla")
+                assert config is not None and ip_sla is not None  # the operation is part of the router's base
+                ip_sla["operations"][str(self.number)]["schedule"] = schedule
                 await client.configure(config)
