@@ -89,7 +89,7 @@ class _Types:
             always = key in schema.get("required", ()) or (self._printed and "None" in kind.split(" | "))
             fields.append(f"    {key}: {kind if always else f'NotRequired[{kind}]'}")
         description = " ".join(schema.get("description", name).split()).replace("\\", "\\\\")
-        lines = textwrap.wrap(f'"""{description}"""', WIDTH - 4)
+        lines = textwrap.wrap(f'"""{description}"""', WIDTH - 4, break_on_hyphens=False)
         self.classes[name] = "\n".join(
             ["@final", f"class {name}(TypedDict):", *(f"    {line}" for line in lines), "", *fields]
         )

@@ -1,6 +1,7 @@
 """The device model with its defaults spelled out, so that two ways to ask for the same are equal.
 
-What a router derives is what `crates/qos-core` has in force: `figures.rs` and `defaults.rs` tell the sources.
+What a router derives is what `crates/qos-core` has in force: `compile/parameters.rs` and `config/defaults.rs` there
+tell the sources.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qoslab.ios.commands.police import DEFAULT_CONFORM, DEFAULT_EXCEED
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.model.policy import (
     Amount,
@@ -21,19 +23,8 @@ from qoslab.ios.model.policy import (
     Shape,
 )
 
-LEAST_POLICE_BURST = 1500
 GREATEST_POLICE_BURST = 512_000_000
 """Bytes."""
-POLICE_BURST_DIVISOR = 32
-"""Bytes of burst are the rate in b/s divided by this: 250 ms."""
-QUEUE_LIMIT = 64
-"""Packets of a class's own queue."""
-PRIORITY_BURST_MS = 200
-SHAPE_INTERVAL_MS: dict[Generation, int] = {"classic": 25, "hqf": 4}
-LOW_RATE_BURST_BITS = 8000
-"""Of a classic shaper: a slower one takes a longer interval."""
-RESERVABLE_PERCENT = 75
-"""`max-reserved-bandwidth` of the classic generation."""
 
 
 def spelled_out(device: Device) -> Device:
@@ -45,7 +36,7 @@ def spelled_out(device: Device) -> Device:
     made.class_maps = {name: _class_map(each) for name, each in device.class_maps.items()}
     made.policy_maps = {name: _policy_map(each, device) for name, each in device.policy_maps.items()}
     for interface in made.interfaces.values():
-        if interface.max_reserved_bandwidth == RESERVABLE_PERCENT:
+        if interface.max_reserved_bandwidth == figures.CLASSIC_RESERVABLE_PERCENT:
             interface.max_reserved_bandwidth = None
     return made
 
@@ -69,7 +60,7 @@ def _class(each: PolicyClass, device: Device) -> PolicyClass:
         police=None if each.police is None else _police(each.police),
         shape=None if each.shape is None else _shape(each.shape, device.generation),
         priority=None if each.priority is None else _priority(each.priority),
-        queue_limit=None if each.queue_limit == QUEUE_LIMIT else each.queue_limit,
+        queue_limit=None if each.queue_limit == figures.QUEUE_LIMIT else each.queue_limit,
         marks=tuple(sorted(each.marks, key=lambda mark: mark.field)),
     )
 
@@ -103,7 +94,7 @@ def _police_burst(burst: Amount | None, rate: Amount) -> Amount | None:
     if rate.unit != "bps":
         return burst
     if burst is None:
-        least = max(rate.number // POLICE_BURST_DIVISOR, LEAST_POLICE_BURST)
+        least = max(rate.number // figures.POLICE_BURST_DIVISOR, figures.POLICE_LEAST_BURST)
         return Amount(min(least, GREATEST_POLICE_BURST), "bytes")
     return Amount(rate.number * burst.number // 8000, "bytes") if burst.unit == "ms" else burst
 
@@ -114,9 +105,9 @@ def _shape(shape: Shape, generation: Generation) -> Shape:
     rate = shape.rate.number
     bc = _bits(shape.bc, rate)
     if bc is None:
-        interval = SHAPE_INTERVAL_MS[generation]
+        interval = figures.HQF_SHAPE_INTERVAL_MS
         if generation == "classic":
-            interval = max(interval, LOW_RATE_BURST_BITS * 1000 // rate)
+            interval = max(figures.CLASSIC_SHAPE_INTERVAL_MS, figures.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate)
         bc = Amount(rate * interval // 1000, "bits")
     return replace(shape, bc=bc, be=_bits(shape.be, rate) or bc)
 
@@ -130,4 +121,4 @@ def _bits(burst: Amount | None, rate: int) -> Amount | None:
 def _priority(priority: Priority) -> Priority:
     if priority.unit != "kbps" or priority.number is None or priority.burst_bytes is not None:
         return priority
-    return replace(priority, burst_bytes=priority.number * PRIORITY_BURST_MS // 8)
+    return replace(priority, burst_bytes=priority.number * figures.PRIORITY_BURST_MS // 8)

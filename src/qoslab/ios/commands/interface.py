@@ -11,6 +11,7 @@ from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.reservable import check_reserved
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
     Device,
     Family,
@@ -25,8 +26,6 @@ from qoslab.ios.rules import interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab import formats
-
-DEFAULT_LOAD_INTERVAL_S = 300
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
@@ -204,7 +203,7 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
     if seconds % 30:
         raise RejectedError(LOAD_INTERVAL_STEP)
     # The default is not kept, as IOS does not print it.
-    session.interface.load_interval_s = None if seconds == DEFAULT_LOAD_INTERVAL_S else seconds
+    session.interface.load_interval_s = None if seconds == figures.LOAD_INTERVAL_S else seconds
 
 
 @CONFIG.add("interface", "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
@@ -317,5 +316,5 @@ def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart
         "bandwidth_kbps": interface_bandwidth_kbps(interface),
         "clock_rate_bps": interface.clock_rate_bps,
         "encapsulation": (interface.encapsulation or "hdlc") if interface.serial else "ethernet",
-        "load_interval_s": DEFAULT_LOAD_INTERVAL_S if load_interval is None else load_interval,
+        "load_interval_s": figures.LOAD_INTERVAL_S if load_interval is None else load_interval,
     }

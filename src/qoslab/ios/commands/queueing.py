@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -40,14 +41,6 @@ from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
 if TYPE_CHECKING:
     from qoslab import formats
 
-MAX_SUM_PERCENT = 99
-"""Later generation: what classes may reserve in all; the rest is class-default's."""
-
-
-DEFAULT_MAX_RESERVED_PERCENT = 75
-"""Classic generation: share of the interface bandwidth that classes may reserve in all."""
-
-
 SUM_EXCEEDS_99 = "Sum total of class bandwidths exceeds 99 percent"
 
 
@@ -64,9 +57,6 @@ PRIORITY_IN_DEFAULT = "priority can not be configured in class class-default"
 
 
 POWER_OF_TWO = "Number of dynamic queues must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
-
-
-DEFAULT_QUEUE_LIMIT = 64
 
 
 _BANDWIDTH_HELP = {
@@ -288,7 +278,7 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
 @OUTPUT_RULES.at(10)
 def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> None:
     rate = float(interface_bandwidth_kbps(interface))
-    share = DEFAULT_MAX_RESERVED_PERCENT
+    share = figures.CLASSIC_RESERVABLE_PERCENT
     if interface.max_reserved_bandwidth is not None:
         share = interface.max_reserved_bandwidth
     _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
@@ -296,7 +286,7 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
 
 def _check_sum(reserved: float, own: float, rate: float) -> None:
     """Refuse more than the later generation has; class-default's own comes out of what the others leave."""
-    if reserved > rate * MAX_SUM_PERCENT / 100 or reserved + own > rate:
+    if reserved > rate * figures.HQF_RESERVABLE_PERCENT / 100 or reserved + own > rate:
         raise RejectedError(SUM_EXCEEDS_99)
 
 
@@ -413,7 +403,7 @@ def _classic_threshold(typed: formats.PolicyClass) -> str:
     if typed.get("random_detect") is not None:
         return ""
     limit = typed.get("queue_limit")
-    return f" Max Threshold {DEFAULT_QUEUE_LIMIT if limit is None else limit['packets']} (packets)"
+    return f" Max Threshold {figures.QUEUE_LIMIT if limit is None else limit['packets']} (packets)"
 
 
 @COUNTED_CLASS.at(10)

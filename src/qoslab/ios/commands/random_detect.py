@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
     Device,
 )
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
-
-
-DEFAULT_WEIGHT = 9
-"""The exponential weighting constant of early detection."""
-
-
-DEFAULT_DENOMINATOR = 10
-"""Just below the maximum threshold one packet in this many is dropped."""
 
 
 _RANDOM_DETECT_DETAIL = (
@@ -159,7 +152,7 @@ def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Res
 def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     # [I] The table is remembered, not read. What is left to the defaults is a dash.
     weight = red.get("exponential_weight")
-    weight = DEFAULT_WEIGHT if weight is None else weight
+    weight = figures.RANDOM_DETECT_WEIGHT if weight is None else weight
     yield (
         f"           exponential weight {weight}"
         if classic
@@ -174,6 +167,7 @@ def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
         each = typed.get(value)
         least, greatest = ("-", "-") if each is None else (each["min"], each["max"])
         denominator = None if each is None else each.get("denominator")
+        denominator = figures.RANDOM_DETECT_DENOMINATOR if denominator is None else denominator
         name = dscp_text(value) if by_code else str(value)
-        yield f"      {name:<8}{least:<17}{greatest:<17}1/{DEFAULT_DENOMINATOR if denominator is None else denominator}"
+        yield f"      {name:<8}{least:<17}{greatest:<17}1/{denominator}"
     yield ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from qoslab.ios.catalyst.model import TrustState
+from qoslab.ios.model import figures
 
 CLASS_DEFAULT = "class-default"
 
@@ -94,12 +95,6 @@ class Amount:
     unit: Literal["bps", "percent", "bytes", "bits", "ms"]
 
 
-DYNAMIC_INITIAL_BYTES = 15_000
-"""The data plane's default size at the start."""
-DYNAMIC_MINIMUM_BYTES = 3_000
-"""The data plane's default least size."""
-
-
 @dataclass(frozen=True, slots=True)
 class DynamicBucket:
     """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
@@ -121,8 +116,8 @@ class DynamicBucket:
     @property
     def ordered(self) -> bool:
         """Whether the size at the start lies between the least and the greatest, defaults filled in."""
-        initial = DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
-        minimum = DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
+        initial = figures.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
+        minimum = figures.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
         return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
 
 

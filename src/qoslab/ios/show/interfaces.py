@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from qoslab.ios.environment import Activity, Port
+from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.show.queueing import queue_lines
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 KEEPALIVE_S = 10
-DEFAULT_OUTPUT_HOLD_QUEUE = 40
-DEFAULT_LOAD_INTERVAL_S = 300
 FULL_LOAD = 255
 
 
@@ -31,14 +30,14 @@ def unwired(interface: Interface, chassis: Chassis) -> formats.InterfaceCounters
     none: formats.DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
     return {
         "enabled": not interface.shutdown,
-        "load_interval_s": DEFAULT_LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
+        "load_interval_s": figures.LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
         "line_rate_bps": 1000 * hardware.bandwidth_kbps,
         "input": none,
         "output": none,
         "queue": {
             "strategy": "fifo",
             "depth": 0,
-            "limit": DEFAULT_OUTPUT_HOLD_QUEUE if interface.hold_queue_out is None else interface.hold_queue_out,
+            "limit": figures.FIFO_HOLD_QUEUE if interface.hold_queue_out is None else interface.hold_queue_out,
             "drops": 0,
             "conversations": None,
             "max_conversations": None,

@@ -1,0 +1,110 @@
+"""What Python takes for a router's defaults is what the engine has in force where nothing was typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from ios_strategies import bandwidths, hardware, polices, priorities, shapes
+from qoslab.ios.cli.grammar import RejectedError
+from qoslab.ios.commands.interface import interface_bandwidth_kbps
+from qoslab.ios.compile import compile_device
+from qoslab.ios.defaults import spelled_out
+from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.model.policy import ClassMap, Criterion, PolicyClass, PolicyMap
+from qoslab.ios.rules import check_attached, check_policy
+from qoslab.programs import SIMULATOR, own_program
+
+LEAST_SHAPE_BURST = 256
+"""Bits."""
+PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
+
+
+def in_force(device: Device) -> Any:
+    """What the engine counts at the port before anything has happened, with the figures that it goes by."""
+    config = compile_device(device)
+    config["interfaces"] = {name: config["interfaces"][name] for name in (PORT, OTHER)}
+    wires = ((PORT, "A", "10.0.1"), (OTHER, "B", "10.0.2"))
+    rate, flow = 1000 * interface_bandwidth_kbps(device.interfaces[PORT]), {"source": "B", "destination": "A"}
+    scenario = {
+        "format": 1,
+        "nodes": {
+            "R1": {"kind": "router", "configuration": config},
+            **{
+                host: {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": f"{network}.1"}]}
+                for _, host, network in wires
+            },
+        },
+        "links": [
+            {
+                "name": host,
+                "rate_bps": rate,
+                "framing": "ethernet",
+                "ends": [
+                    {"node": "R1", "interface": port, "address": f"{network}.1/24"},
+                    {"node": host, "interface": "eth0", "address": f"{network}.2/24"},
+                ],
+            }
+            for port, host, network in wires
+        ],
+        "flows": [
+            {"name": "one", "protocol": "udp", "duration_ns": 10**6, "rate_bps": 10**6, "payload_bytes": 100, **flow}
+        ],
+    }
+    program = str(own_program(SIMULATOR))
+    done = subprocess.run([program, "run"], input=json.dumps(scenario), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["routers"]["R1"]["samples"][0]["interfaces"][PORT]
+
+
+def without_form(value: Any) -> Any:
+    """The same without how a policer was written, which only its print shows."""
+    if isinstance(value, dict):
+        return {key: without_form(each) for key, each in value.items() if key != "form"}
+    return [without_form(each) for each in value] if isinstance(value, list) else value
+
+
+def device_with(generation: Generation, each: PolicyClass, percent: int | None = None) -> Device:
+    """A router whose port has a policy with one class; `RejectedError` where a router refuses that."""
+    made = Device(hardware(generation))
+    made.class_maps = {"A": ClassMap("A", "any", (Criterion("any"),))}
+    policy = PolicyMap("P", (each,))
+    made.policy_maps = {"P": policy}
+    port = made.interfaces[PORT]
+    port.max_reserved_bandwidth = percent
+    check_policy(made, policy)
+    check_attached(made, policy, port, "output")
+    port.service_policy_output = "P"
+    return made
+
+
+@pytest.mark.parametrize("feature", ["police", "shape", "priority", "queue_limit"])
+@given(st.data(), st.sampled_from(("classic", "hqf")))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject, generation: Generation) -> None:
+    each = PolicyClass("A")
+    if feature == "police":
+        each = PolicyClass("A", police=data.draw(polices()))
+    elif feature == "shape":
+        each = PolicyClass("A", shape=data.draw(shapes()))
+    elif feature == "priority":
+        each = PolicyClass("A", priority=data.draw(priorities(generation)))
+    else:
+        limit = data.draw(st.sampled_from((63, 64, 65)))
+        each = PolicyClass("A", bandwidth=data.draw(bandwidths("percent")), queue_limit=limit)
+    percent = data.draw(st.sampled_from((None, 74, 75))) if generation == "classic" else None
+    try:
+        device = device_with(generation, each, percent)
+    except RejectedError:
+        assume(False)
+    shape = spelled_out(device).policy_maps["P"].classes[0].shape
+    if shape is not None and shape.bc is not None:
+        # What 4 ms of a slow shaper give may be less than one can type.
+        assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
+    assert without_form(in_force(spelled_out(device))) == without_form(in_force(device))
