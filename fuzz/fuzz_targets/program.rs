@@ -1,7 +1,7 @@
 //! Random programs against the engine, as a router or (by the first byte) as a switch; the property tests run the same.
 #![no_main]
 
-#[path = "../../crates/qos-core/tests/common/mod.rs"]
+#[path = "../../crates/qos-core/tests/it/common/mod.rs"]
 mod common;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,11 +1,9 @@
 //! Properties of the switch's scheduler and memory.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::switch::{config, defaults, interface, name, ports, read};
-use common::{frames, MILLI, SECOND};
+use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::{frames, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::Label;

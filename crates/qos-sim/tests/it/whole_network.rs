@@ -1,10 +1,8 @@
 //! The whole network: nothing is lost count of, nothing depends on anything but the scenario, and time can begin anywhere.
 
-mod scene;
-
+use crate::scene::{balanced, dumbbell, policer, policy_out, read, run, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_sim::{Report, Simulation};
-use scene::{balanced, dumbbell, policer, policy_out, read, run, MILLI, SECOND};
 use serde_json::{json, Value};
 
 /// Two TCP streams and a flood through a policer over a lossy link with jitter.

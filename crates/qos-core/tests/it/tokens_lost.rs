@@ -1,8 +1,6 @@
 //! What a policer tells of tokens that it could not keep: none appear from nowhere, and none that nobody wanted count.
 
-mod common;
-
-use common::{configuration, interface, udp, MILLI, PORT, SECOND};
+use crate::common::{self, configuration, interface, udp, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::TokensLost;
 use qos_core::meter::{Colour, TokenBuckets};

@@ -1,7 +1,6 @@
 //! Random programs: everything adds up at every moment, whatever is done.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 
 proptest! {

@@ -1,10 +1,8 @@
 //! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around
 //! them.
 
-mod common;
-
-use common::{
-    bytes_by_source, configuration, departures, interface, load, run, with_policy, Source, MILLI, PORT, SECOND,
+use crate::common::{
+    self, bytes_by_source, configuration, departures, interface, load, run, with_policy, Source, MILLI, PORT, SECOND,
 };
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;

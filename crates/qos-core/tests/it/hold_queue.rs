@@ -5,9 +5,7 @@
 //! before it was full has all sizes and leaves first. Who measures before that is gone measures something else than the
 //! steady state.
 
-mod common;
-
-use common::{configuration, departures, frames, interface, run, PORT, SECOND};
+use crate::common::{self, configuration, departures, frames, interface, run, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

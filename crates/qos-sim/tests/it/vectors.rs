@@ -3,9 +3,7 @@
 //! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/simulation.md` names them); each test tells
 //! the situation in its own way.
 
-mod common;
-
-use common::peer::{segments, Peer, MS};
+use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings, State};
 
 const WINDOW: u64 = 320 << 7;

@@ -1,8 +1,6 @@
 //! Order, fairness and work conservation of the queues.
 
-mod common;
-
-use common::{departures, run, with_policy, MILLI, PORT, SECOND};
+use crate::common::{self, departures, run, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};

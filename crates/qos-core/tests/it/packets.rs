@@ -1,10 +1,8 @@
 //! Frames as they come from a network.
 
-mod common;
-
 use std::net::IpAddr;
 
-use common::frames::{self, checksum};
+use crate::common::frames::{self, checksum};
 use proptest::prelude::*;
 use qos_core::frame::{flow_key, parse, rewrite_cos, rewrite_dscp};
 use qos_core::wire::Framing;

@@ -1,9 +1,7 @@
 //! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the
 //! same seed.
 
-mod common;
-
-use common::{udp, MILLI, SECOND};
+use crate::common::{self, udp, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, PortId, PortsConfig, Side, Time};

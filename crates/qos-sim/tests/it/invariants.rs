@@ -1,9 +1,7 @@
 //! What holds whatever the network does: everything arrives once and in order (the network of these tests keeps its own account), nothing
 //! is sent beyond the window, no timer is set in the past, the same seed gives the same segments, and every transfer ends.
 
-mod common;
-
-use common::{Net, Path, Policer};
+use crate::common::{Net, Path, Policer};
 use proptest::prelude::*;
 use qos_core::time::{Duration, Rate, Time};
 use qos_sim::tcp::{CongestionControl, Figures, Settings, State};

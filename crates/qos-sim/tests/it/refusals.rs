@@ -1,10 +1,8 @@
 //! What cannot be simulated is refused, with its place and what to do.
 
-mod scene;
-
+use crate::scene::{balanced, dumbbell, flood, policer, policy_out, refusal, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_sim::{Scenario, Simulation};
-use scene::{balanced, dumbbell, flood, policer, policy_out, refusal, MILLI, SECOND};
 use serde_json::{json, Value};
 
 /// A scenario that can run.

@@ -1,8 +1,6 @@
 //! Probes, timeouts and what turns out to have been no loss, against documents: each test is one situation with its figures worked out.
 
-mod common;
-
-use common::peer::{segments, Peer, MS};
+use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings};
 
 const WINDOW: u64 = 320 << 7;

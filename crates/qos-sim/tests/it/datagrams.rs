@@ -1,8 +1,6 @@
 //! UDP through the simulated network: counts, times and rates that can be worked out by hand.
 
-mod scene;
-
-use scene::{dumbbell, flood, policer, policy_out, run, MILLI, SECOND};
+use crate::scene::{dumbbell, flood, policer, policy_out, run, MILLI, SECOND};
 use serde_json::json;
 
 /// Bytes on the line of a frame with so much UDP payload.

@@ -1,8 +1,6 @@
 //! The window that loss leaves: what congestion controls owe to their documents, without policer and queue.
 
-mod common;
-
-use common::{Net, Path};
+use crate::common::{Net, Path};
 use qos_core::time::{Rate, Time};
 use qos_sim::tcp::{CongestionControl, Settings};
 

@@ -1,8 +1,6 @@
 //! What a router does with a configuration.
 
-mod common;
-
-use common::{configuration, departures, interface, read, run, udp, with_policy, MILLI, PORT, SECOND};
+use crate::common::{self, configuration, departures, interface, read, run, udp, with_policy, MILLI, PORT, SECOND};
 use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{frame, DropReason, Engine, Output, RouterConfig, Side, Time};

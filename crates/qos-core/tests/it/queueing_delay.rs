@@ -1,10 +1,8 @@
 //! What an interface tells about waiting: the time from each packet's arrival at it to its start on the line, whatever
 //! stands in between.
 
-mod common;
-
-use common::switch::{config, defaults, interface, name, ports, read};
-use common::{with_policy, MILLI, PORT, SECOND};
+use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::{self, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::QueueingDelayCounters;
 use qos_core::wire::Framing;

@@ -1,8 +1,6 @@
 //! Published results whose arithmetic is exact, without TCP: who gets what when all offer more than there is.
 
-mod common;
-
-use common::{bytes_by_source, class, configuration, interface, load, with_policy, Source, SECOND};
+use crate::common::{self, bytes_by_source, class, configuration, interface, load, with_policy, Source, SECOND};
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, RouterConfig, Time};

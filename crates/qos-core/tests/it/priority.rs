@@ -1,8 +1,8 @@
 //! Low-latency queueing: how long a priority packet waits, and when its class is policed.
 
-mod common;
-
-use common::{class, configuration, departures, interface, load, read, run, with_policy, Source, PORT, SECOND};
+use crate::common::{
+    self, class, configuration, departures, interface, load, read, run, with_policy, Source, PORT, SECOND,
+};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};

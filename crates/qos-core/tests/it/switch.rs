@@ -1,10 +1,8 @@
 //! What a switch does with frames.
 
-mod common;
-
-use common::frames;
-use common::switch::{config, defaults, interface, name, ports, read};
-use common::{MILLI, SECOND};
+use crate::common::frames;
+use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::{MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::Label;

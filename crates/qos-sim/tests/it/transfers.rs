@@ -1,8 +1,6 @@
 //! Transfers over paths that err: everything arrives, once and in order, whatever the network does.
 
-mod common;
-
-use common::{Net, Path};
+use crate::common::{Net, Path};
 use qos_core::time::Time;
 use qos_sim::tcp::{CongestionControl, Settings, State};
 

@@ -1,8 +1,7 @@
 //! What a switch refuses, and where it says so.
 
-mod common;
-
-use common::switch::{config, defaults, interface, name, ports};
+use crate::common;
+use crate::common::switch::{config, defaults, interface, name, ports};
 use qos_core::{Engine, RouterConfig, Time};
 use serde_json::{json, Value};
 

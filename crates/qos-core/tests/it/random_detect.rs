@@ -1,8 +1,6 @@
 //! Random early detection drops between its thresholds at the probability that they give, and above them everything.
 
-mod common;
-
-use common::{class, run, with_policy, MILLI, PORT};
+use crate::common::{self, class, run, with_policy, MILLI, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Time};

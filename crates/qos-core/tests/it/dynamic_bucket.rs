@@ -1,8 +1,6 @@
 //! The five properties of the dynamic bucket, and what it shows.
 
-mod common;
-
-use common::{configuration, interface, udp, MILLI, PORT, SECOND};
+use crate::common::{self, configuration, interface, udp, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::meter::Colour;
 use qos_core::meter::{DynamicBucket, DynamicPlan};

@@ -1,8 +1,6 @@
 //! TCP behind a policer, beside measurements of Linux's own TCP (kernel 6.1 in virtual time; `docs/simulation.md`).
 
-mod scene;
-
-use scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
+use crate::scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
 use serde_json::{json, Value};
 
 /// The policer counts the Ethernet header, the measurements count IP packets: a rate or size of full IP packets as the policer sees it.

@@ -1,8 +1,6 @@
 //! Token buckets and shapers keep their rates.
 
-mod common;
-
-use common::{departures, offer, with_policy, MILLI, SECOND};
+use crate::common::{self, departures, offer, with_policy, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::meter::{Colour, TokenBuckets};
 use qos_core::wire::Framing;

@@ -1,8 +1,6 @@
 //! What a policy-map may not ask for is refused with the path of what is wrong, and changes nothing.
 
-mod common;
-
-use common::{configuration, interface, read, with_policy};
+use crate::common::{self, configuration, interface, read, with_policy};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};

@@ -1,8 +1,6 @@
 //! A late caller makes the decisions of a punctual one, at the same event times.
 
-mod common;
-
-use common::{with_policy, PORT};
+use crate::common::{self, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{frame, Duration, Engine, Output, PortId, RouterConfig, Side, Time};

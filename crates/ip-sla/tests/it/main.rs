@@ -1,0 +1,4 @@
+//! Integration tests of operations and responder, one program.
+
+mod operations;
+mod responder;

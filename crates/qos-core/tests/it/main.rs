@@ -1,0 +1,23 @@
+//! The engine's integration tests, one program: each file is a module, `common` what they share.
+
+mod admission;
+mod behaviour;
+mod common;
+mod dynamic_bucket;
+mod error_kinds;
+mod fairness;
+mod hold_queue;
+mod lateness;
+mod links;
+mod packets;
+mod priority;
+mod programs;
+mod published_shares;
+mod queueing_delay;
+mod random_detect;
+mod rates;
+mod shares;
+mod srr;
+mod switch;
+mod switch_config;
+mod tokens_lost;

@@ -1,0 +1,16 @@
+//! The simulator's integration tests, one program: each file is a module, `common` and `scene` what they share.
+
+mod common;
+mod datagrams;
+mod golden;
+mod invariants;
+mod policed;
+mod receiving;
+mod recovery;
+mod refusals;
+mod response;
+mod scene;
+mod schema;
+mod transfers;
+mod vectors;
+mod whole_network;
