@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from qoslab.analysis.classes import DROP_REASONS
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.results import (
@@ -23,6 +22,7 @@ from qoslab.results import (
     RunFolder,
     Step,
 )
+from qoslab.results.tables import DROP_REASONS
 from qoslab.traffic import Output, tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"

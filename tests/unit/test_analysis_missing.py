@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from qoslab.analysis.class_metrics import class_figures
-from qoslab.analysis.classes import DROP_REASONS, class_drops
+from qoslab.analysis.classes import class_drops
 from qoslab.analysis.compare import compare
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.hosts import host_figures
@@ -22,6 +22,7 @@ from qoslab.analysis.shapers import shape_figures
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
+from qoslab.results.tables import DROP_REASONS
 
 CELL = {"arm": "a", "repetition": 1, "cell": "a/1"}
 TRAFFIC_S = 9.0

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from qoslab.model.metrics import ClassSelector
+from qoslab.results.tables import DROP_REASONS
 
 CLASS = ["device", "interface", "direction", "policy", "class"]
 """What a class is known by."""
-DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
-"""Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
-detection at random and above its maximum, a shutdown of the interface."""
 
 
 @dataclass(frozen=True)

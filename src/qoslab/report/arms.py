@@ -328,14 +328,14 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
 def _drops(classes: pd.DataFrame) -> tuple[list[str], list[Drops]]:
     """Headings and rows of the table of packets by class; reasons that stand for themselves are left out if unused."""
     table = class_drops(classes)
-    shown = [name for name in _FATES if name not in _RARE or (name in table and table[name].sum() > 0)]
+    shown = [name for name in FATES if name not in _RARE or (name in table and table[name].sum() > 0)]
     rows = [
         Drops(
             _class_name(row, False), [text.NONE if pd.isna(row[name]) else text.count(int(row[name])) for name in shown]
         )
         for row in table.to_dict("records")
     ]
-    return [_FATES[name] for name in shown], rows
+    return [FATES[name] for name in shown], rows
 
 
 def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
@@ -366,7 +366,7 @@ def _queues(queues: pd.DataFrame) -> list[Drops]:
     return rows
 
 
-_FATES = {
+FATES = {
     "offered": "Offered",
     "sent": "Sent",
     "police": "Dropped by policer",

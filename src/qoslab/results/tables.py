@@ -23,6 +23,10 @@ from qoslab.results.folder import RunFolder
 
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
 
+DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
+"""Why a class drops: its policer, its queue was full, the flow's own queue was full, its priority's policer, early
+detection at random and above its maximum, a shutdown of the interface."""
+
 PARAMETER = "matrix."
 """Start of the names of the columns with the cell's parameters: `matrix.rtt`."""
 
@@ -110,13 +114,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("bytes", pa.int64()),
             ("offered_rate_bps", pa.float64()),
             ("drop_rate_bps", pa.float64()),
-            *_counted("drops_police"),
-            *_counted("drops_tail"),
-            *_counted("drops_flow"),
-            *_counted("drops_priority"),
-            *_counted("drops_random"),
-            *_counted("drops_random_tail"),
-            *_counted("drops_purged"),
+            *(column for reason in DROP_REASONS for column in _counted(f"drops_{reason}")),
             ("bandwidth_kbps", pa.float64()),
             ("bandwidth_percent", pa.float64()),
             ("bandwidth_remaining_percent", pa.float64()),

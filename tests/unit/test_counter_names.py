@@ -1,0 +1,56 @@
+"""Where Python names a counter, the data plane has one of that name."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import pytest
+
+from qoslab import formats
+from qoslab.report.arms import FATES
+from qoslab.results import Health, tables
+
+
+def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
+    """Names of all counters, nested ones joined by `_`."""
+    for name, hint in get_type_hints(counters).items():
+        kinds = list(parts(hint))
+        for kind in kinds:
+            if is_typeddict(kind) and kind not in seen:
+                yield from flattened(kind, f"{prefix}{name}_", (*seen, counters))
+        if not all(map(is_typeddict, kinds)):
+            yield prefix + name
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    """What a value may be, but for None."""
+    if get_origin(hint) in (Union, types.UnionType, NotRequired):
+        for each in get_args(hint):
+            yield from parts(each)
+    elif hint is not type(None):
+        yield hint
+
+
+KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s"}
+
+
+@pytest.mark.parametrize(
+    ("table", "counters", "more"),
+    [
+        ("classes", formats.ClassCounters, {"direction", "policy", "class"}),
+        ("interfaces", formats.InterfaceCounters, set()),
+    ],
+)
+def test_columns_are_counters(table: str, counters: type, more: set[str]) -> None:
+    assert set(tables.columns(table)) - set(flattened(counters)) == KEYS | more
+
+
+def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
+    assert set(tables.DROP_REASONS) == set(get_type_hints(formats.ClassDrops))
+    assert set(FATES) == {"offered", "sent", "queued", *tables.DROP_REASONS}
+
+
+def test_a_record_of_health_has_all_that_the_daemon_tells() -> None:
+    assert set(Health.model_fields) == set(get_type_hints(formats.Health))
