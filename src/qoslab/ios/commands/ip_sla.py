@@ -255,17 +255,9 @@ _HISTORY = (
     },
 )
 def _history(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
-
-    def value(name: str) -> int | None:
-        return None if args.unset else args.optional(name, int)
-
-    if "hours-of-statistics-kept" in args:
-        _put(session, replace(operation, hours=value("hours")))
-    elif "distributions-of-statistics-kept" in args:
-        _put(session, replace(operation, buckets=value("buckets")))
-    else:
-        _put(session, replace(operation, bucket_ms=value("width")))
+    fields = {"hours": "hours", "buckets": "buckets", "width": "bucket_ms"}
+    given = {field: args.optional(name, int) for name, field in fields.items() if args.values(name, int)}
+    _put(session, replace(_operation(session), **(dict.fromkeys(given) if args.unset else given)))
 
 
 _SCHEDULE = (

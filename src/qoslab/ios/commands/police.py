@@ -97,51 +97,6 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
 _UNDO = Undo(key="police", afresh=True)
 
 
-@CONFIG.add(
-    "policy-class",
-    f"police <committed:{_RATE}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]] {_ACTIONS}",
-    no=True,
-    undo=_UNDO,
-    requires={"router"},
-    help=_HELP,
-)
-@CONFIG.add(
-    "policy-class",
-    f"police cir <committed:{_RATE}> [bc <committed-burst:{_BURST}>]"
-    f" [be <excess-burst:{_BURST}>] [pir <peak:{_RATE}> [be <excess-burst:{_BURST}>]] {_ACTIONS}",
-    no=True,
-    undo=_UNDO,
-    requires={"router"},
-    help=_HELP,
-)
-@CONFIG.add(
-    "policy-class",
-    f"police cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms]"
-    f" [be <excess-burst:{_BURST_MS}> ms] [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]"
-    f" {_ACTIONS}",
-    no=True,
-    undo=_UNDO,
-    requires={"router"},
-    help=_HELP,
-)
-@CONFIG.add(
-    "policy-class",
-    f"police rate <committed:{_RATE}> [bps] [burst <committed-burst:{_BURST}>]"
-    f" [peak-rate <peak:{_RATE}> [bps] [peak-burst <excess-burst:{_BURST}>]] {_ACTIONS}",
-    no=True,
-    undo=_UNDO,
-    requires={"router"},
-    help=_HELP,
-)
-@CONFIG.add(
-    "policy-class",
-    f"police rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
-    f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]] {_ACTIONS}",
-    no=True,
-    undo=_UNDO,
-    requires={"router"},
-    help=_HELP,
-)
 def _police(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
@@ -161,6 +116,22 @@ def _police(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(present, police=with_one_bucket(police)))
     if not typed:
         session.enter("police", "police")
+
+
+for _form in (
+    f"<committed:{_RATE}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]]",
+    f"cir <committed:{_RATE}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{_BURST}>]"
+    f" [pir <peak:{_RATE}> [be <excess-burst:{_BURST}>]]",
+    f"cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms] [be <excess-burst:{_BURST_MS}> ms]"
+    f" [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]",
+    f"rate <committed:{_RATE}> [bps] [burst <committed-burst:{_BURST}>]"
+    f" [peak-rate <peak:{_RATE}> [bps] [peak-burst <excess-burst:{_BURST}>]]",
+    f"rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
+    f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]]",
+):
+    CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={"router"}, help=_HELP)(
+        _police
+    )
 
 
 def with_one_bucket(police: Police) -> Police:
@@ -206,13 +177,6 @@ def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
     return found
 
 
-def _one_action(colour: Colour) -> str:
-    return f"{colour}-action {_ACTION}"
-
-
-@CONFIG.add("police", _one_action("conform"), no=_one_action("conform"), help=_HELP)
-@CONFIG.add("police", _one_action("exceed"), no=_one_action("exceed"), help=_HELP)
-@CONFIG.add("police", _one_action("violate"), no=_one_action("violate"), help=_HELP)
 def _action(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if present.police is None:
@@ -222,6 +186,11 @@ def _action(session: ConfigSession, args: Args) -> None:
     have = present.police.actions(colour) or ()
     actions = tuple(each for each in have if each != action) or None if args.unset else _with(have, action)
     change_class(session, replace(present, police=with_one_bucket(present.police.with_actions(colour, actions))))
+
+
+for _colour in COLOURS:
+    _line = f"{_colour}-action {_ACTION}"
+    CONFIG.add("police", _line, no=_line, help=_HELP)(_action)
 
 
 def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceAction, ...]:

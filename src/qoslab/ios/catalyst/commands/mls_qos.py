@@ -136,77 +136,58 @@ def _eight_to_dscp(session: ConfigSession, args: Args) -> None:
     _change(session, **{args.keywords[-1].replace("-", "_"): values})
 
 
+_DSCP_VALUES = {"dscp": "dscp values separated by spaces (up to 8 values total)", "to": "to keyword"}
+_DSCP_MAPS = {"dscp-cos": ("dscp_cos", DEFAULT_DSCP_COS), "policed-dscp": ("policed_dscp", IDENTITY)}
+
+
 @CONFIG.add(
     "config",
-    "mls qos map dscp-cos <dscp:0-63>+ to <cos:0-7>",
-    no="mls qos map dscp-cos [<dscp:0-63>+ to <cos:0-7>]",
+    "mls qos map dscp-cos <dscp:0-63>+ to <value:0-7>",
+    no="mls qos map dscp-cos [<dscp:0-63>+ to <value:0-7>]",
     undo=Undo(table=True),
     requires={"switch"},
-    help={
-        **_MAP,
-        "dscp-cos": "dscp to class of service mapping",
-        "dscp": "dscp values separated by spaces (up to 8 values total)",
-        "to": "to keyword",
-        "cos": "cos value",
-    },
+    help={**_MAP, "dscp-cos": "dscp to class of service mapping", **_DSCP_VALUES, "value": "cos value"},
 )
-def _dscp_cos(session: ConfigSession, args: Args) -> None:
+@CONFIG.add(
+    "config",
+    "mls qos map policed-dscp <dscp:0-63>+ to <value:0-63>",
+    no="mls qos map policed-dscp [<dscp:0-63>+ to <value:0-63>]",
+    undo=Undo(table=True),
+    requires={"switch"},
+    help={**_MAP, "policed-dscp": "dscp to policed dscp mapping", **_DSCP_VALUES, "value": "policed dscp value"},
+)
+def _by_dscp(session: ConfigSession, args: Args) -> None:
+    attribute, default = _DSCP_MAPS[args.keywords[3]]
+    _change(session, **{attribute: _mapped(args, getattr(session.device.mls_qos, attribute), default)})
+
+
+def _mapped(args: Args, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
+    """Return a map by DSCP after a line that gives several code points one value, or takes that or everything back."""
     if args.unset and "to" not in args:
-        _change(session, dscp_cos=DEFAULT_DSCP_COS)
-        return
-    _change(session, dscp_cos=_mapped(args, "cos", session.device.mls_qos.dscp_cos, DEFAULT_DSCP_COS))
-
-
-def _mapped(args: Args, target: str, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
-    """Return a map by DSCP after a line that gives several code points one value, or takes that back."""
+        return tuple(default)
     values = list(present)
     for dscp in _listed(args, "dscp"):
-        values[dscp] = default[dscp] if args.unset else args.value(target, int)
+        values[dscp] = default[dscp] if args.unset else args.value("value", int)
     return tuple(values)
 
 
 @CONFIG.add(
     "config",
-    "mls qos map policed-dscp <dscp:0-63>+ to <marked:0-63>",
-    no="mls qos map policed-dscp [<dscp:0-63>+ to <marked:0-63>]",
-    undo=Undo(table=True),
-    requires={"switch"},
-    help={
-        **_MAP,
-        "policed-dscp": "dscp to policed dscp mapping",
-        "dscp": "dscp values separated by spaces (up to 8 values total)",
-        "to": "to keyword",
-        "marked": "policed dscp value",
-    },
-)
-def _policed_dscp(session: ConfigSession, args: Args) -> None:
-    if args.unset and "to" not in args:
-        _change(session, policed_dscp=IDENTITY)
-        return
-    _change(session, policed_dscp=_mapped(args, "marked", session.device.mls_qos.policed_dscp, IDENTITY))
-
-
-@CONFIG.add(
-    "config",
-    "mls qos map dscp-mutation <name:word> <dscp:0-63>+ to <mutated:0-63>",
-    no="mls qos map dscp-mutation <name:word> [<dscp:0-63>+ to <mutated:0-63>]",
+    "mls qos map dscp-mutation <name:word> <dscp:0-63>+ to <value:0-63>",
+    no="mls qos map dscp-mutation <name:word> [<dscp:0-63>+ to <value:0-63>]",
     undo=Undo(table=True),
     requires={"switch"},
     help={
         **_MAP,
         "dscp-mutation": "dscp mutation map",
         "name": "dscp mutation name",
-        "dscp": "dscp values separated by spaces (up to 8 values total)",
-        "to": "to keyword",
-        "mutated": "dscp value",
+        **_DSCP_VALUES,
+        "value": "dscp value",
     },
 )
 def _dscp_mutation(session: ConfigSession, args: Args) -> None:
     name, qos = args.value("name", str), session.device.mls_qos
-    values = IDENTITY
-    if not args.unset or "to" in args:
-        values = _mapped(args, "mutated", qos.mutation(name), IDENTITY)
-    session.device.switch = qos.with_mutation(name, values)
+    session.device.switch = qos.with_mutation(name, _mapped(args, qos.mutation(name), IDENTITY))
 
 
 # The queue and threshold of each CoS and DSCP. The number of queues differs between the directions.
@@ -271,12 +252,14 @@ def _change_input(session: ConfigSession, **changes: Any) -> None:
     },
 )
 def _input_buffers(session: ConfigSession, args: Args) -> None:
-    if args.unset:
-        _change_input(session, buffers=InputQueues().buffers)
-        return
-    buffers = (args.value("first", int), args.value("second", int))
+    buffers = _pair(args, InputQueues().buffers)
     _check_sum(buffers)
     _change_input(session, buffers=buffers)
+
+
+def _pair(args: Args, default: tuple[int, ...]) -> tuple[int, int]:
+    first, second = default if args.unset else (args.value("first", int), args.value("second", int))
+    return first, second
 
 
 def _check_sum(buffers: Sequence[int]) -> None:
@@ -297,8 +280,7 @@ def _check_sum(buffers: Sequence[int]) -> None:
     },
 )
 def _input_bandwidth(session: ConfigSession, args: Args) -> None:
-    weights = InputQueues().bandwidth if args.unset else (args.value("first", int), args.value("second", int))
-    _change_input(session, bandwidth=weights)
+    _change_input(session, bandwidth=_pair(args, InputQueues().bandwidth))
 
 
 @CONFIG.add(
@@ -316,9 +298,7 @@ def _input_bandwidth(session: ConfigSession, args: Args) -> None:
 def _input_threshold(session: ConfigSession, args: Args) -> None:
     thresholds = list(session.device.mls_qos.input.thresholds)
     queue = args.value("number", int) - 1
-    thresholds[queue] = (
-        InputQueues().thresholds[queue] if args.unset else (args.value("first", int), args.value("second", int))
-    )
+    thresholds[queue] = _pair(args, InputQueues().thresholds[queue])
     _change_input(session, thresholds=tuple(thresholds))
 
 
