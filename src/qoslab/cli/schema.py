@@ -18,7 +18,8 @@ from qoslab.schema import schema_text
 def command(metrics: bool, as_json: bool) -> None:
     """Print the JSON Schema of experiment files.
 
-    Editors complete and check experiment files with it; docs/schema/experiment.schema.json is a copy.
+    Editors complete and check experiment files with it, also where qoslab is installed without its checkout. The copy
+    in a checkout, docs/schema/experiment.schema.json, is written by `qoslab generate` from the same.
     """
     if not metrics:
         echo(schema_text(), nl=False)

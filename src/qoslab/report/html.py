@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from qoslab.analysis import Outcome, analyse
-from qoslab.errors import MachineError
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
 from qoslab.shipped import shipped
@@ -56,10 +55,8 @@ def _hash(script: str) -> str:
 
 def _plotly() -> Markup:
     """plotly.js as the installed Plotly package brings it along; that package is not imported, for speed."""
-    package = find_spec("plotly")
-    if package is None or package.origin is None:
-        raise MachineError("the Python package plotly is not installed", hint="`./qoslab doctor` says what is missing")
-    return Markup((Path(package.origin).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8"))
+    file = distribution("plotly").locate_file("plotly/package_data/plotly.min.js")
+    return Markup(Path(str(file)).read_text(encoding="utf-8"))
 
 
 def _asset(name: str) -> Markup:
