@@ -18,7 +18,7 @@ from qoslab.model.matrix import as_texts
 from qoslab.model.steps import TRAFFIC
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Health, RunFolder, Step, find_unfinished, tables
-from qoslab.run.attempts import Ledger
+from qoslab.run.attempts import RunCells
 from qoslab.run.jobs import PATIENCE, Jobs
 from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_published, load_sweep
@@ -35,13 +35,13 @@ def planned(file: Path, sets: dict[str, str] | None = None) -> Plan:
     return make_plan(load_sweep(file, sets), Options(only=(("rtt", "10 ms"),)))
 
 
-def ledger(folder: RunFolder, plan: Plan) -> Ledger:
-    return Ledger(folder, plan.cells, TOOLS)
+def cells(folder: RunFolder, plan: Plan) -> RunCells:
+    return RunCells(folder, plan.cells, TOOLS)
 
 
-def run_cell(book: Ledger, folder: RunFolder, name: str, *, valid: bool = True, late: bool = False) -> None:
+def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = True, late: bool = False) -> None:
     """Enter an outcome as a worker would."""
-    task = book.next_task(name)
+    task = found.next_task(name)
     cell = folder.cell_of(task.identity, task.attempt)
     record = CellRecord(
         arm=task.identity.arm,
@@ -55,21 +55,21 @@ def run_cell(book: Ledger, folder: RunFolder, name: str, *, valid: bool = True, 
     )
     cell.write_experiment(task.experiment)
     cell.write_record(record)
-    book.done(name, record)
+    found.done(name, record)
 
 
 def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
     plan = planned(grid)
-    first = ledger(folder, plan)
-    names = list(first.entries)
+    first = cells(folder, plan)
+    names = list(first.states)
     assert first.find_results() == 0 and [cell.name for cell in first.missing] == names
     run_cell(first, folder, names[0])
     run_cell(first, folder, names[1], valid=False, late=True)
     first.next_task(names[2])
-    folder.cell_of(first.entries[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
+    folder.cell_of(first.states[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
 
-    again = ledger(folder, plan)
+    again = cells(folder, plan)
     assert again.find_results() == 1
     assert [cell.name for cell in again.missing] == names[1:]
     run_cell(again, folder, names[1])
@@ -84,15 +84,15 @@ def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> 
 
 def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
-    book = ledger(folder, planned(grid))
-    for name in book.entries:
-        run_cell(book, folder, name)
-    same = ledger(folder, planned(grid))
-    assert same.find_results() == len(same.entries) and same.missing == []
+    found = cells(folder, planned(grid))
+    for name in found.states:
+        run_cell(found, folder, name)
+    same = cells(folder, planned(grid))
+    assert same.find_results() == len(same.states) and same.missing == []
     template = grid.parent / "templates/police.ios.j2"
     before = template.read_text()
     template.write_text(before + "!\n")
-    changed = ledger(folder, planned(grid))
+    changed = cells(folder, planned(grid))
     assert changed.find_results() == 1
     assert {cell.arm for cell in changed.missing} == {"policed"}
     for cell in changed.missing:
@@ -101,9 +101,9 @@ def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -
     assert summary.folder.endswith("/1.2")
     assert summary.earlier[0].reasons == ("what defines the cell was another then",)
     template.write_text(before)
-    back = ledger(folder, planned(grid))
-    assert back.find_results() == len(back.entries), "the first attempts are results again"
-    wider = ledger(folder, planned(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
+    back = cells(folder, planned(grid))
+    assert back.find_results() == len(back.states), "the first attempts are results again"
+    wider = cells(folder, planned(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
     wider.find_results()
     assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
 

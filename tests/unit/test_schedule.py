@@ -18,7 +18,7 @@ from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
 from qoslab.run import schedule
-from qoslab.run.attempts import Ledger
+from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.schedule import FAULTS_IN_A_ROW, PASSED_OVER, WINDOW, Schedule
@@ -51,9 +51,9 @@ class Fake:
         self.folder = RunFolder.create(folder / "runs", "grid")
         self.said = Said()
         self.interrupted = threading.Event()
-        self.ledger = Ledger(self.folder, self.plan.cells, {})
+        self.cells = RunCells(self.folder, self.plan.cells, {})
         self.jobs = Jobs(jobs, len(self.plan.cells))
-        self.schedule = Schedule(self.ledger, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts)
+        self.schedule = Schedule(self.cells, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts)
         self.ran: list[tuple[int, str]] = []
         self.with_traffic: set[int] = set()
         self.most = 0
@@ -95,7 +95,7 @@ class Fake:
             assert not thread.is_alive()
 
     def topology(self, name: str) -> tuple[object, object]:
-        planned = self.ledger.entries[name].planned
+        planned = self.cells.states[name].planned
         return planned.parameters["link"], planned.parameters["rtt"]
 
 
@@ -153,7 +153,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     assert fake.errors == []
     assert sum(name == late for _, name in fake.ran) == 2
     assert fake.said.notes == [f"{late} is invalid: R1 was late, it is tried again", f"{late} is invalid: R1 was late"]
-    (summary,) = [each for each in fake.ledger.summaries() if not each.valid]
+    (summary,) = [each for each in fake.cells.summaries() if not each.valid]
     assert summary.reasons == ("R1 was late",) and len(summary.earlier) == 1
 
 
@@ -245,7 +245,7 @@ def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
     fake.crew(fail_once)
     assert fake.errors == []
     assert tried == {name: 2 if name == names[1] else 1 for name in names}
-    assert all(entry.valid for entry in fake.ledger.entries.values())
+    assert all(entry.valid for entry in fake.cells.states.values())
     assert any("killed by SIGKILL, it is tried again" in note for note in fake.said.notes)
 
 
@@ -269,4 +269,4 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
 
     fake.crew(fail_mostly)
     assert fake.errors == []
-    assert all(entry.tried in (1, 2) for entry in fake.ledger.entries.values())
+    assert all(entry.tried in (1, 2) for entry in fake.cells.states.values())

@@ -1,4 +1,4 @@
-"""Which cells of a run are done, and which attempt at each counts. The run folder itself is the book."""
+"""Which cells of a run are done, and which attempt at each counts. The run folder itself tells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_RUN = "it was not run to the end"
 
 
 @dataclass
-class Entry:
+class CellState:
     """A planned cell and what there is of it."""
 
     planned: PlannedCell
@@ -38,104 +38,104 @@ class Entry:
 _Combination = tuple[str, tuple[tuple[str, Value], ...]]
 
 
-def _combination(entry: Entry) -> _Combination:
+def _combination(state: CellState) -> _Combination:
     """What the repetitions of a cell have in common: arm and parameters."""
-    identity = entry.planned.identity
+    identity = state.planned.identity
     return identity.arm, identity.parameters
 
 
-class Ledger:
+class RunCells:
     """The cells of a run, by name. Not safe for threads by itself."""
 
     def __init__(self, folder: RunFolder, cells: Iterable[PlannedCell], tools: Mapping[str, str]) -> None:
         self.folder = folder
         self._tools = tools
-        self.entries = {cell.name: Entry(cell) for cell in cells}
-        self._alike: dict[_Combination, list[Entry]] = {}
-        for entry in self.entries.values():
-            self._alike.setdefault(_combination(entry), []).append(entry)
+        self.states = {cell.name: CellState(cell) for cell in cells}
+        self._alike: dict[_Combination, list[CellState]] = {}
+        for state in self.states.values():
+            self._alike.setdefault(_combination(state), []).append(state)
 
     def find_results(self) -> int:
         """Look for results of earlier calls; returns how many cells need not be run again.
 
         A result counts where it is valid and its key is the planned cell's: nothing that defines it has changed.
         """
-        for entry in self.entries.values():
-            attempts = self.folder.attempts(entry.planned.identity)
+        for state in self.states.values():
+            attempts = self.folder.attempts(state.planned.identity)
             if not attempts:
                 continue
-            entry.attempts = len(attempts)
-            entry.key = cell_key(entry.planned, self._tools)
+            state.attempts = len(attempts)
+            state.key = cell_key(state.planned, self._tools)
             for cell in attempts:
                 folder = str(cell.path.relative_to(self.folder.path))
                 try:
                     record = cell.record() if (cell.path / "cell.json").exists() else None
                 except UserError:
                     record = None  # half a record: the disk was full, or the machine stopped
-                self._retire(entry)
-                entry.folder = folder
-                entry.valid, entry.reasons = _verdict(record, entry.key)
-                if entry.valid:
+                self._retire(state)
+                state.folder = folder
+                state.valid, state.reasons = _verdict(record, state.key)
+                if state.valid:
                     break
-        return sum(entry.valid for entry in self.entries.values())
+        return sum(state.valid for state in self.states.values())
 
     @property
     def missing(self) -> list[PlannedCell]:
         """The cells that have no valid result, in the plan's order."""
-        return [entry.planned for entry in self.entries.values() if not entry.valid]
+        return [state.planned for state in self.states.values() if not state.valid]
 
     @property
     def has_results(self) -> bool:
         """Whether an attempt at a cell came to its end, valid or not."""
-        return any(entry.folder for entry in self.entries.values())
+        return any(state.folder for state in self.states.values())
 
     def next_task(self, name: str) -> CellTask:
         """The next attempt at a cell."""
-        entry = self.entries[name]
-        entry.attempts += 1
-        entry.tried += 1
-        task = make_task(entry.planned, self._tools, entry.attempts)
-        entry.key = task.key
+        state = self.states[name]
+        state.attempts += 1
+        state.tried += 1
+        task = make_task(state.planned, self._tools, state.attempts)
+        state.key = task.key
         return task
 
-    def done(self, name: str, record: CellRecord) -> Entry:
-        """Enter the outcome of an attempt."""
-        entry = self.entries[name]
-        self._retire(entry)
-        place = self.folder.cell_of(entry.planned.identity, record.attempt).path
-        entry.folder = str(place.relative_to(self.folder.path))
-        entry.valid, entry.reasons = record.valid, record.reasons
-        return entry
+    def done(self, name: str, record: CellRecord) -> CellState:
+        """Take note of the outcome of an attempt."""
+        state = self.states[name]
+        self._retire(state)
+        place = self.folder.cell_of(state.planned.identity, record.attempt).path
+        state.folder = str(place.relative_to(self.folder.path))
+        state.valid, state.reasons = record.valid, record.reasons
+        return state
 
     def repetitions(self, name: str) -> list[Cell]:
         """The valid results of the same arm with the same parameters."""
-        same = self._alike[_combination(self.entries[name])]
-        return [Cell(self.folder.path / entry.folder, entry.planned.identity) for entry in same if entry.valid]
+        same = self._alike[_combination(self.states[name])]
+        return [Cell(self.folder.path / state.folder, state.planned.identity) for state in same if state.valid]
 
     def spare(self, name: str, why: str) -> None:
         """A cell is not needed."""
-        self.entries[name].spared = why
+        self.states[name].spared = why
 
-    def _retire(self, entry: Entry) -> None:
-        if entry.folder:
-            entry.earlier.append(Attempt(folder=entry.folder, reasons=entry.reasons))
-            entry.folder, entry.valid, entry.reasons = "", False, (NOT_RUN,)
+    def _retire(self, state: CellState) -> None:
+        if state.folder:
+            state.earlier.append(Attempt(folder=state.folder, reasons=state.reasons))
+            state.folder, state.valid, state.reasons = "", False, (NOT_RUN,)
 
     def summaries(self) -> tuple[CellSummary, ...]:
         """All cells, for the manifest."""
         return tuple(
             CellSummary(
-                arm=entry.planned.arm,
-                parameters=as_texts(entry.planned.parameters),
-                repetition=entry.planned.repetition,
-                key=entry.key,
-                folder=entry.folder,
-                valid=entry.valid,
-                reasons=() if entry.valid or entry.spared else entry.reasons,
-                spared=entry.spared,
-                earlier=tuple(entry.earlier),
+                arm=state.planned.arm,
+                parameters=as_texts(state.planned.parameters),
+                repetition=state.planned.repetition,
+                key=state.key,
+                folder=state.folder,
+                valid=state.valid,
+                reasons=() if state.valid or state.spared else state.reasons,
+                spared=state.spared,
+                earlier=tuple(state.earlier),
             )
-            for entry in self.entries.values()
+            for state in self.states.values()
         )
 
 

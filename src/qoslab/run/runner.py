@@ -16,7 +16,7 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import provenance
-from qoslab.run.attempts import Ledger
+from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.labs import machinery
@@ -106,15 +106,15 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         made_with = machinery(lab_kind(request.plan.lab))
         tools = made_with.versions()
         facts = _Background(lambda: _facts({**made_with.packages(), **tools}))
-        ledger = Ledger(folder, request.plan.cells, tools)
-        before = ledger.find_results() if request.resume is not None else 0
+        cells = RunCells(folder, request.plan.cells, tools)
+        before = cells.find_results() if request.resume is not None else 0
         if before:
             progress.note(f"{before} of {len(request.plan.cells)} cells are there already")
-        missing = len(ledger.missing)
+        missing = len(cells.missing)
         progress.expect(len(request.plan.cells), len(request.plan.cells) - missing)
         interrupted = threading.Event()
         schedule = Schedule(
-            ledger,
+            cells,
             Jobs(request.jobs, missing),
             progress,
             interrupted=interrupted,
@@ -134,7 +134,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
                 folder.write_manifest(_manifest(shared, started, facts.result()))
             yield folder
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not measured and ledger.has_results:
+            if isinstance(error, KeyboardInterrupt) and not measured and cells.has_results:
                 request.broken_off(folder)
             progress.note(f"what was measured is kept; qoslab run --resume {folder.path} does the rest")
             raise
@@ -318,6 +318,6 @@ def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Mani
         or (before.offloads if before else {}),
         seeds={"experiment": request.plan.experiment.seed},
         configurations=(before.configurations if before else {}) | dict(sorted(shared.configurations.items())),
-        cells=shared.schedule.ledger.summaries(),
+        cells=shared.schedule.cells.summaries(),
         sessions=(*(before.sessions if before else ()), session),
     )

@@ -13,7 +13,7 @@ from typing import Protocol
 from qoslab.errors import DeviceError
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Cell, CellRecord
-from qoslab.run.attempts import Ledger
+from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
 from qoslab.run.task import CellTask
@@ -51,7 +51,7 @@ class Schedule:
 
     def __init__(
         self,
-        ledger: Ledger,
+        cells: RunCells,
         jobs: Jobs,
         progress: Progress,
         *,
@@ -60,7 +60,7 @@ class Schedule:
         enough: Callable[[Sequence[Cell]], str] | None = None,
     ) -> None:
         """`enough` is asked before each cell: why it is not needed, or nothing where it is."""
-        self.ledger = ledger
+        self.cells = cells
         self.jobs = jobs
         self.changed = threading.Condition()
         """Guards all of this; notified when a cell is done or the number of labs changes."""
@@ -68,7 +68,7 @@ class Schedule:
         self._interrupted = interrupted
         self._attempts = attempts
         self._enough = enough
-        self._waiting = deque(cell.name for cell in ledger.missing)
+        self._waiting = deque(cell.name for cell in cells.missing)
         self._passed = Counter[str]()
         self._running = 0
         self._faults = 0
@@ -113,13 +113,13 @@ class Schedule:
     def _next(self, worker: int | None) -> CellTask | None:
         while self._waiting:
             name = self._choose(worker)
-            why = "" if self._enough is None else self._enough(self.ledger.repetitions(name))
+            why = "" if self._enough is None else self._enough(self.cells.repetitions(name))
             if not why:
                 self._running += 1
                 if worker is not None:
                     self._wired[worker] = self._lab_of(name)
-                return self.ledger.next_task(name)
-            self.ledger.spare(name, why)
+                return self.cells.next_task(name)
+            self.cells.spare(name, why)
             self._progress.cell_done(name)
             self._progress.note(f"{name} is not needed: {why}")
         return None
@@ -140,7 +140,7 @@ class Schedule:
         return self._waiting.popleft()
 
     def _planned(self, name: str) -> PlannedCell:
-        return self.ledger.entries[name].planned
+        return self.cells.states[name].planned
 
     def _lab_of(self, name: str) -> object:
         """Cells of which this is the same can share a lab."""
@@ -151,7 +151,7 @@ class Schedule:
         """Enter the outcome of a leased cell; `lost`: nothing came back from whoever ran it."""
         with self.changed:
             self._running -= 1
-            entry = self.ledger.done(task.name, record)
+            entry = self.cells.done(task.name, record)
             if worker is not None and worker in self._beside:
                 beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
                 self.jobs.pace(beside)
