@@ -6,6 +6,7 @@ Which lines are about the same thing, and how each is taken back, its command sa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -17,6 +18,9 @@ from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
+
+LOOKS = 3
+"""How often what is left of the difference is looked at: a macro changes more than its own line."""
 
 
 @dataclass
@@ -60,19 +64,23 @@ def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
     if wanted == current:
         return []
     for anew in (False, True):
-        target, present = tree(wanted), tree(current)
-        lines = [*_taken_off(target, present, anew=anew), *_difference(target, present)]
-        device = current.copy()
-        try:
-            apply(device, "\n".join(lines), source="lines that undo")
-        except IosError:
-            continue
-        if device == wanted:
-            return lines
+        device, lines = current.copy(), []
+        with suppress(IosError):
+            for look in range(LOOKS):
+                lines += (more := _step(wanted, device, anew=anew and look == 0))
+                apply(device, "\n".join(more), source="lines that undo")
+                if device == wanted:
+                    return lines
     raise QoslabError(
         "no configuration lines are known that lead from the present running configuration back to the one before",
         hint="Compare the two by hand; both are in the run folder.",
     )
+
+
+def _step(wanted: Device, device: Device, *, anew: bool) -> list[str]:
+    """Return the lines that differ, in an order in which they can be typed."""
+    target, present = tree(wanted), tree(device)
+    return [*_taken_off(target, present, anew=anew), *_difference(target, present, anew=anew)]
 
 
 # The running configuration as a tree.
@@ -189,7 +197,7 @@ def _configured(block: Block) -> dict[str, str]:
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 
 
-def _difference(target: Block, present: Block) -> Iterator[str]:
+def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
     """Yield the lines from one configuration to the other."""
     _forget_what_goes_along(target, present)
     gone = [block for key, block in present.children.items() if key not in target.children and block.how.split is None]
@@ -197,7 +205,8 @@ def _difference(target: Block, present: Block) -> Iterator[str]:
         if block.how.referred is None and not block.how.verbatim:
             yield block.taken_back
     # In the order of the running configuration, in which what is referred to comes first.
-    for key, block in target.children.items():
+    ordered = sorted(target.children.items(), key=lambda item: anew and not item[1].how.early)
+    for key, block in ordered:
         if block.how.split is None and not block.how.verbatim:
             yield from _changed(block, present.children.get(key), 0)
     # A name goes before those that it refers to.

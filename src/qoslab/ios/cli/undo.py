@@ -35,6 +35,8 @@ class Undo:
     """Whether it puts a named object in force: it is taken back before that object changes."""
     anew: bool = False
     """Whether it is taken off and written anew where a change in place does not lead to the aim."""
+    early: bool = False
+    """Whether it comes first where addresses are written anew: with one of them it would be refused."""
     verbatim: bool = False
     """Whether it is a text that may go over several lines; such come last."""
     goes_with: str | None = None

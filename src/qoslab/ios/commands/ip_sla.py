@@ -374,14 +374,17 @@ def operation_lines(operation: Operation) -> Iterator[str]:
     for name, value in options:
         words += [word for word in (name, value) if word != ""] if value is not None else []
     yield spaced(words)
+    long = _timeout_ms(operation) > 1000 * DEFAULT_FREQUENCY_S
     settings: tuple[tuple[str, object], ...] = (
         ("request-data-size", operation.request_data_size),
+        # Neither may contradict the other's default.
+        *((("frequency", operation.frequency_s),) if long else ()),
         ("timeout", operation.timeout_ms),
         ("tos", operation.tos),
         ("tag", operation.tag),
         ("owner", operation.owner),
         ("threshold", operation.threshold_ms),
-        ("frequency", operation.frequency_s),
+        *(() if long else (("frequency", operation.frequency_s),)),
         ("history hours-of-statistics-kept", operation.hours),
         ("history distributions-of-statistics-kept", operation.buckets),
         ("history statistics-distribution-interval", operation.bucket_ms),

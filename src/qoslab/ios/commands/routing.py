@@ -32,7 +32,7 @@ _IP = {"ip": "Global IP configuration subcommands"}
 @CONFIG.add(
     "config",
     _ROUTE,
-    undo=Undo(key=_ROUTE),
+    undo=Undo(key=_ROUTE, early=True),
     no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]",
     help={
         **_IP,
@@ -62,7 +62,9 @@ def _route(session: ConfigSession, args: Args) -> None:
         return
     if out is not None and out not in device.interfaces:
         raise args.invalid("out")
-    if hop is not None and any(i.address is not None and i.address.ip == hop for i in device.interfaces.values()):
+    own = any(each.address is not None and each.address.ip == hop for each in device.interfaces.values())
+    # A route that was there before the address stays in the running configuration.
+    if own and not session.restoring:
         raise RejectedError(OWN_ADDRESS)
     route = StaticRoute(network, hop, out, None if distance == 1 else distance)
     same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
