@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commands import Command, processes
 from test_run import EXPERIMENT, inside, latest
-from test_simulated import wait_for_simulator
+from test_simulated import simulators, wait_for_simulator
 
 from qoslab.lab import Lab
 
@@ -164,3 +164,26 @@ def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
     while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert list((clean / "tmp").rglob("*")) == []
+
+
+def alive(pid: int) -> bool:
+    """Whether the process is there and not merely unburied."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_simulator_ends_with_its_worker(clean: Path) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "3000s", "--lab", "simulated")
+    try:
+        worker = wait_for_simulator(command)
+        own = [pid for pid, parent in simulators(command.process.pid).items() if parent == worker]
+        os.kill(worker, signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while (left := [pid for pid in own if alive(pid)]) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert own and left == []
+    finally:
+        command.process.send_signal(signal.SIGINT)
+        command.end()

@@ -6,6 +6,7 @@ Nothing else is started: no lab, no Ansible, no observer.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import threading
 import time
@@ -84,6 +85,15 @@ class SimulatedWorker:
             raise Interrupted
 
 
+def _dying_with_us() -> list[str]:
+    """What a command begins with that the kernel kills when the thread which started it ends, killed or not.
+
+    That thread waits for it here. Nothing without util-linux: then a simulator whose worker is killed ends by itself.
+    """
+    setpriv = shutil.which("setpriv")
+    return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]
+
+
 class _Processes:
     """What this worker has running; may be ended from any thread."""
 
@@ -160,7 +170,7 @@ class _CellRun:
         self._check()
         # A session of its own: Ctrl-C is for the run, which ends it.
         process = subprocess.Popen(
-            [str(own_program(PROGRAM)), "run"],
+            [*_dying_with_us(), str(own_program(PROGRAM)), "run"],
             cwd=self._cell.path,
             text=True,
             start_new_session=True,
