@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from test_results import HEALTH
@@ -19,9 +19,12 @@ from qoslab.results.records import (
     SERIES_LATE_NS,
 )
 from qoslab.run.cell.clocks import Clocks
-from qoslab.run.cell.pace import fed_routers, senders
+from qoslab.run.cell.pace import fed_routers, probe_sender, senders
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 TRAFFIC_S = 30.0
 
@@ -110,11 +113,29 @@ def sent(*rates: float | None) -> list[StreamResult]:
 class TestSenders:
     def test_thresholds(self) -> None:
         kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
-        assert kept.reasons("x") == () and not kept.late
+        assert kept.reasons('traffic "x"') == () and not kept.late
         short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
         assert len(short.reasons("x")) == 1 and "left out 1.01%" in short.reasons("x")[0] and short.late
         late = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01)
-        assert len(late.reasons("x")) == 1 and 'traffic "x"' in late.reasons("x")[0] and late.late
+        assert late.late and late.reasons('probe "x"') == (
+            'probe "x": more than 1% of its datagrams left over 1 ms late (99 %: 1.01 ms), which makes bursts of them',
+        )
+
+    def test_how_late_the_packets_of_a_probe_left(self) -> None:
+        """Against the most punctual of their run: when a run begins its program alone decides."""
+
+        def sample(run: int, packet: int, sent_ns: int) -> formats.Sample:
+            return {"run": run, "packet": packet, "sent_ns": sent_ns, "arrived_ns": sent_ns + 10**6, "rtt_ms": 1}
+
+        def run(number: int, begin_ns: int, late_ns: dict[int, int]) -> list[formats.Sample]:
+            return [sample(number, k, begin_ns + k * 20_000_000 + late_ns.get(k, 0)) for k in range(1, 101)]
+
+        two = [*run(1, 7, {1: 3_000_000}), *run(2, 999_999_999, {50: 2_000_000})]
+        record = probe_sender(two, 20_000_000)
+        assert record is not None and (record.late_p99_ms, record.late_max_ms, record.late) == (0.0, 3.0, False)
+        record = probe_sender([*two, sample(2, 101, 999_999_999 + 101 * 20_000_000 + 1_500_000)], 20_000_000)
+        assert record is not None and (record.late_p99_ms, record.late) == (1.5, True)
+        assert probe_sender([], 20_000_000) is None
 
     def test_what_an_iperf_sent_of_its_rate(self) -> None:
         assert datagram_pace(udp(), sent(990e3, 970e3)) == Pace(pytest.approx(0.02))

@@ -393,7 +393,8 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
                 text.lateness(health.budget_ns),
             ]
             routers.append({"arm": name, "device": device, "cells": cells})
-        for traffic, sender in record.senders.items():
+        paced = record.senders | {f"probe {probe}": sender for probe, sender in record.probe_senders.items()}
+        for traffic, sender in paced.items():
             times = (sender.late_p99_ms, sender.late_max_ms)
             shown = [text.NONE if each is None else text.lateness(each * 1e6) for each in times]
             left_out = text.figure(sender.shortfall, "fraction")

@@ -153,7 +153,7 @@ class Health(Record):
 
 
 class SenderRecord(Record):
-    """How well a paced sender kept the pace that it was asked for."""
+    """How well a sender kept a pace of its own: that of datagrams that it was asked for, or of a probe's packets."""
 
     shortfall: float
     """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
@@ -166,17 +166,17 @@ class SenderRecord(Record):
         """Whether the machine had no time for it."""
         return bool(self.reasons(""))
 
-    def reasons(self, traffic: str) -> tuple[str, ...]:
-        """Why the figures of a cell with this sender must not be trusted; empty where they may be."""
+    def reasons(self, what: str) -> tuple[str, ...]:
+        """Why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be."""
         found = []
         if self.shortfall > SENDER_SHORT:
             found.append(
-                f'traffic "{traffic}": its sender left out {self.shortfall:.2%} of what it was to send, '
+                f"{what}: its sender left out {self.shortfall:.2%} of what it was to send, "
                 f"at most {SENDER_SHORT:.0%} can be trusted"
             )
         if self.late_p99_ms is not None and self.late_p99_ms > SENDER_LATE_MS:
             found.append(
-                f'traffic "{traffic}": more than {SENDER_LATE_SHARE:.0%} of its datagrams left over '
+                f"{what}: more than {SENDER_LATE_SHARE:.0%} of its datagrams left over "
                 f"{SENDER_LATE_MS:g} ms late (99 %: {self.late_p99_ms:.3g} ms), which makes bursts of them"
             )
         return tuple(found)
@@ -278,6 +278,8 @@ class CellRecord(Record):
     """By router; only where the data plane is ours."""
     senders: dict[str, SenderRecord] = {}
     """By traffic; only of senders that keep a pace of their own: TCP sends when it may."""
+    probe_senders: dict[str, SenderRecord] = {}
+    """By probe; only of jitter operations of hosts that send nothing else."""
     clock: ClockRecord | None = None
     """None in virtual time, and where the cell broke off."""
 

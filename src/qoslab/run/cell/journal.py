@@ -42,6 +42,7 @@ class Findings:
     cpu_s: float | None = None
     virtual_s: float | None = None
     senders: dict[str, SenderRecord] = field(default_factory=dict)
+    probe_senders: dict[str, SenderRecord] = field(default_factory=dict)
     clock: ClockRecord | None = None
 
 
@@ -162,6 +163,7 @@ class Journal:
             captures=found.captures,
             health=found.health,
             senders=found.senders,
+            probe_senders=found.probe_senders,
             clock=found.clock,
         )
 

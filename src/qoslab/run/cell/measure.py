@@ -187,6 +187,7 @@ class CellRun:
         return probes
 
     def _close(self, probes: Probes) -> None:
+        self._journal.findings.probe_senders = probes.senders
         for warning in probes.warnings:
             self._journal.warn(warning)
         try:
@@ -230,9 +231,11 @@ class CellRun:
                 journal.invalid(reason)
             for warning in health.warnings(router, traffic_s):
                 journal.warn(warning)
-        for name, sender in found.senders.items():
+        paced = {f'traffic "{name}"': sender for name, sender in found.senders.items()}
+        paced |= {f'probe "{name}"': sender for name, sender in found.probe_senders.items()}
+        for what, sender in paced.items():
             found.late |= sender.late
-            for reason in sender.reasons(name):
+            for reason in sender.reasons(what):
                 journal.invalid(reason)
         for reason in () if found.clock is None else found.clock.reasons():
             journal.invalid(reason)

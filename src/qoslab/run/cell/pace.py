@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Flow, Topology
 from qoslab.results import SenderRecord
+from qoslab.results.records import SENDER_LATE_SHARE
 from qoslab.traffic import FlowResult
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 WITH_HEADERS = 1.5
 """A datagram on the line over its payload, for all but the smallest."""
@@ -71,6 +76,21 @@ def senders(
             continue
         found[name] = SenderRecord(shortfall=pace.shortfall, late_p99_ms=pace.late_p99_ms, late_max_ms=pace.late_max_ms)
     return found
+
+
+def probe_sender(samples: Sequence[formats.Sample], interval_ns: int) -> SenderRecord | None:
+    """How late the packets of a jitter operation left, against the most punctual one of their run; None of none.
+
+    What comes back late or never has no stamps and is not looked at.
+    """
+    runs: dict[int, list[int]] = {}
+    for each in samples:
+        runs.setdefault(each["run"], []).append(each["sent_ns"] - each["packet"] * interval_ns)
+    late = sorted(offset - min(run) for run in runs.values() for offset in run)
+    if not late:
+        return None
+    p99 = late[math.ceil((1 - SENDER_LATE_SHARE) * len(late)) - 1]
+    return SenderRecord(shortfall=0.0, late_p99_ms=p99 / 1e6, late_max_ms=late[-1] / 1e6)
 
 
 def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:

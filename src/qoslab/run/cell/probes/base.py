@@ -15,7 +15,7 @@ from qoslab.errors import RunInvalid
 from qoslab.ios.show.ip_sla import RETURN_CODES
 from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Probe, probe_number
-from qoslab.results import Cell
+from qoslab.results import Cell, SenderRecord
 
 Show = Callable[[str, str], str]
 """What a router answers to a show command."""
@@ -46,6 +46,8 @@ class Prober(ABC):
         self.probe = probe
         self.warnings: list[str] = []
         """What a reader should know of its figures."""
+        self.sender: SenderRecord | None = None
+        """How late its packets left; None where nothing tells that."""
 
     @property
     def number(self) -> int:

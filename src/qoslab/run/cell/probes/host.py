@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
+from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
 from qoslab.lab import Lab
 from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Experiment, Probe, probe_target
 from qoslab.programs import own_program
-from qoslab.results import Cell
+from qoslab.results import Cell, SenderRecord
 from qoslab.results.folder import writing
+from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
 from qoslab.traffic import Listener, is_listening
 from qoslab.units import Duration
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 CONTROL_PORT = 1967
 """UDP port of control messages."""
@@ -97,12 +102,24 @@ class HostProber(Prober):
         try:
             report = json.loads(self._program.output.read_text())
             figures = figures_of_report(report, jitter=self.probe.jitter)
+            self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
             raise RunInvalid(f"what sla printed is not what it prints ({type(error).__name__}: {error})") from error
         if figures is None:
             raise self.unanswered(code, self._program.said)
         return figures
+
+    def _sender(self, report: formats.OperationReport) -> SenderRecord | None:
+        """Not known where other traffic of the host may hold a packet up in its queue: the driver stamps it after that.
+
+        Nor of an echo operation, which sends one packet at a time.
+        """
+        traffic = {flow.source for flow in self.setting.experiment.traffic}
+        if not self.probe.jitter or self.probe.source in traffic:
+            return None
+        interval_ns = DEFAULT_INTERVAL_MS * 10**6 if self.probe.interval is None else self.probe.interval.ns
+        return probe_sender(report["samples"], interval_ns)
 
     def stop(self) -> None:
         """See `Prober`."""

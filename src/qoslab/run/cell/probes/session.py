@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.model.experiment import Experiment, Probe
 from qoslab.platforms import Reach, hosts_of, platform_of
+from qoslab.results import SenderRecord
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.host import CONTROL_PORT, HostProber, HostResponder
 from qoslab.run.cell.probes.ios_router import IosProber
@@ -52,6 +53,11 @@ class Probes:
     def warnings(self) -> list[str]:
         """What a reader should know of the figures."""
         return [f'probe "{each.probe.name}": {text}' for each in self._probers for text in each.warnings]
+
+    @property
+    def senders(self) -> dict[str, SenderRecord]:
+        """How late the packets of each probe left, where that is known."""
+        return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
 
     def prepare(self) -> None:
         """Start the responders of hosts. `RunInvalid` where one does not listen, or an operation cannot run."""
