@@ -1,0 +1,302 @@
+"""Counters of classes to metrics: a data plane's, and those of a router's prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sample_run
+from analysis_tables import classes_table, flows_table
+
+from qoslab.analysis import analyse
+from qoslab.analysis.class_metrics import class_figures
+from qoslab.analysis.classes import Line, class_drops
+from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.observed import observed_class_rows
+from qoslab.analysis.policers import bucket_figures, police_figures
+from qoslab.analysis.shapers import shape_figures
+from qoslab.model.metrics import ClassSelector, Reference, SelectorError
+from qoslab.results import tables
+
+
+class TestCounters:
+    def test_police_figures_are_the_last_counters(self) -> None:
+        table = classes_table(*(sample_run.counters_reply(second, "P", police=True) for second in range(5)))
+        figures = dict(police_figures(table))
+        assert figures["police.bc"] == 31250
+        assert figures["police.conformed_packets"] + figures["police.exceeded_packets"] == 500
+        assert figures["police.exceed_share"] == pytest.approx(166 / 500)
+        assert dict(shape_figures(table, 4)) == {}
+
+    def test_policers_add_up_and_a_differing_burst_is_left_out(self) -> None:
+        one, other = (sample_run.counters_reply(4, "P", police=True) for _ in range(2))
+        other["interfaces"] = {"FastEthernet0/0": other["interfaces"]["FastEthernet0/1"]}
+        other["interfaces"]["FastEthernet0/0"]["policy_output"]["classes"][0]["police"]["bc_bytes"] = 1500
+        figures = dict(police_figures(classes_table(one, other)))
+        assert "police.bc" not in figures
+        assert figures["police.exceeded_packets"] == 2 * 166
+
+    def test_a_policer_that_saw_nothing_has_no_share(self) -> None:
+        figures = dict(police_figures(classes_table(sample_run.counters_reply(0, "P", police=True))))
+        assert figures["police.exceeded_packets"] == 0
+        assert "police.exceed_share" not in figures
+
+    def test_shape_figures_are_read_two_thirds_into_the_traffic(self) -> None:
+        replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
+        depth = {4: 17, 6: 23}
+        for second, packets in depth.items():
+            replies[second + 1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"][
+                "depth_packets"
+            ] = packets
+        figures = dict(shape_figures(classes_table(*replies), 9.0))
+        assert figures == {
+            "shape.byte_limit": 6250,
+            "shape.sustain_bits": 25000,
+            "shape.excess_bits": 25000,
+            "shape.interval_ms": 25,
+            "shape.increment_bytes": 3125,
+            "shape.queue_depth.during": 23,
+            "shape.active.during": 1,
+        }
+
+    def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
+        figures = dict(shape_figures(classes_table(sample_run.counters_reply(-1, "S", shape=True)), 9.0))
+        assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
+
+    def test_drops_by_class_add_up(self) -> None:
+        table = class_drops(classes_table(*(sample_run.counters_reply(second, "S", shape=True) for second in range(5))))
+        row = table.iloc[0]
+        assert (row["offered"], row["sent"], row["queued"]) == (500, 460, 40)
+        row = class_drops(classes_table(sample_run.counters_reply(4, "P", police=True))).iloc[0]
+        assert (row["offered"], row["sent"], row["police"], row["tail"], row["flow"]) == (500, 334, 166, 0, 0)
+        assert pd.isna(row["queued"])
+
+    def test_nested_classes_are_named_by_their_path(self) -> None:
+        reply = sample_run.counters_reply(1, "Parent", shape=True)
+        parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
+        parent["child"] = {
+            "policy": "Child",
+            "classes": [sample_run.class_counters(1, police=True) | {"name": "voice"}],
+        }
+        table = classes_table(reply)
+        assert list(table["class"]) == ["class-default", "class-default/voice"]
+        assert list(table["police_bc_bytes"].notna()) == [False, True]
+
+
+def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any]:
+    """Counters of a policy whose classes are offered and drop so many packets a second, with so many waiting."""
+    reply = sample_run.counters_reply(second, "P", police=True)
+    classes = []
+    for name, (offered, lost, waiting) in rates.items():
+        count = sample_run.counted
+        entry = sample_run.class_counters(second, shape=True)
+        entry |= {
+            "name": name,
+            **count(round(offered * max(second, 0))),
+            "offered_rate_bps": offered * 1514 * 8,
+            "drop_rate_bps": lost * 1514 * 8,
+            "drops": entry["drops"] | {"flow": count(round(lost * max(second, 0)))},
+        }
+        queue = entry["queue"] | {"depth_packets": waiting, "depth_bytes": waiting * 1514}
+        classes.append(entry | {"queue": queue, "shape": None})
+    reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"] = classes
+    return reply
+
+
+class TestClasses:
+    """Figures of classes: rates from counters over a window, and as the router prints them."""
+
+    table = classes_table(
+        *(
+            scheduled(second, A=(40, 10, 7 if second < 4 else 17), B=(100, 30, 0), **{"class-default": (0, 0, 0)})
+            for second in range(-1, 12)
+        )
+    )
+
+    def figures(self, selector: str | None) -> dict[str, float]:
+        return dict(class_figures(self.table, ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)}), 9.0))
+
+    def test_rates_over_the_last_two_thirds_are_counted_bytes(self) -> None:
+        found = self.figures("A")
+        assert found["class.offered"] == pytest.approx(40 * 1514 * 8)
+        assert found["class.dropped"] == pytest.approx(10 * 1514 * 8)
+        # What stays in the queue has not passed: ten packets more at the end of the six seconds.
+        assert found["class.passed"] == pytest.approx((30 - 10 / 6) * 1514 * 8)
+        assert found["class.share"] == pytest.approx((30 - 10 / 6) / (30 - 10 / 6 + 70))
+        assert found["class.drops"] == 11 * 10
+
+    def test_share_of_the_line_counts_what_no_counter_has(self) -> None:
+        line = Line(rate_bps=10e6, extra_bytes=24)
+        found = dict(class_figures(self.table, ClassSelector("A"), 9.0, {("R1", "FastEthernet0/1"): line}))
+        assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
+        assert "class.line_share" not in self.figures("A")
+
+    def test_printed_rates_are_rounded_and_taken_at_the_moment_of_during(self) -> None:
+        found = self.figures("B")
+        assert (found["class.offered.during"], found["class.dropped.during"]) == (1_211_000, 363_000)
+        assert found["class.passed.during"] == 848_000
+        assert found["class.drops.during"] == 6 * 30
+        assert found["class.queue_depth.during"] == 0
+        assert found["class.share.during"] == pytest.approx(848 / (848 + 484 - 121))
+
+    def test_without_a_class_it_is_all_of_the_outermost_policies(self) -> None:
+        assert self.figures(None) == self.figures("*") == self.figures("R1 FastEthernet0/1 output *")
+        total = self.figures(None)
+        assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
+        assert total["class.share"] == 1
+
+    def test_a_class_that_is_not_there_has_no_figures(self) -> None:
+        for selector in ("C", "input A", "A/B"):
+            assert self.figures(selector) == {}
+
+    def test_a_window_with_a_new_policy_in_it_has_no_rates(self) -> None:
+        replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
+        replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
+        found = dict(class_figures(classes_table(*replies), ClassSelector("A"), 9.0))
+        assert "class.passed" not in found and "class.passed.during" in found
+
+    def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
+        replies = [scheduled(second, A=(40, 10, 0)) for second in range(10)]
+        for reply in replies:
+            parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
+            parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}
+        table = classes_table(*replies)
+        every, inner = (dict(class_figures(table, ClassSelector(path), 9.0)) for path in ("*", "A/inner"))
+        assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
+        assert inner["class.share"] == 1
+
+    def test_the_table_names_every_class_and_what_is_wanted(self) -> None:
+        flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
+        wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
+        seconds = {"a/1": 9.0}
+        flows, classes = flows.assign(cell="a/1"), self.table.assign(cell="a/1")
+        found = metrics({"flows": flows, "classes": classes}, Circumstances(seconds, {}, {}), wanted).set_index(
+            "metric"
+        )["value"]
+        assert found["goodput.sum(y)"] == 2400 and found["goodput.sum"] == 3200
+        assert found["class.passed(A)"] == found["class.passed(R1 FastEthernet0/1 A)"]
+        assert not any("nowhere" in name for name in found.index)
+
+    @pytest.mark.parametrize(("text", "word"), [("R2 A", "R2"), ("R1 R1 A", "R1"), ("Serial0/0 A", "Serial0/0")])
+    def test_words_that_mean_nothing(self, text: str, word: str) -> None:
+        with pytest.raises(SelectorError, match=word):
+            ClassSelector.parse(text, {"R1": ("FastEthernet0/1",)})
+
+
+class TestObserved:
+    """A router without counters over time: its parsed show output gives the same metrics."""
+
+    @staticmethod
+    def table(arm: str, time_s: float = 6.0) -> pd.DataFrame:
+        parsed = json.loads((sample_run.RECORDED / "observed" / f"{arm}.json").read_text())
+        return tables.frame(
+            "classes", [{"arm": arm, "repetition": 1} | row for row in observed_class_rows("R1", parsed, time_s)]
+        )
+
+    def test_police_metrics(self) -> None:
+        table = self.table("policed")
+        assert dict(police_figures(table)) == {
+            "police.bc": 31250,
+            "police.conformed_packets": 414,
+            "police.exceeded_packets": 174,
+            "police.exceed_share": 174 / 588,
+        }
+        assert list(table["drops_police_packets"]) == [174]
+
+    def test_shape_metrics(self) -> None:
+        assert dict(shape_figures(self.table("shaped"), 9.0)) == {
+            "shape.byte_limit": 6250,
+            "shape.sustain_bits": 25000,
+            "shape.excess_bits": 25000,
+            "shape.interval_ms": 25,
+            "shape.increment_bytes": 3125,
+            "shape.queue_depth.during": 50,
+            "shape.active.during": 1,
+        }
+
+    def test_drops_by_reason_of_a_queueing_class(self) -> None:
+        entry = {
+            "packets": 100,
+            "bytes": 1000,
+            "queue_depth": 0,
+            "total_drops": 20,
+            "flow_drops": 12,
+            "random_detect": {"class": {str(n): {"random_drop_packets": "1"} for n in range(3)}},
+            "bandwidth_percent": 20,
+            "bandwidth_kbps": 400,
+        }
+        urgent = {"packets": 50, "bytes": 500, "priority": {"kbps": 64, "exceed_drops": 4}}
+        shared = {"priority_level": {"default": {"queue_depth": 0, "total_drops": 0}}}
+        policy = {"class_map": {"web": entry, "echo": urgent}, "queue_stats_for_all_priority_classes": shared}
+        parsed = {"Serial0/1/0": {"service_policy": {"output": {"policy_name": {"P": policy}}}}}
+        table = tables.frame(
+            "classes", [{"arm": "a", "repetition": 1} | row for row in observed_class_rows("R1", parsed, 6.0)]
+        )
+        found = class_drops(table).set_index("class")
+        assert found.loc["web", ["tail", "flow", "random", "sent"]].tolist() == [5, 12, 3, 80]
+        assert found.loc["echo", ["priority", "sent"]].tolist() == [4, 46]
+        assert table["bandwidth_kbps"].tolist()[0] == 400
+
+    def test_nested_policies_and_the_later_print(self) -> None:
+        child = {
+            "class_map": {"voice": {"packets": 3, "bytes": 300, "police": {"cir_bps": 8000, "cir_bc_bytes": 1500}}}
+        }
+        parent = {
+            "packets": 5,
+            "bytes": 500,
+            "shape_type": "average",
+            "shape_cir_bps": 1_000_000,
+            "shape_bc_bps": 4000,
+            "shape_be_bps": 4000,
+            "queue_depth": 7,
+            "child_policy_name": {"Child": child},
+        }
+        parsed = {"Gi1": {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"all": parent}}}}}}}
+        rows = list(observed_class_rows("R1", parsed, 1.0))
+        assert [row["class"] for row in rows] == ["all", "all/voice"]
+        assert rows[0]["shape_bc_bits"] == 4000 and rows[0]["queue_depth_packets"] == 7
+        assert rows[1]["police_bc_bytes"] == 1500
+
+    def test_a_run_of_a_router_without_counters_has_its_metrics(self, tmp_path: Path) -> None:
+        run = sample_run.make_run(tmp_path)
+        for arm in ("policed", "shaped"):
+            cell = run.cell(arm)
+            cell.counters("R1").unlink()
+            base = cell.observation("R1", "during", "show policy-map interface")
+            parsed = (sample_run.RECORDED / "observed" / f"{arm}.json").read_text()
+            base.with_name(base.name + ".json").write_text(parsed)
+        assert analyse(run).valid
+        figures_ = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
+        assert figures_["policed", "police.exceed_share"] == pytest.approx(174 / 588)
+        assert figures_["shaped", "shape.queue_depth.during"] == 50
+
+
+def test_a_dynamic_bucket_is_described() -> None:
+    sizes = [15000, 30000, 22000, 20000, 20000, 21000]
+    rows: list[dict[str, object]] = [
+        {
+            "device": "R1",
+            "interface": "Fa0/0",
+            "direction": "input",
+            "policy": "P",
+            "class": "class-default",
+            "time_s": float(time),
+            "police_cir_bps": 1e6,
+            "police_dynamic_bucket_bytes": size,
+            "police_dynamic_growths": time,
+            "police_dynamic_shrinks": 2 * time,
+        }
+        for time, size in enumerate(sizes)
+    ]
+    found = dict(bucket_figures(tables.frame("classes", rows), 5.0))
+    assert found["police.bucket.final"] == 21000
+    assert found["police.bucket.final_ms"] == 168
+    assert found["police.bucket.mean"] == pytest.approx(sum(sizes) / 6)
+    assert (found["police.bucket.growths"], found["police.bucket.shrinks"]) == (5, 10)
+    assert found["police.bucket.late"] == pytest.approx(61000 / 3)
+    # 22 000 is the first size within a fifth of the later 20 333.
+    assert found["police.bucket.settled"] == 2000
+    assert not dict(bucket_figures(tables.frame("classes", rows + rows), 5.0))

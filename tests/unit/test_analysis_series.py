@@ -1,0 +1,164 @@
+"""Captures and counters to series over time, and to figures."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import sample_run
+from analysis_tables import classes_table
+
+from qoslab.analysis import analyse, figures, series
+from qoslab.analysis.packets import bin_packets
+from qoslab.capture.pcapng import Packets, read_packets
+from qoslab.results import RunFolder, tables
+
+PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
+
+
+class TestPackets:
+    def test_bins_hold_every_packet_once(self) -> None:
+        whole = bin_packets(read_packets(PCAPNG))
+        every = whole[whole["flow"] == "all"]
+        rest = whole[whole["flow"] != "all"]
+        with (PCAPNG.parent / "four-streams.csv").open() as handle:
+            rows = list(csv.DictReader(handle))
+        assert every["packets"].sum() == rest["packets"].sum() == len(rows)
+        assert every["bytes"].sum() == rest["bytes"].sum() == sum(int(row["frame.len"]) for row in rows)
+        one = rest[rest["flow"] == "192.168.10.2:40001 > 192.168.20.2:5201"]
+        expected = [row for row in rows if row["tcp.srcport"] == "40001"]
+        assert one["bytes"].sum() == sum(int(row["frame.len"]) for row in expected)
+        assert one["time_s"].min() == pytest.approx(
+            math.floor((float(expected[0]["frame.time_epoch"]) - float(rows[0]["frame.time_epoch"])) * 10) / 10
+        )
+
+    @pytest.mark.parametrize("piece", [1, 7, 40])
+    def test_pieces_do_not_matter(self, piece: int) -> None:
+        def table(size: int) -> pd.DataFrame:
+            return bin_packets(read_packets(PCAPNG, piece=size)).sort_values(["flow", "time_s"]).reset_index(drop=True)
+
+        pd.testing.assert_frame_equal(table(piece), table(10**6))
+
+    def test_packets_before_the_origin_have_negative_times(self) -> None:
+        def field(*values: int) -> np.ndarray:
+            return np.array(values, dtype=np.int64)
+
+        packets = Packets(
+            time_ns=field(-150_000_000, 0, 99_999_999, 100_000_000),
+            bytes=field(1, 2, 3, 4),
+            source=field(-1, -1, 0x0A000001, 0x0A000001),
+            destination=field(-1, -1, 0x0A000002, 0x0A000002),
+            protocol=field(-1, -1, 1, 17),
+            source_port=field(-1, -1, -1, 53),
+            destination_port=field(-1, -1, -1, 1053),
+        )
+        table = bin_packets([packets], 0)
+        every = table[table["flow"] == "all"].sort_values("time_s")
+        assert list(every["time_s"]) == pytest.approx([-0.2, 0.0, 0.1])
+        assert list(every["bytes"]) == [1, 5, 4]
+        assert set(table["flow"]) == {
+            "all",
+            "not IPv4",
+            "10.0.0.1 > 10.0.0.2 protocol 1",
+            "10.0.0.1:53 > 10.0.0.2:1053",
+        }
+
+    def test_no_packets_no_rows(self) -> None:
+        assert bin_packets([]).empty
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    run = sample_run.make_run(tmp_path_factory.mktemp("runs"))
+    analyse(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def policed(sample: RunFolder) -> dict[str, pd.DataFrame]:
+    found = {name: tables.read_table(sample, name) for name in ("packets_io", "flows", "classes")}
+    return {name: table[table["arm"] == "policed"] for name, table in found.items()}
+
+
+@pytest.fixture(scope="module")
+def throughput(sample: RunFolder, policed: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    records = sample.cell("policed").record().flows
+    return series.flow_throughput(policed["packets_io"], policed["flows"], records)
+
+
+class TestSeries:
+    """The IO graph and the counters over time, from one real capture and its own tool output."""
+
+    def test_each_stream_has_its_line_and_the_aggregate_holds_them(self, throughput: pd.DataFrame) -> None:
+        assert list(throughput.columns) == ["all", "stream 1", "stream 2", "stream 3", "stream 4"]
+        rest = throughput["all"] - throughput.drop(columns="all").sum(axis=1)
+        assert (rest >= -1e-6).all()
+        # What remains is the tool's control connection.
+        assert 0 < rest.sum() < 0.02 * throughput["all"].sum()
+
+    def test_frames_carry_the_payload_that_the_tool_counted(
+        self, throughput: pd.DataFrame, policed: dict[str, pd.DataFrame]
+    ) -> None:
+        octets = throughput.drop(columns="all").sum() * series.BIN_S / 8
+        goodput = policed["flows"].set_index("stream")["bytes"]
+        for stream, payload in goodput.items():
+            # 66 bytes of headers for each 1448 bytes of payload; the last segments may come after the tool's end.
+            assert octets[f"stream {stream}"] == pytest.approx(payload * 1514 / 1448, rel=0.12)
+            assert octets[f"stream {stream}"] > payload
+
+    def test_time_has_no_gaps(self, throughput: pd.DataFrame) -> None:
+        assert np.diff(np.array(throughput.index)) == pytest.approx(0.1)
+
+    def test_without_a_known_flow_the_aggregate_is_all_packets(self, policed: dict[str, pd.DataFrame]) -> None:
+        table = series.flow_throughput(policed["packets_io"], policed["flows"], ())
+        packets = policed["packets_io"]
+        assert list(table.columns) == ["all"]
+        assert table["all"].sum() * series.BIN_S / 8 == pytest.approx(packets[packets["flow"] == "all"]["bytes"].sum())
+
+    def test_offered_is_sent_and_dropped(self, policed: dict[str, pd.DataFrame]) -> None:
+        rates = series.class_rates(policed["classes"])
+        assert rates["offered_bps"].to_numpy() == pytest.approx((rates["sent_bps"] + rates["dropped_bps"]).to_numpy())
+        assert rates["offered_bps"].max() == pytest.approx(125 * 1514 * 8, rel=0.02)
+        assert rates["queue_packets"].isna().all()
+
+    def test_counters_that_start_over_are_no_negative_rate(self) -> None:
+        seconds = (1, 2, 3, 1, 2)
+        replies = [sample_run.counters_reply(second, "P", police=True) for second in seconds]
+        for number, reply in enumerate(replies):
+            reply["time_ns"] += number * 10**10
+        rates = series.class_rates(classes_table(*replies))
+        assert len(rates) == 3 and (rates["offered_bps"] >= 0).all()
+
+    def test_a_reading_soon_after_another_makes_no_peak(self) -> None:
+        replies = [sample_run.counters_reply(second, "P", police=True) for second in (0, 1, 2, 3, 3.05)]
+        replies[-1]["interfaces"] = sample_run.counters_reply(3.5, "P", police=True)["interfaces"]
+        rates = series.class_rates(classes_table(*replies))
+        assert list(rates["time_s"]) == [1, 2, 3]
+        assert rates["offered_bps"].to_numpy() == pytest.approx(125 * 1514 * 8)
+
+    def test_figures_have_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
+        figure = figures.io_graph(throughput)
+        lines = figure["data"]
+        assert [line["name"] for line in lines] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
+        assert lines[0]["line"]["color"] == figures.BLACK
+        assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 5
+        assert figure["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
+        assert not np.isnan([value for line in lines for value in line["y"]]).any()
+
+    def test_plotly_takes_the_figures(self, throughput: pd.DataFrame, sample: RunFolder) -> None:
+        classes = tables.read_table(sample, "classes")
+        shaped = series.class_rates(classes[classes["arm"] == "shaped"])
+        assert len(go.Figure(figures.io_graph(throughput)).data) == 5
+        drawn = go.Figure(figures.class_graph(shaped))
+        assert [line.name for line in drawn.data] == ["offered", "sent", "dropped", "queue"]
+        assert drawn.data[3].yaxis == "y2"
+
+    @pytest.mark.parametrize(
+        ("greatest", "unit"), [(0, "b/s"), (900, "b/s"), (3e6, "kb/s"), (97e6, "Mb/s"), (2e10, "Gb/s")]
+    )
+    def test_axis_units(self, greatest: float, unit: str) -> None:
+        assert figures.unit_of(greatest)[1] == unit
