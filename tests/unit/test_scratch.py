@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -12,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.errors import MachineError
 from qoslab.run import scratch
-from qoslab.run.scratch import OWNER, Scratch, remove_leftovers, write_owner
+from qoslab.run.devices.ansible.watch import CONNECTIONS
+from qoslab.run.scratch import OWNER, Scratch, own_folder, place, remove_leftovers, write_owner
 
 MAKER = (
     "import sys, time; from qoslab.run.scratch import Scratch; s = Scratch('run'); "
@@ -76,3 +80,40 @@ def test_what_is_in_use_or_of_others_stays(temporary: Path, monkeypatch: pytest.
     (temporary / "qoslab-link").symlink_to(reused)
     remove_leftovers()
     assert mine.exists() and unknown.exists() and not reused.exists()
+
+
+@pytest.fixture
+def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder in which no socket has room."""
+    folder = tmp_path / ("t" * 120)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return folder
+
+
+def test_sockets_have_room_where_the_temporary_folder_has_a_long_path(long: Path) -> None:
+    folder = own_folder("ansible")
+    try:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / CONNECTIONS).mkdir()
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(folder / CONNECTIONS / "0123456789"))
+    finally:
+        shutil.rmtree(folder)
+    assert list(long.iterdir()) == []
+
+
+def test_leftovers_of_such_a_machine_are_found(long: Path) -> None:
+    folder = own_folder("run")
+    (folder / OWNER).write_text(json.dumps({"pid": 1, "started": -1, "boot": "another"}))
+    remove_leftovers.cache_clear()
+    remove_leftovers()
+    assert not folder.exists()
+
+
+def test_without_any_room_the_user_is_told_what_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(MachineError, match=r"no socket has room") as caught:
+        place()
+    assert "TMPDIR" in caught.value.hint

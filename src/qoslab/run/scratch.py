@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -16,9 +17,14 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
+from qoslab.errors import MachineError
+
 PREFIX = "qoslab-"
 OWNER = ".owner"
 """File in such a folder that says whose it is."""
+
+LONGEST_PLACE = 107 - 64
+"""Bytes of the path of a place for such folders: the path of a socket has 107 (unix(7)), and ours end in up to 64."""
 
 # What the process had started may write on for a moment.
 _REMOVE = 'cat >/dev/null; for pause in 0.2 1 2 0; do rm -rf -- "$0"; sleep $pause; done'
@@ -30,8 +36,7 @@ class Scratch:
     def __init__(self, name: str) -> None:
         """`name` is a part of the folder's name, for people."""
         remove_leftovers()
-        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-"))
-        write_owner(self.path)
+        self.path = own_folder(name)
         # A session of its own: neither Ctrl-C nor the end of a terminal is for it.
         self._guard = subprocess.Popen(
             ["/bin/sh", "-c", _REMOVE, str(self.path)],
@@ -57,6 +62,25 @@ class Scratch:
         self._guard.stdin.close()
 
 
+def own_folder(name: str) -> Path:
+    """A new temporary folder of this process, with room for sockets; `name` is a part of its name."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-", dir=place()))
+    write_owner(folder)
+    return folder
+
+
+def place() -> Path:
+    """The temporary folder (`TMPDIR`); where its path is too long for sockets, the user's runtime folder or `/tmp`."""
+    for candidate in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp", "/run"):
+        if 0 < len(os.fsencode(candidate)) <= LONGEST_PLACE and os.access(candidate, os.W_OK | os.X_OK):
+            return Path(candidate)
+    raise MachineError(
+        f"the temporary folder {tempfile.gettempdir()} has a path of more than {LONGEST_PLACE} bytes, "
+        "in which no socket has room, and neither XDG_RUNTIME_DIR nor /tmp may be written to",
+        hint="Set TMPDIR to a folder with a shorter path.",
+    )
+
+
 def write_owner(folder: Path) -> None:
     """Write into a temporary folder that it is this process's, so that it is removed when that is gone."""
     (folder / OWNER).write_text(json.dumps(_identity(os.getpid())))
@@ -73,7 +97,9 @@ def _identity(pid: int) -> dict[str, str | int]:
 @functools.cache
 def remove_leftovers() -> None:
     """Remove this user's folders whose owner is gone; once in a process."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in itertools.chain.from_iterable(
+        each.glob(f"{PREFIX}*") for each in {Path(tempfile.gettempdir()), place()}
+    ):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
                 continue

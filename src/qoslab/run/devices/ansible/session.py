@@ -16,7 +16,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from qoslab.results.folder import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
 from qoslab.run.faults import PassingFault
-from qoslab.run.scratch import write_owner
+from qoslab.run.scratch import own_folder
 from qoslab.shipped import shipped
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
@@ -238,8 +237,7 @@ class AnsibleSession:
             return
         need("devices")
         self._discard()
-        self._scratch = Path(tempfile.mkdtemp(prefix="qoslab-ansible-"))
-        write_owner(self._scratch)
+        self._scratch = own_folder("ansible")
         self._before.mkdir(parents=True, exist_ok=True)
         os.mkfifo(self._scratch / "orders", 0o600)
         _write_behind_traffic(self._scratch / PROGRAMS)
