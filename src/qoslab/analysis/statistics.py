@@ -6,16 +6,14 @@ distribution except the advice on repetitions, which says so.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
-from statsmodels.stats.power import TTestIndPower
-from statsmodels.tsa.stattools import kpss
 
 CONFIDENCE = 0.95
 """Of every interval, where nothing else is asked for."""
@@ -145,7 +143,7 @@ def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, 
     if len(a) < 2 or len(b) < 2:
         return Difference(median, math.nan, math.nan, _delta(a, b), math.nan)
     low, high = _interval((a, b), _median_difference, confidence, seed)
-    return Difference(median, low, high, _delta(a, b), float(stats.mannwhitneyu(a, b).pvalue))
+    return Difference(median, low, high, _delta(a, b), float(_scipy().mannwhitneyu(a, b).pvalue))
 
 
 def warm_up(series: Values) -> WarmUp:
@@ -168,7 +166,7 @@ def warm_up(series: Values) -> WarmUp:
 
 
 def _is_outlier(value: float, others: np.ndarray) -> bool:
-    deviation = float(stats.median_abs_deviation(others, scale="normal"))
+    deviation = float(_scipy().median_abs_deviation(others, scale="normal"))
     return abs(value - float(np.median(others))) > OUTLIER_DEVIATIONS * deviation
 
 
@@ -192,6 +190,8 @@ def repetitions_for(
     effect = least_difference / deviation
     if effect > _SURE_EFFECT:
         return 2
+    from statsmodels.stats.power import TTestIndPower
+
     needed = TTestIndPower().solve_power(effect_size=effect, alpha=1 - confidence, power=power)
     return max(2, math.ceil(float(np.squeeze(needed))))
 
@@ -259,6 +259,14 @@ def _estimate(
     return Estimate(value, low, high, n, over, confidence)
 
 
+@functools.cache
+def _scipy() -> Any:
+    """`scipy.stats`: it and statsmodels take seconds to import, and a run without repetitions needs neither."""
+    from scipy import stats
+
+    return stats
+
+
 def _median_difference(above: np.ndarray, below: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.asarray(np.median(above, axis=axis) - np.median(below, axis=axis))
 
@@ -267,26 +275,32 @@ def _interval(
     samples: tuple[np.ndarray, ...], statistic: Callable[..., np.ndarray], confidence: float, seed: int
 ) -> tuple[float, float]:
     # The corrected method (BCa) is undefined for medians of few or equal values; the percentile method never is.
-    found = stats.bootstrap(
-        samples,
-        statistic,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
+    found = (
+        _scipy()
+        .bootstrap(
+            samples,
+            statistic,
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            confidence_level=confidence,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        )
+        .confidence_interval
+    )
     return float(found.low), float(found.high)
 
 
 def _delta(above: np.ndarray, below: np.ndarray) -> float:
-    u = float(stats.mannwhitneyu(above, below).statistic)
+    u = float(_scipy().mannwhitneyu(above, below).statistic)
     return 2 * u / (len(above) * len(below)) - 1
 
 
 def _stationarity(data: np.ndarray) -> float:
     if np.ptp(data) == 0:
         return 1.0
+    from statsmodels.tsa.stattools import kpss
+
     with warnings.catch_warnings():
         # Its table of probabilities ends at 0.01 and 0.1, of which it warns each time.
         warnings.simplefilter("ignore")
