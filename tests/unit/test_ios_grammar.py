@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,10 @@ from qoslab.ios.cli.grammar import (
     InvalidInputError,
     RejectedError,
     Table,
+    Token,
 )
+from qoslab.ios.config import CONFIG
+from qoslab.ios.exec import EXEC
 
 WORDS = """
 show interfaces ip interface brief route name port description text address mask secondary shape average peak rate
@@ -202,3 +206,28 @@ def test_any_text_matches_or_is_refused(table: Table[Handler], line: str, mode: 
         except CliError as error:
             assert error.render(5)
     table.complete(mode, line)
+
+
+@pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configuration", "exec"])
+def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> None:
+    assert commands._modes
+    for mode in commands._modes:
+        given = {each for form in commands.forms(mode) for each in form.command.requires}
+        every = commands._start(mode, given, [])
+        assert len(every) == len(commands.forms(mode)) > 0
+        for word in {word for thread in every for word in first_words(thread) if word} | {"10", "NO", "x"}:
+            for length in range(1, len(word) + 1):
+                typed = Token(word[:length], 0)
+                fit = [
+                    thread
+                    for thread in every
+                    if any(each is None or each.startswith(typed.text.lower()) for each in first_words(thread))
+                ]
+                found = commands._start(mode, given, [typed])
+                assert [thread for thread in found if thread in fit] == fit
+
+
+def first_words(thread: Any) -> list[str | None]:
+    """Keywords with which a command may begin; None for an argument."""
+    edges = thread.compiled.automaton.edges(thread.state)
+    return [edge.symbol if isinstance(edge.symbol, str) else None for edge in edges]

@@ -289,6 +289,38 @@ class _Thread(Generic[Handler]):
     keywords: tuple[Capture, ...] = ()
 
 
+class _Beginnings(Generic[Handler]):
+    """The commands of a mode by the first letters of their first words: most lines of a text fit few of hundreds."""
+
+    LETTERS = 2
+
+    def __init__(self, commands: Iterable[Compiled[Handler]]) -> None:
+        self._all = [_Thread(compiled, compiled.automaton.start) for compiled in commands]
+        self._any: list[_Thread[Handler]] = []
+        self._by_letters: dict[str, list[_Thread[Handler]]] = {}
+        beginnings = [(thread, self._letters(thread)) for thread in self._all]
+        for each in {each for _, letters in beginnings for each in letters or ()}:
+            self._by_letters[each] = []
+        for thread, letters in beginnings:
+            if letters is None:
+                self._any.append(thread)
+            for each in self._by_letters if letters is None else letters:
+                self._by_letters[each].append(thread)
+
+    def _letters(self, thread: _Thread[Handler]) -> set[str] | None:
+        """What a first word that fits may begin with; None where it may be an argument."""
+        words = [edge.symbol for edge in thread.compiled.automaton.edges(thread.state)]
+        if not all(isinstance(word, str) for word in words):
+            return None
+        return {word[:length] for word in words if isinstance(word, str) for length in range(1, self.LETTERS + 1)}
+
+    def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
+        """Where a search for these tokens begins, in the order of registration: commands left out do not fit."""
+        if not tokens:
+            return self._all
+        return self._by_letters.get(tokens[0].text[: self.LETTERS].lower(), self._any)
+
+
 _NO_HELP = {"no": "Negate a command or set its defaults", "default": "Set a command to its defaults"}
 
 
@@ -303,6 +335,7 @@ class Table(Generic[Handler]):
     texts: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
     _modes: dict[str, list[Compiled[Handler]]] = field(default_factory=dict)
+    _beginnings: dict[tuple[str, frozenset[str]], _Beginnings[Handler]] = field(default_factory=dict)
 
     def add(
         self,
@@ -354,6 +387,7 @@ class Table(Generic[Handler]):
                         raise ValueError(f"command {text!r}: no help text for {name!r}")
                 for each in modes:
                     self._modes.setdefault(each, []).append(Compiled(command, form, node, texts))
+            self._beginnings.clear()
             return handler
 
         return register
@@ -437,20 +471,20 @@ class Table(Generic[Handler]):
 
     # The search. A reading is a way to spend all tokens; keywords are preferred to arguments, as IOS does.
 
-    def _start(self, mode: str, capabilities: Collection[str]) -> list[_Thread[Handler]]:
+    def _start(self, mode: str, capabilities: Collection[str], tokens: Sequence[Token]) -> list[_Thread[Handler]]:
         given = frozenset(capabilities)
-        return [
-            _Thread(compiled, compiled.automaton.start)
-            for compiled in self._modes.get(mode, ())
-            if compiled.command.requires <= given
-        ]
+        found = self._beginnings.get((mode, given))
+        if found is None:
+            commands = (each for each in self._modes.get(mode, ()) if each.command.requires <= given)
+            found = self._beginnings[mode, given] = _Beginnings(commands)
+        return found.of(tokens)
 
     def _parse_in(
         self, mode: str, line: str, start: Column, capabilities: Collection[str], any_number: bool
     ) -> Match[Handler]:
         tokens = tokenise(line, start)
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0, any_number):
+        for outcome in self._readings(self._start(mode, capabilities, tokens), line, tokens, 0, any_number):
             if isinstance(outcome, CliError):
                 failure = _further(failure, outcome)
                 continue
@@ -467,7 +501,7 @@ class Table(Generic[Handler]):
         self, mode: str, line: str, tokens: Sequence[Token], capabilities: Collection[str]
     ) -> list[_Thread[Handler]]:
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, capabilities), line, tokens, 0):
+        for outcome in self._readings(self._start(mode, capabilities, tokens), line, tokens, 0):
             if not isinstance(outcome, CliError):
                 return outcome
             failure = _further(failure, outcome)
