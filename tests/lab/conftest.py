@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +31,15 @@ def lab(name: str) -> Iterator[Lab]:
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    # A short path, in which sockets have room, so that nothing goes elsewhere.
+    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
+    (tmp_path / "tmp").symlink_to(temporary)
     yield tmp_path
     deadline = time.monotonic() + 10
     while (left := processes(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == []
     assert list(temporary.rglob("*")) == []
+    temporary.rmdir()

@@ -12,7 +12,7 @@ import pytest
 from catalyst import ARTICLE, FLOOD, IN, OUT, configuration, counters, last_phase, set_up, spawn_flood, switch
 from dataplane import BINARY, CLIENT, SERVER, Lab, missing_tools, ping
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
 
 
 @pytest.fixture(scope="module")

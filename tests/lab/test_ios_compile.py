@@ -23,7 +23,7 @@ from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.running_config import render
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 
 #: What only the data plane refuses: a share of this interface's bandwidth that is too little or too much to be kept.
 FIGURES = re.compile("per cent of .* cannot be kept|ms of .* gives a burst of|gives an interval of")

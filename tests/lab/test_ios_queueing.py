@@ -26,7 +26,7 @@ from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
 from qoslab.schema import CellIdentity
 from qoslab.units import Duration
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_queueing")]
 
 LINE = "Serial0/1/0"
 TEXT = """\
@@ -87,12 +87,17 @@ def generation(request: pytest.FixtureRequest) -> Generation:
 @pytest.fixture(scope="module")
 def lab(generation: Generation) -> Iterator[Lab]:
     with Lab.up(topology(generation), name=f"test-queueing-{generation}-{os.getpid()}") as lab:
+        assert "%" not in session(lab, "configure terminal", *policy(generation), "end")
         yield lab
 
 
+def policy(generation: Generation) -> list[str]:
+    """The lines of a policy of queues."""
+    return TEXT.format(more=MORE[generation]).splitlines()
+
+
 def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, generation: Generation) -> None:
-    text = TEXT.format(more=MORE[generation])
-    typed = session(lab, "configure terminal", *text.splitlines(), "end")
+    typed = session(lab, "configure terminal", *policy(generation), "end")
     assert "%" not in typed, typed
     assert ping(lab, "client", "10.2.0.2") == 63
     # A line has two ends: nobody is asked where the other is.

@@ -18,7 +18,7 @@ from labs import ping, topology
 
 from qoslab.lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
 TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",

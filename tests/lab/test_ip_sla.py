@@ -13,7 +13,7 @@ from labs import topology
 from qoslab.ios.environment import DataPlaneRefusedError
 from qoslab.lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 TWO_ROUTERS = topology(R1="linux", R2="linux")("R1 FastEthernet0/0 10.1.0.1/24 - R2 FastEthernet0/0 10.1.0.2/24")
 PROCESS_NS = 2_000_000

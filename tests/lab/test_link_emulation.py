@@ -13,7 +13,7 @@ from labs import topology
 from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 PING = str(Path(__file__).with_name("ping.py"))
 FLOOD = (

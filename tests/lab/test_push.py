@@ -38,7 +38,7 @@ from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity
 from qoslab.verification.policy import policy_differences
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
 
 TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, R2="linux", server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
@@ -374,6 +374,7 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
     collector.configure("R1", ["no ip sla 1"])
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("kind", ["icmp-jitter", "icmp-echo"])
 def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     kind: str, routers: Lab, collector: Collector, cell: Cell

@@ -32,7 +32,7 @@ from dataplane import (
     stopped,
 )
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 #: Payload that makes an Ethernet frame of 1014 bytes, which is what the router counts.

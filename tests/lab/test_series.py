@@ -18,7 +18,7 @@ from commands import Command
 from experiment_files import experiment_file
 from qoslab.lab import Lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 SERIES = """\
 name: series

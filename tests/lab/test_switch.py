@@ -17,7 +17,7 @@ from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import lab_routers, write_inventory
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch")]
 
 PORT = "GigabitEthernet1/0/15"
 TOPOLOGY = topology(client="host", server="host", left="host", right="host", SW={"platform": "ios", "model": "3750G"})(
