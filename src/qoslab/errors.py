@@ -5,7 +5,8 @@ QoslabError                  our root; an exception outside this tree is a fault
 │   ├── ExperimentError      an experiment file that does not hold
 │   ├── IosError             a configuration line that the device model refuses
 │   ├── MachineError         this machine lacks something (a package, a permission)
-│   └── DeviceError          a device refused a configuration or could not be reached
+│   ├── DeviceError          a device refused a configuration or could not be reached
+│   └── DamageError          a file of a run is not what was written
 └── RunInvalid               the run ended, but its figures must not be trusted
 """
 
@@ -99,6 +100,12 @@ class MachineError(UserError):
 
 class DeviceError(UserError):
     """A device refused a configuration, or could not be reached."""
+
+
+class DamageError(UserError):
+    """A file of a run is not what was written: its figures must not be trusted."""
+
+    exit_status = ExitStatus.RUN_INVALID
 
 
 class RunInvalid(QoslabError):  # noqa: N818 - it is a verdict, not a fault

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -122,6 +123,7 @@ class TestRun:
         manifest = json.loads((run.path / "manifest.json").read_text())
         manifest["cells"].append({"arm": "policed", "repetition": 2, "valid": True})
         (run.path / "manifest.json").write_text(json.dumps(manifest))
+        sample_run.seal_anew(run.path)
         outcome = analyse(run)
         assert not outcome.valid and outcome.untrusted == frozenset()
         burst = outcome.comparison[outcome.comparison["metric"] == "police.bc"].iloc[0]
@@ -131,6 +133,7 @@ class TestRun:
         run = sample_run.make_run(tmp_path)
         file = run.cell("shaped").traffic("transfer", "server", "json")
         file.write_text(file.read_text()[:-100])
+        sample_run.seal_anew(run.path)
         outcome = analyse(run)
         assert not outcome.valid
         assert len(outcome.reasons) == 1 and "iperf3 server" in outcome.reasons[0]
@@ -138,7 +141,8 @@ class TestRun:
     def test_a_missing_cell_makes_the_run_invalid(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         (run.cell("shaped").path / "cell.json").unlink()
-        assert analyse(run).reasons == ("shaped/1: it was not run to the end",)
+        (reason,) = analyse(run).reasons
+        assert re.fullmatch(r"shaped/1: cell\.json is missing, \d+ lines \(\d+ bytes\) were written", reason)
 
     def test_figures_of_arms_that_were_left_out_are_not_compared(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
@@ -146,6 +150,7 @@ class TestRun:
         manifest["cells"] = manifest["cells"][:1]
         (run.path / "manifest.json").write_text(json.dumps(manifest))
         (run.cell("shaped").path / "cell.json").unlink()
+        sample_run.seal_anew(run.path)
         outcome = analyse(run)
         assert outcome.valid
         assert set(outcome.comparison["arm"]) == {"policed"}

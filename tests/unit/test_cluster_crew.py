@@ -43,11 +43,13 @@ def passes(task: dict[str, Any]) -> dict[str, Any]:
     import json
     import zipfile
 
+    from qoslab.results.seal import sealed
+
     record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
-    text = json.dumps(record)
+    text = json.dumps(record, indent=2)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("cell.json", text)
+        archive.writestr("cell.json", sealed(text.encode()))
     return {"record": text, "files": content.getvalue()}
 
 
@@ -162,7 +164,7 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
     pool_runs(monkeypatch, "dies_once")
     crew(fake, LOCAL, monkeypatch, dies_once)
     assert list((tmp_path / "tmp").iterdir()) == []
-    summaries = fake.ledger.summaries()
+    summaries = fake.cells.summaries()
     assert len(summaries) == 2 and all(each.valid for each in summaries)
     for each in summaries:
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
@@ -188,11 +190,11 @@ def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkey
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
     pool_runs(monkeypatch, "dies")
     crew(fake, LOCAL, monkeypatch, dies)
-    (summary,) = fake.ledger.summaries()
+    (summary,) = fake.cells.summaries()
     assert not summary.valid and len(summary.earlier) == 1
     assert "the worker process that ran it died" in summary.reasons[0]
     # Another call goes on where this one was: the cell is still missing.
-    assert [cell.name for cell in fake.ledger.missing] == [fake.plan.cells[0].name]
+    assert [cell.name for cell in fake.cells.missing] == [fake.plan.cells[0].name]
 
 
 def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +209,7 @@ def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytes
         silence_logs=logging.CRITICAL,
     ) as made:
         crew(fake, made.scheduler_address, monkeypatch, dies)
-    (summary,) = fake.ledger.summaries()
+    (summary,) = fake.cells.summaries()
     assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
 
 
@@ -217,7 +219,7 @@ def test_a_pool_that_is_left_ends_what_is_running(tmp_path: Path, monkeypatch: p
     pool_runs(monkeypatch, "waits_for_the_end")
     threading.Timer(1.0, fake.interrupted.set).start()
     crew(fake, LOCAL, monkeypatch, passes)
-    assert len(fake.ledger.missing) == 2
+    assert len(fake.cells.missing) == 2
     assert not any("pool_worker" in line for line in children())
 
 
@@ -228,7 +230,7 @@ def test_what_a_worker_sends_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(remote, "MOST_FILES", 100)
     monkeypatch.setattr(remote, "MOST_BYTES", 10**6)
     crew(fake, LOCAL, monkeypatch, passes)
-    for summary in fake.ledger.summaries():
+    for summary in fake.cells.summaries():
         assert not summary.valid and summary.reasons[0].startswith("its worker sent ")
     assert not list(fake.folder.path.rglob("*large*")) and not list(fake.folder.path.rglob(".*.draft"))
 
@@ -240,7 +242,7 @@ def test_a_scheduler_that_is_lost_ends_the_run(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UserError, match="is gone") as caught:
         crew(fake, threads.scheduler_address, monkeypatch, takes_its_time)
     assert "--resume" in caught.value.hint
-    assert len(fake.ledger.missing) == 2
+    assert len(fake.cells.missing) == 2
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
@@ -248,7 +250,7 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(cluster_worker, "version", lambda: "0.0.9")
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, passes)
-    assert len(fake.ledger.missing) == 2
+    assert len(fake.cells.missing) == 2
 
 
 def test_one_that_comes_in_mid_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
@@ -263,7 +265,7 @@ def test_a_worker_that_fails_and_what_the_user_has_to_mend(
 ) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"failure": "the lab did not come up"})
-    assert {each.reasons for each in fake.ledger.summaries()} == {("the lab did not come up",)}
+    assert {each.reasons for each in fake.cells.summaries()} == {("the lab did not come up",)}
     again = Fake(tmp_path / "again", 1, TWO_CELLS)
     with pytest.raises(UserError, match="no iperf3"):
         crew(again, threads.scheduler_address, monkeypatch, lambda task: {"error": ["no iperf3", "install it"]})
@@ -322,7 +324,7 @@ def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert address.startswith("tls://")
         fake = Fake(tmp_path / "a", 1, TWO_CELLS)
         crew(fake, address, monkeypatch, passes, tls)
-        assert all(each.valid for each in fake.ledger.summaries())
+        assert all(each.valid for each in fake.cells.summaries())
         assert not any("encrypted" in note for note in fake.said.notes)
         with pytest.raises(MachineError, match="cannot be reached"):
             crew(Fake(tmp_path / "b", 1, TWO_CELLS), address, monkeypatch, passes, others)

@@ -155,16 +155,16 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
     assert record().traffic_started == NOW
 
 
-@pytest.mark.parametrize(("version", "said"), [(3, "newer"), (1, "older"), ("x", "older")])
+@pytest.mark.parametrize(("version", "said"), [(4, "newer"), (2, "older"), ("x", "older")])
 def test_another_format_is_refused(tmp_path: Path, version: object, said: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(json.dumps({"format": version}))
-    with pytest.raises(UserError, match=f"found format {version}, expected 2") as caught:
+    with pytest.raises(UserError, match=f"found format {version}, expected 3") as caught:
         run.manifest()
     assert said in caught.value.hint
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 2, "experiment": 3}', "\0"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 3, "experiment": 3}', "\0"])
 def test_a_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(text)

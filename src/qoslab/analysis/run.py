@@ -69,7 +69,8 @@ def analyse(folder: RunFolder) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
     Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
-    one, as figures that decide nothing. Arms that the run was told to leave out are not compared.
+    one, as figures that decide nothing. Of cells whose files are not what was written nothing is taken. Arms that the
+    run was told to leave out are not compared.
     """
     manifest = folder.manifest()
     experiment = manifest.experiment
@@ -79,9 +80,10 @@ def analyse(folder: RunFolder) -> Outcome:
     invalid = set(gathered.problems)
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
     recorded = {cell.name for cell in measured}
+    damaged = folder.damaged()
     for summary in manifest.cells:
         if summary.name not in recorded and not summary.spared:
-            why = summary.reasons or ("it was not run to the end",)
+            why = damaged.get(summary.name) or summary.reasons or ("it was not run to the end",)
             reasons += [f"{summary.name}: {reason}" for reason in why]
     if not manifest.cells:
         reasons.append("no cell was run")

@@ -17,6 +17,7 @@ from qoslab.results.records import (
     Session,
     Step,
 )
+from qoslab.results.seal import FileSeal
 
 __all__ = [
     "FORMAT",
@@ -26,6 +27,7 @@ __all__ = [
     "CellRecord",
     "CellSummary",
     "ClockRecord",
+    "FileSeal",
     "FlowRecord",
     "Health",
     "Lateness",

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -17,66 +17,46 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from qoslab.errors import UserError
+from qoslab.errors import DamageError, UserError
 from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
+from qoslab.results.files import (
+    append,
+    read_bytes,
+    read_text,
+    replace,
+    sync_all,
+    sync_names,
+    write_once,
+    writing,
+)
 from qoslab.results.records import FORMAT, CellRecord, CellSummary, Manifest
+from qoslab.results.seal import (
+    CELL_RECORD,
+    FileSeal,
+    difference,
+    differences,
+    seal_of,
+    sealed,
+    seals,
+    state_of,
+    unsealed,
+)
 from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
 
 LATEST = "latest"
+MANIFEST = "manifest.json"
 _TIME = "%Y%m%dT%H%M%SZ"
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+RECORD_MOST = 16 * 2**20
+"""Bytes of a cell's records."""
+MANIFEST_MOST = 512 * 2**20
+TEXT_MOST = 256 * 2**20
+"""Bytes of any other file that is read as a whole."""
 
 _R = TypeVar("_R", bound=BaseModel)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what the file system says against writing `path` into a `UserError` that says what is kept."""
-    try:
-        yield
-    except FileExistsError as error:
-        raise UserError(
-            f"{path}: found a file from before, expected none", hint="run folders are written once; start a new run"
-        ) from error
-    except OSError as error:
-        if error.errno in _FULL:
-            raise UserError(
-                f"{path}: cannot be written, the disk is full ({error.strerror})",
-                hint=f"what was written before is kept in {path.parent}; make room and run again",
-            ) from error
-        raise UserError(
-            f"{path}: cannot be written: {error.strerror}", hint="what was written before is kept"
-        ) from error
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("xb") as handle:
-                handle.write(content)
-        except FileExistsError:
-            raise
-        except OSError:
-            # A file that is half there would be taken for the whole.
-            path.unlink(missing_ok=True)
-            raise
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Write a file that may be computed again: the old one stays until the new one is whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            draft.write_bytes(content)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
 
 
 def _json(record: BaseModel) -> bytes:
@@ -84,14 +64,10 @@ def _json(record: BaseModel) -> bytes:
 
 
 def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
+    return read_text(path, TEXT_MOST)
 
 
-def _read_record(kind: type[_R], path: Path) -> _R:
-    text = _read_text(path)
+def _parsed(kind: type[_R], path: Path, text: bytes) -> _R:
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -100,15 +76,22 @@ def _read_record(kind: type[_R], path: Path) -> _R:
         raise UserError(f"{path}: {where}: {first['msg']}", hint="the file was changed or damaged") from error
 
 
-def _checked_format(path: Path) -> dict[str, Any]:
-    """A JSON object whose `format` is ours; `UserError` otherwise."""
-    try:
-        content = json.loads(_read_text(path))
-        found = content["format"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(
-            f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
-        ) from error
+def _read_sealed(path: Path, most: int) -> bytes:
+    """A record without its seal; `DamageError` where that does not fit, `UserError` where it has another format."""
+    text, whole = unsealed(read_bytes(path, most))
+    if not whole:
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            _check_format(path, json.loads(text)["format"])  # what an older version wrote has no seal
+        raise DamageError(
+            f"{path}: found {len(text)} bytes that are not what was written: the seal in its first line "
+            "(SHA-256 of the rest) is missing or another's",
+            hint="copy the run again, if there is another copy; what was not kept, qoslab run --resume measures again",
+        )
+    return text
+
+
+def _check_format(path: Path, found: object) -> None:
+    """`UserError` where a record has another format than ours."""
     if found != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
         raise UserError(
@@ -117,6 +100,18 @@ def _checked_format(path: Path) -> dict[str, Any]:
             if newer
             else "an older qoslab wrote it; run it again, or use that version for its report",
         )
+
+
+def _formatted(path: Path, text: bytes) -> dict[str, Any]:
+    """A JSON object whose `format` is ours; `UserError` otherwise."""
+    try:
+        content = json.loads(text)
+        found = content["format"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
+        ) from error
+    _check_format(path, found)
     return dict(content)
 
 
@@ -147,7 +142,7 @@ class Cell(Identified):
 
     def experiment(self) -> Experiment:
         """Read the experiment that the cell is."""
-        return _read_record(Experiment, self.experiment_file)
+        return _parsed(Experiment, self.experiment_file, read_bytes(self.experiment_file, RECORD_MOST))
 
     def configuration(self, name: str) -> Path:
         """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
@@ -204,15 +199,11 @@ class Cell(Identified):
 
     def write(self, path: Path, content: str | bytes) -> None:
         """Write one of the files above; `UserError` where it is there already or the disk is full."""
-        _write_once(path, content.encode() if isinstance(content, str) else content)
+        write_once(path, content.encode() if isinstance(content, str) else content)
 
     def append_counters(self, device: str, reply: dict[str, Any]) -> None:
         """Add a `counters` reply."""
-        path = self.counters(device)
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as handle:
-                handle.write(json.dumps(reply, separators=(",", ":")) + "\n")
+        append(self.counters(device), (json.dumps(reply, separators=(",", ":")) + "\n").encode())
 
     def write_output(self, flow: str, suffix: str, side: str, output: Output) -> None:
         """Keep what one side of a traffic tool printed."""
@@ -227,13 +218,50 @@ class Cell(Identified):
             stdout=_read_text(self.traffic(flow, side, suffix)), stderr=_read_text(errors) if errors.exists() else ""
         )
 
-    def write_record(self, record: CellRecord) -> None:
-        """Write `cell.json`, the last thing of a cell."""
-        self.write(self.path / "cell.json", _json(record))
+    @property
+    def record_file(self) -> Path:
+        """How the cell went, and what is in all its other files."""
+        return self.path / CELL_RECORD
+
+    def write_record(self, record: CellRecord) -> CellRecord:
+        """Write `cell.json`, the last thing of a cell, and return it with the seals of all other files."""
+        with writing(self.record_file):
+            record = record.model_copy(update={"files": seals(self.path)})
+        write_once(self.record_file, sealed(_json(record)))
+        return record
 
     def record(self) -> CellRecord:
-        """Read `cell.json`."""
-        return _read_record(CellRecord, self.path / "cell.json")
+        """Read `cell.json`; `DamageError` where it is not what was written."""
+        return _parsed(CellRecord, self.record_file, _read_sealed(self.record_file, RECORD_MOST))
+
+    def sync(self) -> None:
+        """Have the cell outlast a loss of power, with its place in its run's folder."""
+        sync_all(self.path)
+        self.sync_place()
+
+    def sync_place(self) -> None:
+        """Have the names of its folder, and of all around it up to the run's, outlast a loss of power."""
+        sync_names(self.path, 2 + self.identity.folder.count("/"))
+
+    def record_seal(self) -> FileSeal | None:
+        """The seal of `cell.json`, for the manifest; None where there is none."""
+        try:
+            return seal_of(self.record_file)
+        except OSError:
+            return None
+
+    def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
+        """How the cell's files differ from what was written, each named; empty where nothing does.
+
+        `written` is what the manifest says of `cell.json`.
+        """
+        if written is not None and (told := difference(self.record_file, CELL_RECORD, written)):
+            return (told,)
+        try:
+            record = self.record()
+        except UserError as error:
+            return (error.message.replace(str(self.record_file), CELL_RECORD),)
+        return tuple(differences(self.path, record.files))
 
     def devices_with_counters(self) -> list[str]:
         """Routers whose counters were kept."""
@@ -279,6 +307,8 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
+        """By cell, what its files were like when they were compared with what was written, and what was found."""
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -315,7 +345,8 @@ class RunFolder:
                 raise UserError(
                     f"{self.path}: another process works on this run", hint="wait for its end, or interrupt it"
                 ) from error
-            replace(path, (json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode())
+            replace(path, sealed((json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode()))
+            sync_names(self.path, 2)
             yield
         finally:
             os.close(directory)
@@ -327,12 +358,12 @@ class RunFolder:
             if self.finished:
                 self.manifest()  # refuses another format
             raise UserError(f"{self.path}: found no run.json, expected a run", hint="`qoslab list` shows the runs")
-        return _checked_format(path)
+        return _formatted(path, _read_sealed(path, RECORD_MOST))
 
     @property
     def finished(self) -> bool:
         """Whether it came to its manifest."""
-        return (self.path / "manifest.json").exists()
+        return (self.path / MANIFEST).exists()
 
     def cell(
         self, arm: str, repetition: int = 1, parameters: Mapping[str, Value] | None = None, attempt: int = 1
@@ -356,7 +387,8 @@ class RunFolder:
         raise AssertionError("numbers do not end")
 
     def cells(self) -> list[Cell]:
-        """The cells of the manifest that have a `cell.json`: by arm, then parameters, then repetition.
+        """The cells of the manifest that have a `cell.json` and are what was written: by arm, then parameters, then
+        repetition.
 
         Of each cell it is the attempt that counts.
         """
@@ -365,7 +397,7 @@ class RunFolder:
         found = []
         for summary in manifest.cells:
             cell = self.summarised(summary)
-            if (cell.path / "cell.json").exists():
+            if cell.record_file.exists() and not self._damage(cell, summary):
                 found.append(cell)
         return sorted(
             found,
@@ -390,30 +422,58 @@ class RunFolder:
         for number in count(1):
             path = self.path / ("experiment.yml" if number == 1 else f"experiment.{number}.yml")
             if not path.exists():
-                _write_once(path, text.encode())
+                replace(path, text.encode())
                 return
             if _read_text(path) == text:
                 return
 
     def experiment_text(self) -> str:
         """The experiment file as it was given last; empty where there is none."""
-        files = sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
+        files = self._given()
         return _read_text(files[-1]) if files else ""
+
+    def _given(self) -> list[Path]:
+        """The experiment files as they were given, in order."""
+        return sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write `manifest.json`, the last thing of a run; a resumed run replaces it."""
-        replace(self.path / "manifest.json", _json(manifest))
+        path = self.path / MANIFEST
+        with writing(path):
+            files = {each.name: seal_of(each) for each in self._given()}
+        replace(path, sealed(_json(manifest.model_copy(update={"files": files}))))
 
     def manifest(self) -> Manifest:
         """Read `manifest.json`; `UserError` where it is missing, damaged or of another format."""
-        path = self.path / "manifest.json"
+        path = self.path / MANIFEST
         if not path.exists():
             raise UserError(
                 f"{self.path}: found no manifest.json, expected a finished run",
                 hint="the run broke off, or is still going; `qoslab list` shows the runs",
             )
-        _checked_format(path)
-        return _read_record(Manifest, path)
+        text = _read_sealed(path, MANIFEST_MOST)
+        _formatted(path, text)
+        return _parsed(Manifest, path, text)
+
+    def damaged(self) -> dict[str, tuple[str, ...]]:
+        """How the cells of the manifest differ from what was written, by name; those that are whole are not in it.
+
+        Of each cell it is the attempt that counts. One that never came to its record is not damaged.
+        """
+        found = {}
+        for summary in self.manifest().cells:
+            cell = self.summarised(summary)
+            if (summary.record is not None or cell.record_file.exists()) and (damage := self._damage(cell, summary)):
+                found[summary.name] = damage
+        return found
+
+    def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
+        """As `Cell.damage`; what has not been touched since is not read again."""
+        state = state_of(cell.path)
+        known = self._checked.get(cell.path)
+        if known is None or known[0] != (state, summary.record):
+            self._checked[cell.path] = known = ((state, summary.record), cell.damage(summary.record))
+        return known[1]
 
     @property
     def tables(self) -> Path:
@@ -478,7 +538,7 @@ def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
     """The run to be resumed: a run's folder, an experiment's name (its newest run), nothing (the newest of all)."""
     if text is not None:
         for given in (Path(text), root / text):
-            if any((given / name).exists() for name in ("run.json", "manifest.json")):
+            if any((given / name).exists() for name in ("run.json", MANIFEST)):
                 return _own(given.resolve())
         found = runs(root, text)
     else:
@@ -496,10 +556,10 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
     """The run that a user means: a run's folder, an experiment's name (its latest run), nothing (the latest of all)."""
     if text is not None:
         given = Path(text)
-        if (given / "manifest.json").exists():
+        if (given / MANIFEST).exists():
             return _own(given.resolve())
         inside = root / text
-        if (inside / "manifest.json").exists():
+        if (inside / MANIFEST).exists():
             return _own(inside.resolve())
         if (inside / LATEST).exists():
             return _own((inside / LATEST).resolve())

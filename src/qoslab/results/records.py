@@ -13,9 +13,10 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
+from qoslab.results.seal import FileSeal
 from qoslab.schema import CellIdentity
 
-FORMAT = 2
+FORMAT = 3
 """Version of the run folder's layout and records. A reader refuses every other version."""
 
 
@@ -282,6 +283,8 @@ class CellRecord(Record):
     """By probe; only of jitter operations of hosts that send nothing else."""
     clock: ClockRecord | None = None
     """None in virtual time, and where the cell broke off."""
+    files: dict[str, FileSeal] = {}
+    """What was written into every other file of the cell, by name within its folder."""
 
     @property
     def traffic_started(self) -> datetime | None:
@@ -292,9 +295,11 @@ class CellRecord(Record):
 class Attempt(Record):
     """An earlier try of a cell, which stays in its folder."""
 
-    folder: str
+    folder: Annotated[str, AfterValidator(_below_cells)]
     reasons: tuple[str, ...] = ()
     """Why it does not count."""
+    record: FileSeal | None = None
+    """What was written into its `cell.json`; None where it came to none."""
 
 
 class CellSummary(Record):
@@ -307,6 +312,8 @@ class CellSummary(Record):
     """SHA-256 of what defines the cell."""
     folder: Annotated[str, AfterValidator(_below_cells)] = ""
     """Of the attempt that counts, within the run folder; empty where the cell was never run."""
+    record: FileSeal | None = None
+    """What was written into its `cell.json`; None where it came to none."""
     valid: bool
     reasons: tuple[str, ...] = ()
     spared: str = ""
@@ -369,6 +376,8 @@ class Manifest(Record):
     seeds: dict[str, int] = {}
     configurations: dict[str, str] = {}
     """SHA-256 of each rendered configuration, by `ARM/DEVICE`."""
+    files: dict[str, FileSeal] = {}
+    """What was written into the experiment files as they were given."""
     cells: tuple[CellSummary, ...] = ()
     """Every cell that was planned, whether it came to be run or not."""
     sessions: tuple[Session, ...] = ()

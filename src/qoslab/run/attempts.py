@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
-from qoslab.results import Attempt, Cell, CellRecord, CellSummary, RunFolder
+from qoslab.results import Attempt, Cell, CellRecord, CellSummary, FileSeal, RunFolder
 from qoslab.run.task import CellTask, cell_key, make_task
 
 NOT_RUN = "it was not run to the end"
@@ -24,6 +23,8 @@ class CellState:
     """See `qoslab.run.task.cell_key`; empty as long as nobody needed it."""
     folder: str = ""
     """Of the attempt that counts."""
+    record: FileSeal | None = None
+    """What was written into its `cell.json`."""
     valid: bool = False
     reasons: tuple[str, ...] = (NOT_RUN,)
     spared: str = ""
@@ -58,7 +59,8 @@ class RunCells:
     def find_results(self) -> int:
         """Look for results of earlier calls; returns how many cells need not be run again.
 
-        A result counts where it is valid and its key is the planned cell's: nothing that defines it has changed.
+        A result counts where it is valid, its files are what was written, and its key is the planned cell's: nothing
+        that defines it has changed.
         """
         for state in self.states.values():
             attempts = self.folder.attempts(state.planned.identity)
@@ -68,13 +70,9 @@ class RunCells:
             state.key = cell_key(state.planned, self._tools)
             for cell in attempts:
                 folder = str(cell.path.relative_to(self.folder.path))
-                try:
-                    record = cell.record() if (cell.path / "cell.json").exists() else None
-                except UserError:
-                    record = None  # half a record: the disk was full, or the machine stopped
                 self._retire(state)
-                state.folder = folder
-                state.valid, state.reasons = _verdict(record, state.key)
+                state.folder, state.record = folder, cell.record_seal()
+                state.valid, state.reasons = _verdict(cell, state.key)
                 if state.valid:
                     break
         return sum(state.valid for state in self.states.values())
@@ -102,8 +100,8 @@ class RunCells:
         """Take note of the outcome of an attempt."""
         state = self.states[name]
         self._retire(state)
-        place = self.folder.cell_of(state.planned.identity, record.attempt).path
-        state.folder = str(place.relative_to(self.folder.path))
+        cell = self.folder.cell_of(state.planned.identity, record.attempt)
+        state.folder, state.record = str(cell.path.relative_to(self.folder.path)), cell.record_seal()
         state.valid, state.reasons = record.valid, record.reasons
         return state
 
@@ -118,8 +116,8 @@ class RunCells:
 
     def _retire(self, state: CellState) -> None:
         if state.folder:
-            state.earlier.append(Attempt(folder=state.folder, reasons=state.reasons))
-            state.folder, state.valid, state.reasons = "", False, (NOT_RUN,)
+            state.earlier.append(Attempt(folder=state.folder, reasons=state.reasons, record=state.record))
+            state.folder, state.record, state.valid, state.reasons = "", None, False, (NOT_RUN,)
 
     def summaries(self) -> tuple[CellSummary, ...]:
         """All cells, for the manifest."""
@@ -130,6 +128,7 @@ class RunCells:
                 repetition=state.planned.repetition,
                 key=state.key,
                 folder=state.folder,
+                record=state.record,
                 valid=state.valid,
                 reasons=() if state.valid or state.spared else state.reasons,
                 spared=state.spared,
@@ -139,9 +138,12 @@ class RunCells:
         )
 
 
-def _verdict(record: CellRecord | None, key: str) -> tuple[bool, tuple[str, ...]]:
-    if record is None:
+def _verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
+    if not cell.record_file.exists():
         return False, ("it broke off",)
+    if damage := cell.damage():
+        return False, damage
+    record = cell.record()
     if record.key != key:
         return False, ("what defines the cell was another then",)
     return record.valid, record.reasons

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from qoslab.errors import DamageError
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
@@ -216,7 +217,9 @@ class _Crew:
 
     def _run(self, number: int, worker: CellWorker, task: CellTask) -> None:
         shared = self._shared
-        record = worker.run(task, shared.folder_of(task), turn=shared.turn(number))
+        cell = shared.folder_of(task)
+        record = worker.run(task, cell, turn=shared.turn(number))
+        cell.sync()
         with shared.schedule.changed:
             shared.lab = shared.lab or dict(worker.described)
         shared.schedule.finish(task, record, worker=number)
@@ -288,9 +291,20 @@ def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def _manifest_before(shared: _Shared) -> Manifest | None:
+    """What the calls before left; nothing where there is none, or what there is was damaged."""
+    if not shared.folder.finished:
+        return None
+    try:
+        return shared.folder.manifest()
+    except DamageError as error:
+        shared.progress.note(f"{error.message}; it is written anew from the cells, without the calls before")
+        return None
+
+
 def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Manifest:
     request = shared.request
-    before = shared.folder.manifest() if shared.folder.finished else None
+    before = _manifest_before(shared)
     lab = dict(shared.lab) or dict((before.machine if before else {}).get("lab", {}))
     sysctls = lab.pop("sysctls", {})
     offloads = lab.pop("offloads_on", {})

@@ -17,7 +17,7 @@ from qoslab.model.experiment import Flow, Topology
 from qoslab.model.moments import during as moment_during
 from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import Cell, FlowRecord
-from qoslab.results.folder import writing
+from qoslab.results.files import writing
 from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
 from qoslab.traffic.endpoints import address_of
 from qoslab.units import Duration

@@ -133,9 +133,7 @@ class Journal:
 
     def write(self, *, broken: bool = False) -> CellRecord:
         """Write `cell.json` and return it."""
-        record = self.record(broken=broken)
-        self.cell.write_record(record)
-        return record
+        return self.cell.write_record(self.record(broken=broken))
 
     def record(self, *, broken: bool = False) -> CellRecord:
         """How the cell went; `broken`: it did not come to its end."""

@@ -88,9 +88,10 @@ class ClusterCrew:
         return Cluster(self._address, self._note, Tls(**self._tls))
 
     def _keep(self, task: CellTask, record: CellRecord, files: bytes) -> None:
+        cell = self._folder_of(task)
         try:
-            unpack(files, record, self._folder_of(task))
+            unpack(files, record, cell)
         except ArchiveError as error:
             record, files = failed(task, error.message), b""
-            unpack(files, record, self._folder_of(task))
+            unpack(files, record, cell)
         self._finish(task, record, lost=not files)

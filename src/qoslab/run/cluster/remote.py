@@ -13,7 +13,7 @@ from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
-from qoslab.results.folder import writing
+from qoslab.results.files import DISK, sync_all, writing
 from qoslab.run.task import CellTask
 
 MOST_FILES = 10_000
@@ -84,19 +84,23 @@ def failed(task: CellTask, reason: str) -> CellRecord:
 
 
 def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
-    """Put what came from a worker into the run folder: all of it, or nothing.
+    """Put what came from a worker into the folder of a run: all of it, or nothing.
 
     `UserError` where it has no room; `ArchiveError` where it is no archive, or one that is larger than a cell can be.
     """
     draft = cell.path.with_name(f".{cell.path.name}.draft")
+    # What a run that was killed has left of it.
+    shutil.rmtree(draft, ignore_errors=True)
     try:
         with writing(cell.path):
             draft.mkdir(parents=True)
             if files:
                 _extract(files, draft)
             else:
-                (draft / "cell.json").write_text(record.model_dump_json(indent=2) + "\n")
-            draft.rename(cell.path)
+                Cell(draft, cell.identity, cell.attempt).write_record(record)
+            sync_all(draft)
+            DISK.rename(draft, cell.path)
+        cell.sync_place()
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -110,7 +114,15 @@ def _extract(files: bytes, folder: Path) -> None:
                 raise ArchiveError(f"its worker sent {len(entries)} files, expected at most {MOST_FILES}")
             if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
                 raise ArchiveError(f"its worker sent {size} bytes of files, expected at most {MOST_BYTES}")
-            # Of a member no more bytes are read than it says; names that lead out of the folder are cut there.
-            archive.extractall(folder)
+            for entry in entries:
+                place = (folder / entry.filename).resolve()
+                if not place.is_relative_to(folder.resolve()):
+                    raise ArchiveError(f'its worker sent the file "{entry.filename}", which leads out of its cell')
+                if entry.is_dir():
+                    place.mkdir(parents=True, exist_ok=True)
+                else:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    # Of a member no more bytes are read than it says.
+                    DISK.create(place, archive.read(entry))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ArchiveError(f"its worker sent files that cannot be unpacked: {error}") from error

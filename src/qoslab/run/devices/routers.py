@@ -14,7 +14,7 @@ from qoslab.model.experiment import Topology
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
-from qoslab.results.folder import writing
+from qoslab.results.files import writing
 from qoslab.run.devices.ansible.session import AnsibleSession, Intent, Outcome, RouterError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Experiment, Probe, probe_target
 from qoslab.programs import own_program
 from qoslab.results import Cell, SenderRecord
-from qoslab.results.folder import writing
+from qoslab.results.files import writing
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report

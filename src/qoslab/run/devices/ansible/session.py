@@ -27,7 +27,7 @@ from typing import Any, Literal, Self
 from qoslab.errors import DeviceError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
-from qoslab.results.folder import writing
+from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
 from qoslab.run.faults import PassingFault

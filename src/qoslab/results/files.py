@@ -1,0 +1,145 @@
+"""Files of a run folder: written whole or not at all, synced, read within bounds."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from qoslab.errors import UserError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+SYNCS = 8
+"""Files that are synced at a time: a file system writes what comes together with one turn of its journal, so that a
+cell costs little more than a single file."""
+
+
+class Disk:
+    """What changes a run folder. The only way to the disk for the package's own files, so that a test can fail it."""
+
+    def create(self, path: Path, content: bytes) -> None:
+        """A new file; `FileExistsError` where there is one."""
+        with path.open("xb") as handle:
+            handle.write(content)
+
+    def append(self, path: Path, content: bytes) -> None:
+        """More of a file, which is made where it is missing."""
+        with path.open("ab") as handle:
+            handle.write(content)
+
+    def sync(self, path: Path) -> None:
+        """Have a file's content, or a folder's names, outlast a loss of power."""
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give a file or a folder another name; a file that has it is replaced."""
+        old.rename(new)
+
+
+DISK = Disk()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the file system says against writing `path` into a `UserError` that says what is kept."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise UserError(
+            f"{path}: found a file from before, expected none", hint="run folders are written once; start a new run"
+        ) from error
+    except OSError as error:
+        if error.errno in _FULL:
+            raise UserError(
+                f"{path}: cannot be written, the disk is full ({error.strerror})",
+                hint=f"what was written before is kept in {path.parent}; make room and run again",
+            ) from error
+        raise UserError(
+            f"{path}: cannot be written: {error.strerror}", hint="what was written before is kept"
+        ) from error
+
+
+def write_once(path: Path, content: bytes) -> None:
+    """Write a file that is never changed; `UserError` where there is one. It is synced with its folder later."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            DISK.create(path, content)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file that is half there would be taken for the whole.
+            path.unlink(missing_ok=True)
+            raise
+
+
+def append(path: Path, content: bytes) -> None:
+    """Write more of a file that grows while a cell runs."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        DISK.append(path, content)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file that may be there already: the old one stays until the new one is whole and synced."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)  # of a process of that number that was killed
+        try:
+            DISK.create(draft, content)
+            DISK.sync(draft)
+            DISK.rename(draft, path)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        DISK.sync(path.parent)
+
+
+def sync_all(top: Path) -> None:
+    """Sync a folder with all that is in it: files, then the folders that name them, inner ones first."""
+    with writing(top):
+        files, folders = [], []
+        for folder, _, names in os.walk(top, topdown=False):
+            folders.append(Path(folder))
+            files += [Path(folder, name) for name in names]
+        _sync(files)
+        for each in folders:
+            DISK.sync(each)
+
+
+def sync_names(path: Path, count: int) -> None:
+    """Sync so many folders around `path`, so that its name, and theirs, outlast a loss of power."""
+    with writing(path):
+        for folder in list(path.parents)[:count]:
+            DISK.sync(folder)
+
+
+def _sync(files: Iterable[Path]) -> None:
+    with ThreadPoolExecutor(SYNCS, thread_name_prefix="sync") as pool:
+        for done in [pool.submit(DISK.sync, file) for file in files]:
+            done.result()
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The content of a file of a run; `UserError` where it cannot be read or is larger than `most` bytes."""
+    try:
+        with path.open("rb") as handle:
+            content = handle.read(most + 1)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
+    if len(content) > most:
+        raise UserError(f"{path}: found more than {most} bytes", hint="no run writes so much; the file was changed")
+    return content
+
+
+def read_text(path: Path, most: int) -> str:
+    """Its text, whatever is no UTF-8 replaced."""
+    return read_bytes(path, most).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,126 @@
+"""Seals: what was written, so that a reader can tell whether it is what is there.
+
+`cell.json` names every file of its cell with size, lines and SHA-256, and `manifest.json` every `cell.json`. Both begin
+with a line of their own, the SHA-256 of the rest of the file. A seal shows damage (a copy that stopped, a disk that was
+full, a loss of power, an edit by hand). Whoever can write to a run folder can seal it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+CELL_RECORD = "cell.json"
+MOST_BYTES = 4 * 2**30
+"""Of a file that is read to compare it: no file of a cell is larger."""
+_TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".err", ".yml", ".csv"})
+"""Endings of files that have lines."""
+_SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
+_BLOCK = 2**20
+
+
+class FileSeal(BaseModel):
+    """What was written into a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bytes: int = Field(ge=0)
+    lines: int | None = None
+    """Of a text."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+    @property
+    def size(self) -> str:
+        """In words."""
+        words = f"{self.bytes} byte" + ("" if self.bytes == 1 else "s")
+        return words if self.lines is None else f"{self.lines} line" + ("" if self.lines == 1 else "s") + f" ({words})"
+
+
+def seal_of(path: Path) -> FileSeal:
+    """The seal of a file as it is now; `OSError` where it cannot be read."""
+    digest = hashlib.sha256()
+    size = lines = 0
+    with path.open("rb") as handle:
+        while block := handle.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+            lines += block.count(b"\n")
+    return FileSeal(bytes=size, lines=lines if path.suffix in _TEXT else None, sha256=digest.hexdigest())
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file in a cell's folder but its record: its name within the folder, with `/`, and its path."""
+    for around, _, names in os.walk(folder):
+        for name in names:
+            path = Path(around, name)
+            inner = path.relative_to(folder).as_posix()
+            if inner != CELL_RECORD:
+                yield inner, path
+
+
+def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """What is another when a file of the folder was touched: names, sizes, times, inodes."""
+    paths = [Path(around, name) for around, _, names in os.walk(folder) for name in names]
+    stats = [(str(path), path.lstat()) for path in sorted(paths)]
+    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats)
+
+
+def seals(folder: Path) -> dict[str, FileSeal]:
+    """The seals of a cell's files, by name within its folder, sorted."""
+    return {name: seal_of(path) for name, path in sorted(files_below(folder))}
+
+
+def sealed(text: bytes) -> bytes:
+    """A JSON object (as pydantic lays it out) with its own SHA-256 as its first line."""
+    assert text.startswith(b"{\n  ")
+    return b'{\n  "seal": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text[2:]
+
+
+def unsealed(content: bytes) -> tuple[bytes, bool]:
+    """What `sealed` was given, and whether it is what it says. Without a seal: as it is, which nothing speaks for."""
+    found = _SEAL.match(content)
+    if found is None:
+        return content, False
+    text = b"{\n" + content[found.end() :]
+    return text, hashlib.sha256(text).hexdigest().encode() == found[1]
+
+
+def difference(path: Path, name: str, written: FileSeal) -> str:
+    """How a file differs from what was written, in words for people; empty where it does not."""
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            return f"{name}: {written.size} were written, {size} bytes are there"
+        found = seal_of(path)
+    except FileNotFoundError:
+        return f"{name} is missing, {written.size} were written"
+    except OSError as error:
+        return f"{name} cannot be read: {error.strerror}"
+    if found == written or found.sha256 == written.sha256:
+        return ""
+    if found.bytes == written.bytes:
+        return (
+            f"{name}: found other content than was written, in {found.size} "
+            f"(SHA-256 {found.sha256[:12]}…, expected {written.sha256[:12]}…)"
+        )
+    return f"{name}: {written.size} were written, {found.size} are there"
+
+
+def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
+    """How a cell's files differ from what was written: cut, changed, missing, added."""
+    there = dict(files_below(folder))
+    for name, seal in written.items():
+        # A name that leads elsewhere is no file of the cell.
+        if name in there:
+            if told := difference(there[name], name, seal):
+                yield told
+        else:
+            yield f"{name} is missing, {seal.size} were written"
+    for name in sorted(there.keys() - written.keys()):
+        yield f"{name} was not written by the run"

@@ -1,0 +1,128 @@
+"""Run folder → what in it is not what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.results.folder import MANIFEST, Cell, RunFolder
+from qoslab.results.records import Manifest
+from qoslab.results.seal import CELL_RECORD, FileSeal, difference, seal_of
+from qoslab.results.tables import SCHEMAS, read_table
+from qoslab.schema import CellIdentity
+
+
+@dataclass
+class Verification:
+    """What was looked at, and what was found."""
+
+    cells: int = 0
+    """Attempts at cells that came to their record."""
+    files: int = 0
+    bytes: int = 0
+    damage: list[str] = field(default_factory=list)
+    """Each names a file, within the run's folder, and how it differs."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader may wonder at, though nothing was damaged."""
+
+
+def verify(folder: RunFolder) -> Verification:
+    """Compare everything of a run that says what was written into it.
+
+    That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, and the
+    configurations that the manifest has hashes of. Tables are looked at for whether they can be read. `comparison.csv`,
+    `comparison.json` and `report.html` are computed from the rest and say nothing of themselves.
+    """
+    found = Verification()
+    _run_file(folder, found)
+    manifest = _manifest(folder, found)
+    written = {} if manifest is None else dict(_records(manifest))
+    if manifest is not None:
+        _experiment_files(folder, manifest, found)
+        _configurations(folder, manifest, found)
+    for path in _attempts(folder, written):
+        name = path.relative_to(folder.path).as_posix()
+        if not (path / CELL_RECORD).exists() and written.get(name) is None:
+            found.notes.append(f"{name}: the cell broke off, it has no {CELL_RECORD}")
+            continue
+        if manifest is not None and name not in written:
+            found.notes.append(f"{name}: the manifest does not name it; the call that measured it broke off")
+        _attempt(path, name, written.get(name), found)
+    for name in SCHEMAS:
+        if (folder.tables / f"{name}.parquet").exists():
+            try:
+                read_table(folder, name)
+            except UserError as error:
+                found.damage.append(f"{_inner(folder, error.message)}; {error.hint}")
+    return found
+
+
+def _inner(folder: RunFolder, message: str) -> str:
+    return message.replace(f"{folder.path}/", "")
+
+
+def _run_file(folder: RunFolder, found: Verification) -> None:
+    try:
+        folder.options()
+    except UserError as error:
+        found.damage.append(_inner(folder, error.message))
+
+
+def _manifest(folder: RunFolder, found: Verification) -> Manifest | None:
+    if not folder.finished:
+        found.notes.append(f"{MANIFEST} is missing: the run broke off, or is still going")
+        return None
+    try:
+        return folder.manifest()
+    except UserError as error:
+        found.damage.append(_inner(folder, error.message))
+        return None
+
+
+def _records(manifest: Manifest) -> Iterator[tuple[str, FileSeal | None]]:
+    for cell in manifest.cells:
+        if cell.folder:
+            yield cell.folder, cell.record
+        yield from ((attempt.folder, attempt.record) for attempt in cell.earlier)
+
+
+def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
+    for name, seal in manifest.files.items():
+        if told := difference(folder.path / Path(name).name, name, seal):
+            found.damage.append(told)
+
+
+def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
+    """The rendered configurations: those of a cell whose file differs are damaged, whatever its record says."""
+    hashes: dict[str, dict[str, str]] = {}
+    for key, sha256 in manifest.configurations.items():
+        name, _, device = key.rpartition("/")
+        hashes.setdefault(name, {})[device] = sha256
+    for cell in manifest.cells:
+        if not cell.folder or not cell.valid:
+            continue
+        for device, sha256 in hashes.get(cell.name.removesuffix(f"/{cell.repetition}"), {}).items():
+            path = folder.summarised(cell).configuration(f"{device}.ios")
+            if path.is_file() and seal_of(path).sha256 != sha256:
+                inner = path.relative_to(folder.path).as_posix()
+                found.damage.append(f"{inner} is not the configuration whose hash {MANIFEST} has")
+
+
+def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Path]:
+    """Folders of attempts: those that the manifest names, and those that are there."""
+    there = {path.parent for path in (folder.path / "cells").glob("**/experiment.json")}
+    there |= {path.parent for path in (folder.path / "cells").glob(f"**/{CELL_RECORD}")}
+    return sorted(there | {folder.path / name for name in written})
+
+
+def _attempt(path: Path, name: str, written: FileSeal | None, found: Verification) -> None:
+    cell = Cell(path, CellIdentity("", (), 1))
+    found.cells += 1
+    damage = cell.damage(written)
+    found.damage += [f"{name}/{each}" for each in damage]
+    for file in path.rglob("*"):
+        if file.is_file():
+            found.files += 1
+            found.bytes += file.stat().st_size

@@ -1,0 +1,200 @@
+"""Whatever of a run is cut, emptied, changed, removed or added is noticed, and named; its cell decides nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from qoslab.analysis import analyse
+from qoslab.cli import main
+from qoslab.results import RunFolder, find_unfinished
+from qoslab.results.seal import seal_of
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
+CELL = "cells/policed/1"
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def add(path: Path) -> None:
+    path.with_name(f"more-{path.name}").write_bytes(path.read_bytes())
+
+
+SAID: dict[Callable[[Path], None], str] = {
+    cut: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (\d+ lines? \()?\d+ bytes\)? are there",
+    empty: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (0 lines \()?0 bytes\)? are there",
+    flip: r"{}: found other content than was written, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
+    remove: r"{} is missing, (\d+ lines? \()?\d+ bytes\)? were written",
+    add: r"{} was not written by the run",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated run of two cells."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        words = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--arm=shaped"]
+        assert main(words) in (0, 1)
+    return (folder / "runs" / "policing-vs-shaping" / "latest").resolve()
+
+
+@pytest.fixture
+def run(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "runs" / "policing-vs-shaping" / whole.name))
+
+
+def files_of_the_cell(run: Path) -> list[Path]:
+    return sorted(path for path in (run / CELL).rglob("*") if path.is_file())
+
+
+def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capsys.readouterr()
+    status = main(["verify", str(run)])
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err
+    return status, told.out
+
+
+def test_what_is_whole_is_said_to_be(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = verified(run, capsys)
+    assert status == 0 and said.startswith("2 cells, ") and "all is what was written" in said
+    assert RunFolder(run).damaged() == {}
+    # A report, which is computed from what was written, damages nothing.
+    before = {path: seal_of(path) for path in files_of_the_cell(run)}
+    assert main(["report", str(run)]) in (0, 1)
+    assert {path: seal_of(path) for path in files_of_the_cell(run)} == before
+    assert verified(run, capsys)[0] == 0
+
+
+@pytest.mark.parametrize("damage", SAID)
+def test_damage_of_any_file_of_a_cell_is_named(
+    run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
+) -> None:
+    files = files_of_the_cell(run)
+    assert len(files) > 10 and {".json", ".jsonl", ".pcapng", ".txt", ".ios"} <= {path.suffix for path in files}
+    for path in files:
+        content = path.read_bytes()
+        damage(path)
+        name = path.relative_to(run / CELL).as_posix()
+        told = name if damage is not add else str(Path(name).with_name(f"more-{path.name}"))
+        folder = RunFolder(run)
+        (reason,) = folder.damaged()["policed/1"]
+        assert re.match(SAID[damage].format(re.escape(told)), reason), reason
+        assert [cell.name for cell in folder.cells()] == ["shaped/1"]
+        path.write_bytes(content)
+        path.with_name(f"more-{path.name}").unlink(missing_ok=True)
+    assert verified(run, capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "name"),
+    [
+        (cut, "counters/R1.jsonl"),
+        (empty, "traffic/transfer.simulated.json"),
+        (flip, "captures/server.pcapng"),
+        (remove, "cell.json"),
+        (flip, "cell.json"),
+        (add, "hosts/client.simulated.json"),
+    ],
+)
+def test_a_damaged_cell_is_invalid(
+    run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
+) -> None:
+    damage(run / CELL / name)
+    assert main(["report", str(run)]) == 3
+    told = capsys.readouterr()
+    assert f"policed/1: {name if damage is not add else 'hosts/more-client.simulated.json'}" in told.out
+    assert "Traceback" not in told.err
+    outcome = analyse(RunFolder(run))
+    rows = outcome.comparison.set_index(["arm", "metric"])["measured"]
+    assert rows["shaped", "goodput.sum"] > 0
+    assert rows["policed"].isna().all()
+    status, said = verified(run, capsys)
+    assert status == 3 and f"{CELL}/" in said
+
+
+def test_lines_are_told_where_a_file_has_lines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run / CELL / "counters" / "R1.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:1]))
+    said = verified(run, capsys)[1]
+    assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in said and "1 line (" in said
+
+
+@pytest.mark.parametrize(
+    ("damage", "name"),
+    [
+        *itertools.product((cut, empty, flip), ("manifest.json", "run.json", "experiment.yml")),
+        # A table says nothing of its content, and is computed again with each report.
+        *((damage, "tables/metrics.parquet") for damage in (cut, empty)),
+    ],
+)
+def test_damage_beside_the_cells_is_named(
+    run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
+) -> None:
+    damage(run / name)
+    status, said = verified(run, capsys)
+    assert status == 3
+    assert re.search(rf"^{re.escape(name)}: ", said, re.MULTILINE), said
+    # Figures are computed from the cells, and from what the manifest says of them.
+    assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
+
+
+def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "manifest.json").unlink()
+    status, said = verified(run, capsys)
+    assert status == 0 and "manifest.json is missing: the run broke off" in said and "2 cells" in said
+    cut(run / CELL / "cell.json")
+    status, said = verified(run, capsys)
+    assert status == 3 and f"{CELL}/cell.json: found " in said
+
+
+def test_what_was_kept_is_compared_before_it_is_kept(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(run / CELL / "counters" / "R1.jsonl")
+    monkeypatch.chdir(run.parents[2])
+    assert find_unfinished(Path("runs")).path.resolve() == run
+    assert main(["run", "--resume", str(run)]) in (0, 1)
+    assert "1 of 2 cells are there already" in capsys.readouterr().err
+    (cell,) = [each for each in RunFolder(run).manifest().cells if each.arm == "policed"]
+    assert cell.folder == f"{CELL}.2" and cell.valid
+    assert [attempt.folder for attempt in cell.earlier] == [CELL]
+    assert "counters/R1.jsonl: " in cell.earlier[0].reasons[0]
+    # What does not count is kept as it is found; it stays damaged.
+    status, said = verified(run, capsys)
+    assert status == 3 and f"{CELL}/counters/R1.jsonl: " in said
+
+
+def test_figures_for_programs(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    remove(run / CELL / "experiment.json")
+    capsys.readouterr()
+    assert main(["verify", str(run), "--json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["cells"] == 2 and told["files"] > 20 and told["bytes"] > 10_000 and told["notes"] == []
+    (reason,) = told["damage"]
+    assert reason.startswith(f"{CELL}/experiment.json is missing")
