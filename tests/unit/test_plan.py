@@ -68,7 +68,7 @@ def test_no_number_of_labs_makes_a_cell_shorter() -> None:
     longest = max(step.seconds for cell in plan.cells for step in cell.steps if step.kind == "traffic")
     estimates = [plan.seconds_with(labs) for labs in (1, 2, 4, 8, 100)]
     assert estimates == sorted(estimates, reverse=True)
-    assert longest > 80 and estimates[-1] > longest
+    assert longest > 27 and estimates[-1] > longest
 
 
 def test_order_within_a_cell() -> None:

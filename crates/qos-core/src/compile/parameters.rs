@@ -398,7 +398,7 @@ pub(crate) fn class_queue(
         // A classic shaper has weighted fair queueing whether or not it is asked for.
         Generation::Classic if fair || class.shape.is_some() => QueuePlan::WeightedFair {
             flows: flows.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
-            per_flow: limit.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
+            threshold: limit.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
             // Beside the classes' the interface's hold-queue limits it.
             total: class.shape.is_some().then_some(defaults::FAIR_HOLD_QUEUE),
         },
@@ -419,14 +419,18 @@ pub(crate) fn class_queue(
 pub(crate) fn resolved_queue(plan: &QueuePlan) -> (u32, Option<ResolvedFairQueue>) {
     let fair = match *plan {
         QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => None,
-        QueuePlan::WeightedFair { flows, per_flow, .. } => Some(ResolvedFairQueue {
+        QueuePlan::WeightedFair { flows, threshold, .. } => Some(ResolvedFairQueue {
             discipline: DisciplineName::WeightedFair,
             queues: flows,
-            per_flow_limit: per_flow,
+            per_flow_limit: None,
+            discard_threshold: Some(threshold),
         }),
-        QueuePlan::FairQueue { flows, per_flow, .. } => {
-            Some(ResolvedFairQueue { discipline: DisciplineName::FairQueue, queues: flows, per_flow_limit: per_flow })
-        }
+        QueuePlan::FairQueue { flows, per_flow, .. } => Some(ResolvedFairQueue {
+            discipline: DisciplineName::FairQueue,
+            queues: flows,
+            per_flow_limit: Some(per_flow),
+            discard_threshold: None,
+        }),
     };
     (plan.limit(), fair)
 }

@@ -59,7 +59,7 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
     } else if weighted {
         let flows = asked.and_then(|fair| fair.dynamic_queues);
         let flows = flows.unwrap_or_else(|| defaults::dynamic_queues(config.bandwidth_kbps));
-        let queue = QueuePlan::WeightedFair { flows, per_flow: threshold, total: None };
+        let queue = QueuePlan::WeightedFair { flows, threshold, total: None };
         let nodes = tree::single(queue, Sharing::Sequence);
         (Strategy::WeightedFair, nodes, hold_queue(defaults::FAIR_HOLD_QUEUE), Some(flows))
     } else {

@@ -9,7 +9,9 @@ pub const FIFO_HOLD_QUEUE: u32 = 40;
 /// `hold-queue out` of an interface with weighted fair or class-based queueing, packets (`0/1000` on a 2811).
 pub const FAIR_HOLD_QUEUE: u32 = 1000;
 
-/// Congestive discard threshold of weighted fair queueing: packets of one conversation.
+/// Congestive discard threshold of weighted fair queueing: packets of all conversations together, from which on a
+/// packet that would leave last is dropped. A class beside them has a queue limit of its own and does not count
+/// (unconfirmed).
 pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
 
 /// `queue-limit` of a class, packets.

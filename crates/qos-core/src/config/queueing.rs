@@ -107,7 +107,8 @@ pub struct RandomDetectThreshold {
 pub struct InterfaceFairQueue {
     /// False for `no fair-queue`.
     pub enabled: bool,
-    /// Congestive discard threshold: packets of one conversation; null for 64.
+    /// Congestive discard threshold: packets of all conversations together, from which on one that would leave last is
+    /// dropped; null for 64.
     #[cfg_attr(feature = "serde", serde(default))]
     pub discard_threshold: Option<u32>,
     /// Queues of conversations (a power of two from 16 to 4096); null for the default, which depends on the bandwidth.

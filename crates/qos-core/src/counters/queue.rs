@@ -120,7 +120,7 @@ pub struct ClassQueueCounters {
     pub depth_packets: u64,
     /// Counted bytes now.
     pub depth_bytes: u64,
-    /// Most packets of one flow.
+    /// Most packets of one flow; null where nothing limits a flow alone.
     pub per_flow_limit: Option<u32>,
     /// Flow queues with packets.
     pub flows: Option<u32>,

@@ -119,7 +119,8 @@ pub struct ResolvedShape {
     pub increment_bytes: Option<u64>,
 }
 
-/// Fair queueing with its defaults.
+/// Fair queueing with its defaults: classic weighted fair queueing has a congestive discard threshold, in packets of all
+/// flows together, fair queueing of the later generation a limit for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -127,5 +128,6 @@ pub struct ResolvedShape {
 pub struct ResolvedFairQueue {
     pub discipline: DisciplineName,
     pub queues: u32,
-    pub per_flow_limit: u32,
+    pub per_flow_limit: Option<u32>,
+    pub discard_threshold: Option<u32>,
 }

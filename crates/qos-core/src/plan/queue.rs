@@ -11,10 +11,11 @@ pub(crate) enum QueuePlan {
     Fifo {
         limit: u32,
     },
-    /// `total` is its own limit; without it the interface's hold-queue limits it.
+    /// `threshold` is that of the congestive discard; `total` is its own limit, without which the interface's
+    /// hold-queue limits it.
     WeightedFair {
         flows: u32,
-        per_flow: u32,
+        threshold: u32,
         total: Option<u32>,
     },
     /// A class as one conversation of classic weighted fair queueing; without a weight the precedence decides.
@@ -50,9 +51,14 @@ impl QueuePlan {
 
     pub fn per_flow(&self) -> Option<u32> {
         match *self {
-            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => None,
-            QueuePlan::FairQueue { per_flow, .. } | QueuePlan::WeightedFair { per_flow, .. } => Some(per_flow),
+            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } | QueuePlan::WeightedFair { .. } => None,
+            QueuePlan::FairQueue { per_flow, .. } => Some(per_flow),
         }
+    }
+
+    /// Whether packets are told apart by flow.
+    pub fn by_flow(&self) -> bool {
+        matches!(self, QueuePlan::WeightedFair { .. } | QueuePlan::FairQueue { .. })
     }
 
     /// Flow queues that it makes.

@@ -32,8 +32,8 @@ impl<P> Queue<P> {
     pub fn of(plan: &QueuePlan, seed: u64) -> Queue<P> {
         match *plan {
             QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
-            QueuePlan::WeightedFair { flows, per_flow, total } => {
-                Queue::WeightedFair(WeightedFair::new(flows, per_flow, total, None, seed))
+            QueuePlan::WeightedFair { flows, threshold, total } => {
+                Queue::WeightedFair(WeightedFair::new(flows, threshold, total, None, seed))
             }
             QueuePlan::Conversation { limit, weight } => {
                 Queue::WeightedFair(WeightedFair::new(1, limit, None, weight, seed))
@@ -104,6 +104,13 @@ impl<P> Queue<P> {
         match self {
             Queue::WeightedFair(queue) => queue.number(descriptor),
             Queue::Fifo(_) | Queue::Fair(_) => Ok(0),
+        }
+    }
+
+    /// See [`WeightedFair::insert`].
+    pub fn insert(&mut self, item: Item<P>) {
+        if let Some(queue) = self.weighted() {
+            queue.insert(item);
         }
     }
 

@@ -381,20 +381,9 @@ impl<P> Scheduler<P> {
                 }
             }
         }
-        let displaced = match self.make_room(leaf, &item.descriptor) {
-            Ok(displaced) => displaced,
-            Err(reason) => return self.refused(leaf, item, reason),
-        };
-        let enqueued = match self.queue(leaf).enqueue(item) {
+        let enqueued = match self.join(leaf, item) {
             Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
-            Enqueued::Displaced(other, reason) => {
-                self.lose(leaf, &other);
-                Enqueued::Displaced(other, reason)
-            }
-            Enqueued::Queued => match displaced {
-                Some(other) => Enqueued::Displaced(other, DropReason::Tail),
-                None => Enqueued::Queued,
-            },
+            other => other,
         };
         let mut at = Some(leaf);
         while let Some(node) = at {
@@ -418,13 +407,31 @@ impl<P> Scheduler<P> {
         Enqueued::Refused(item, reason)
     }
 
-    /// Where the hold-queue is full: removes the packet with the highest sequence number of all, unless it is the new
-    /// one.
+    /// Puts a packet into a queue, if the limits let it.
+    fn join(&mut self, leaf: usize, item: Item<P>) -> Enqueued<P> {
+        if self.nodes[leaf].numbered {
+            return match self.make_room(leaf, &item.descriptor) {
+                Err(reason) => Enqueued::Refused(item, reason),
+                Ok(displaced) => {
+                    self.queue(leaf).insert(item);
+                    displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
+                }
+            };
+        }
+        let enqueued = self.queue(leaf).enqueue(item);
+        if let Enqueued::Displaced(other, _) = &enqueued {
+            self.lose(leaf, other);
+        }
+        enqueued
+    }
+
+    /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number of
+    /// all, unless it is the new one.
     fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<Option<Item<P>>, DropReason> {
-        if !self.nodes[leaf].numbered || self.hold.is_none_or(|hold| self.held < hold) {
+        let number = self.queue(leaf).number(descriptor)?;
+        if self.hold.is_none_or(|hold| self.held < hold) {
             return Ok(None);
         }
-        let number = self.queue(leaf).number(descriptor)?;
         let Some(last) = self.tails.least() else { return Err(DropReason::Tail) };
         if self.nodes[last].queue().and_then(Queue::highest) <= Some(number) {
             return Err(DropReason::Tail);

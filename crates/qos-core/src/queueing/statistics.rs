@@ -28,11 +28,11 @@ pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
 /// The queue of a class, or those of its children together.
 pub(crate) fn class<P>(node: &Node<P>, conversation: Option<u32>, congested: Count) -> ClassQueueCounters {
     let flows = node.queue().and_then(Discipline::<P>::flows);
-    let (discipline, limit_packets, per_flow_limit) = match &node.plan.body {
-        BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow()),
-        BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, *limit, None),
+    let (discipline, limit_packets, per_flow_limit, by_flow) = match &node.plan.body {
+        BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow(), queue.by_flow()),
+        BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, *limit, None, false),
     };
-    let flows = flows.filter(|_| per_flow_limit.is_some());
+    let flows = flows.filter(|_| by_flow);
     ClassQueueCounters {
         discipline,
         limit_packets,

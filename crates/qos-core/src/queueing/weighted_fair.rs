@@ -2,12 +2,15 @@
 //!
 //! A packet gets a sequence number: that of its conversation's last packet or of the packet served last, whichever is
 //! greater, plus its bytes times the conversation's weight 32384/(precedence + 1). The lowest number leaves first, so
-//! small packets and high precedences gain. A conversation holds at most the congestive discard threshold; when the
-//! whole hold-queue is full the packet with the highest number goes (unconfirmed, but needed to match published
-//! delays).
+//! small packets and high precedences gain.
+//!
+//! The congestive discard threshold counts the packets of all conversations together. From there on a packet that
+//! would be the last of all, with the highest number, is dropped, and every other one is taken; so a router with two
+//! saturating flows shows `Output queue: 64/1000/64`, of which one has 57 and the other one 7. At the hold-queue the
+//! packet with the highest number goes for one with a lower number, but that is hardly ever reached.
 //!
 //! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which
-//! the scheduler keeps: a class is a single conversation with a weight of its own.
+//! the scheduler keeps: a class is a single conversation with a weight and, in its queue limit, a threshold of its own.
 
 use std::collections::VecDeque;
 
@@ -36,7 +39,8 @@ pub(crate) struct WeightedFair<P> {
     /// Sequence number of the packet served last.
     served: u64,
     active: u32,
-    per_flow: usize,
+    /// Packets of all conversations from which on one that would be the last is dropped.
+    threshold: u64,
     /// Most packets of all conversations, if it is this queue that limits them.
     total: Option<u64>,
     /// The weight of every packet; without it the precedence decides.
@@ -47,14 +51,14 @@ pub(crate) struct WeightedFair<P> {
 
 impl<P> WeightedFair<P> {
     /// `flows` is a power of two.
-    pub fn new(flows: u32, per_flow: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
+    pub fn new(flows: u32, threshold: u32, total: Option<u32>, weight: Option<u64>, seed: u64) -> WeightedFair<P> {
         WeightedFair {
             conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
             heads: WinnerTree::new(flows as usize),
             tails: WinnerTree::new(flows as usize),
             served: 0,
             active: 0,
-            per_flow: per_flow as usize,
+            threshold: u64::from(threshold),
             total: total.map(u64::from),
             weight,
             seed,
@@ -98,15 +102,33 @@ impl<P> WeightedFair<P> {
         Some(WinnerTree::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
     }
 
-    /// The number that a packet would get, or why its conversation does not take it.
-    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
-        let conversation = &self.conversations[self.conversation(descriptor)];
-        if conversation.items.len() >= self.per_flow {
-            // A class that is one conversation has a queue of its own, and it is that which is full.
-            return Err(if self.conversations.len() == 1 { DropReason::Tail } else { DropReason::Flow });
-        }
+    /// The conversation of a packet and the number that it gets there.
+    fn place(&self, descriptor: &Descriptor) -> (usize, u64) {
+        let index = self.conversation(descriptor);
         let cost = u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor));
-        Ok(conversation.last.max(self.served).saturating_add(cost))
+        (index, self.conversations[index].last.max(self.served).saturating_add(cost))
+    }
+
+    /// The number that a packet would get, or why it is not taken: the congestive discard.
+    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
+        let (_, number) = self.place(descriptor);
+        if self.depth.packets >= self.threshold && self.highest().is_none_or(|highest| number >= highest) {
+            return Err(DropReason::Tail);
+        }
+        Ok(number)
+    }
+
+    /// A packet joins its conversation, whatever the limits say.
+    pub fn insert(&mut self, item: Item<P>) {
+        let (index, number) = self.place(&item.descriptor);
+        self.depth.add(item.bytes());
+        let conversation = &mut self.conversations[index];
+        if conversation.items.is_empty() {
+            self.active += 1;
+        }
+        conversation.last = number;
+        conversation.items.push_back((number, item));
+        self.update(index);
     }
 
     /// Removes the packet with the highest sequence number.
@@ -132,7 +154,6 @@ impl<P> Discipline<P> for WeightedFair<P> {
             Ok(number) => number,
             Err(reason) => return Enqueued::Refused(item, reason),
         };
-        let index = self.conversation(&item.descriptor);
         let mut displaced = None;
         if self.total.is_some_and(|total| self.depth.packets >= total) {
             match self.highest() {
@@ -140,14 +161,7 @@ impl<P> Discipline<P> for WeightedFair<P> {
                 _ => return Enqueued::Refused(item, DropReason::Tail),
             }
         }
-        self.depth.add(item.bytes());
-        let conversation = &mut self.conversations[index];
-        if conversation.items.is_empty() {
-            self.active += 1;
-        }
-        conversation.last = number;
-        conversation.items.push_back((number, item));
-        self.update(index);
+        self.insert(item);
         match displaced {
             Some(item) => Enqueued::Displaced(item, DropReason::Tail),
             None => Enqueued::Queued,

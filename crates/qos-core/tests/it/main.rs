@@ -2,11 +2,11 @@
 
 mod admission;
 mod behaviour;
+mod classic_queueing;
 mod common;
 mod dynamic_bucket;
 mod error_kinds;
 mod fairness;
-mod hold_queue;
 mod lateness;
 mod links;
 mod packets;
@@ -21,3 +21,4 @@ mod srr;
 mod switch;
 mod switch_config;
 mod tokens_lost;
+mod tx_ring_delays;

@@ -52,7 +52,7 @@ class InterfaceFairQueue:
 
     enabled: bool = True
     discard_threshold: int | None = None
-    """Packets of one conversation."""
+    """Packets of all conversations together, from which on one that would leave last is dropped."""
     dynamic_queues: int | None = None
     reserved_queues: int | None = None
 

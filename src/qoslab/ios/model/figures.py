@@ -13,7 +13,8 @@ FAIR_HOLD_QUEUE = 1000
 """`hold-queue out` of an interface with weighted fair or class-based queueing, packets (`0/1000` on a 2811)."""
 
 CONGESTIVE_DISCARD_THRESHOLD = 64
-"""Congestive discard threshold of weighted fair queueing: packets of one conversation."""
+"""Congestive discard threshold of weighted fair queueing: packets of all conversations together, from which on a packet
+that would leave last is dropped. A class beside them has a queue limit of its own and does not count (unconfirmed)."""
 
 QUEUE_LIMIT = 64
 """`queue-limit` of a class, packets."""

@@ -1,0 +1,100 @@
+//! What routers up to 12.4(15)T do with packets that wait, against their prints and Cisco's course texts.
+
+use crate::common::{self, configuration, interface, load, Source, PORT, SECOND};
+use qos_core::counters::InterfaceCounters;
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, RouterConfig, Time};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::json;
+
+fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
+    engine.counters(Time(now), None).interfaces["Out"].clone()
+}
+
+fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
+    let mut engine = common::engine(rate_bps, Ppp);
+    engine.configure(Time(0), config).unwrap();
+    engine
+}
+
+/// 2 Mb/s with `fair-queue` and two flows of 4 Mb/s, precedence 5 and 0: a router shows `Output queue: 64/1000/64`, 57
+/// packets of one and 7 of the other, whose weights are as 6 to 1.
+#[test]
+fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
+    let mut port = interface(2_000, None, None);
+    port["fair_queue"] = json!({"enabled": true});
+    let config = configuration("classic", json!({}), port);
+    let sources = [Source::new(1000, 40, 0, 4_000_000), Source::new(1000, 0, 1, 4_000_000)];
+    for seconds in [1, 10] {
+        let mut engine = started(2_000_000, &config);
+        let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
+        let queue = out(&mut engine, seconds * SECOND).queue;
+        assert_eq!((queue.depth, queue.limit, queue.threshold), (64, 1000, Some(64)));
+        assert_eq!((queue.conversations, queue.max_active_conversations), (Some(2), Some(2)));
+        let bytes = common::bytes_by_source(&outputs, 2);
+        let ratio = bytes[0] as f64 / bytes[1] as f64;
+        assert!((ratio / 6.0 - 1.0).abs() < 0.1, "{ratio}");
+        engine.audit().unwrap();
+    }
+}
+
+/// Under a classic shaper the same holds in its own queue.
+#[test]
+fn a_shapers_conversations_have_a_threshold_together() {
+    let shape = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
+    let config = common::with_policy("classic", 2_000, json!([shape]));
+    let mut engine = started(2_000_000, &config);
+    let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
+    load(&mut engine, Ppp, &sources, Time(10 * SECOND));
+    let class = out(&mut engine, 10 * SECOND).policy_output.unwrap().classes[0].clone();
+    // A packet ahead of the last one is taken, so that the depth goes beyond the threshold by a few.
+    let depth = class.queue.unwrap().depth_packets;
+    assert!((64..80).contains(&depth), "{depth}");
+    assert!(class.drops.tail.packets > 0);
+}
+
+/// The article's random flood on a line with `priority 64` and fair-queue in class-default: mean IP length of what
+/// leaves in each of some windows, in seconds.
+fn lengths(kbps: u64, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
+    let echo = json!({"name": "af", "priority": {"unit": "kbps", "number": 64}});
+    let classes = json!([echo, {"name": "class-default", "fair_queue": {}}]);
+    let mut port = interface(kbps, None, Some("P"));
+    port["tx_ring_limit"] = json!(2);
+    let mut engine = started(kbps * 1000, &configuration("classic", json!({"P": {"classes": classes}}), port));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut outputs = Vec::new();
+    let end = windows.last().unwrap().1;
+    for number in 0..end * SECOND / 3_000_000 {
+        let now = Time(number * 3_000_000);
+        common::run(&mut engine, now, &mut outputs);
+        let length = 92 + (random.next_u64() % 960) as usize;
+        let frame = common::frames::udp(length, 0, 40_000, 1 + (random.next_u64() % 65_500) as u16);
+        engine.transmit(now, PORT, frame::parse(&frame, Ppp), length);
+        assert!(engine.counters(now, None).interfaces["Out"].queue.depth < 200);
+    }
+    engine.audit().unwrap();
+    let mean = |(from, to): &(u64, u64)| {
+        let departures = common::departures(&outputs).into_iter();
+        let within = departures.filter(|(time, ..)| (from * SECOND..to * SECOND).contains(&time.0));
+        let lengths: Vec<_> = within.map(|(_, length, _)| length as f64).collect();
+        lengths.iter().sum::<f64>() / lengths.len() as f64
+    };
+    windows.iter().map(mean).collect()
+}
+
+/// Fair queueing lets small packets pass, and since the hold-queue of 1000 never fills it does so from the first
+/// second on: it does not matter when one measures.
+#[test]
+fn a_flood_of_random_sizes_has_its_steady_state_at_once() {
+    let windows = [(1, 21), (21, 41), (41, 81)];
+    for kbps in [128, 512] {
+        let runs: Vec<_> = (0..3).map(|seed| lengths(kbps, seed, &windows)).collect();
+        let mean = |window: usize| runs.iter().map(|run| run[window]).sum::<f64>() / runs.len() as f64;
+        for window in 0..windows.len() {
+            assert!((mean(window) / mean(2) - 1.0).abs() < 0.1, "{kbps} kb/s: {runs:?}");
+            // What is offered has a mean of 571.5 bytes.
+            assert!(mean(window) < 480.0, "{kbps} kb/s: {runs:?}");
+        }
+    }
+}

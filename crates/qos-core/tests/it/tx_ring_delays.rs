@@ -1,0 +1,92 @@
+//! The article on tx-ring-limit in the engine alone: the mean round-trip time of priority probes behind a flood of
+//! random sizes, which classic weighted fair queueing holds back, at two line rates and with rings of several sizes.
+
+use crate::common::{self, configuration, interface, PORT, SECOND};
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, Time};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::json;
+
+/// Line in kb/s, ring in packets, published mean in ms.
+const PUBLISHED: [(u64, u32, f64); 6] =
+    [(512, 2, 16.0), (512, 5, 31.0), (512, 10, 57.0), (128, 1, 36.0), (128, 2, 49.0), (128, 5, 95.0)];
+
+/// The flood sends a packet so often.
+const FLOOD_GAP_NS: u64 = 3_000_000;
+/// An operation of ten probes starts every two seconds.
+const OPERATION_NS: u64 = 2 * SECOND;
+const PROBE_GAP_NS: u64 = 20_000_000;
+/// What sender, responder and sender again take for a probe, ms.
+const PROCESS_MS: f64 = 3.0 * 0.32;
+
+/// Mean round-trip time in ms of the probes sent in each window, given in seconds.
+fn means(kbps: u64, ring: u32, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
+    let echo = json!({"name": "af", "priority": {"unit": "kbps", "number": 64}});
+    let classes = json!([echo, {"name": "class-default", "fair_queue": {}}]);
+    let mut port = interface(kbps, None, Some("P"));
+    port["tx_ring_limit"] = json!(ring);
+    let config = configuration("classic", json!({"P": {"classes": classes}}), port);
+    let mut engine: Engine<Option<u64>> = common::engine(kbps * 1000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    // The senders have no common clock.
+    let phase = random.next_u64() % FLOOD_GAP_NS;
+    let end = windows.last().unwrap().1 * SECOND;
+    let probes = (0..end / OPERATION_NS)
+        .flat_map(|operation| (0..10).map(move |probe| operation * OPERATION_NS + probe * PROBE_GAP_NS));
+    let floods = (0..end / FLOOD_GAP_NS).map(|number| number * FLOOD_GAP_NS + phase);
+    let mut arrivals: Vec<_> =
+        probes.map(|at| (at, true)).chain(floods.map(|at| (at, false))).filter(|(at, _)| *at < end).collect();
+    arrivals.sort_unstable();
+    let mut outputs = Vec::new();
+    for (at, probe) in arrivals {
+        common::run(&mut engine, Time(at), &mut outputs);
+        let bytes = if probe {
+            common::frames::udp(40, 10, 1, 7)
+        } else {
+            let length = 92 + (random.next_u64() % 960) as usize;
+            common::frames::udp(length, 0, 40_000, 1 + (random.next_u64() % 65_500) as u16)
+        };
+        engine.transmit(Time(at), PORT, frame::parse(&bytes, Ppp), probe.then_some(at));
+    }
+    common::run(&mut engine, Time(end + SECOND), &mut outputs);
+    // The way back is empty: the probe's own time on the line.
+    let back_ms = 47.0 * 8.0 / kbps as f64;
+    let departures = common::departures(&outputs);
+    let trips = departures.iter().filter_map(|(time, sent, _)| {
+        let sent = (*sent)?;
+        Some((sent, time.0 - sent))
+    });
+    let trips: Vec<_> = trips.collect();
+    let mean = |(from, to): &(u64, u64)| {
+        let within = trips.iter().filter(|(sent, _)| (from * SECOND..to * SECOND).contains(sent));
+        let (count, sum) = within.fold((0, 0), |(count, sum), (_, trip)| (count + 1, sum + trip));
+        sum as f64 / f64::from(count) / 1e6 + back_ms + PROCESS_MS
+    };
+    windows.iter().map(mean).collect()
+}
+
+/// Root of the mean square of the logarithms of measured to published.
+fn log_error(means: &[f64]) -> f64 {
+    let squares = means.iter().zip(PUBLISHED).map(|(mean, (_, _, published))| (mean / published).ln().powi(2));
+    (squares.sum::<f64>() / means.len() as f64).sqrt()
+}
+
+/// The means fit the published ones as well in any window.
+#[test]
+fn published_means_in_any_window() {
+    let windows = [(3, 27), (30, 54), (60, 84), (150, 174)];
+    let rows: Vec<Vec<f64>> = PUBLISHED
+        .iter()
+        .map(|(kbps, ring, _)| {
+            let runs: Vec<_> = (0..5).map(|seed| means(*kbps, *ring, seed, &windows)).collect();
+            (0..windows.len()).map(|window| runs.iter().map(|run| run[window]).sum::<f64>() / 5.0).collect()
+        })
+        .collect();
+    for (index, window) in windows.iter().enumerate() {
+        let means: Vec<_> = rows.iter().map(|row| row[index]).collect();
+        let error = log_error(&means);
+        assert!(error < 0.13, "{window:?} s: {means:?} ms, {error}");
+    }
+}
