@@ -10,6 +10,7 @@ mod fairness;
 mod lateness;
 mod links;
 mod packets;
+mod policer_oracle;
 mod priority;
 mod programs;
 mod published_shares;
