@@ -210,9 +210,9 @@ fn join(
 ) -> Vec<Place> {
     let mut shared = places.last().copied().flatten().map_or(ROOT, |place| place.leaf);
     if places.iter().any(Option::is_none) && matches!(nodes[shared].body, BodyPlan::Inner { .. }) {
-        let queue = match (context.config.generation, shares.other) {
-            (Generation::Classic, _) => QueuePlan::Conversation { limit: defaults::QUEUE_LIMIT, weight: None },
-            (Generation::Hqf, _) => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
+        let queue = match context.config.generation {
+            Generation::Classic => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), false),
+            Generation::Hqf => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
         };
         let body = BodyPlan::Leaf { queue, random_detect: None };
         shared = nodes.len();

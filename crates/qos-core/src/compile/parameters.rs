@@ -11,6 +11,7 @@ use crate::config::router::Generation;
 use crate::counters::queue::DisciplineName;
 use crate::counters::resolved::{ResolvedFairQueue, ResolvedPolice, ResolvedShape};
 use crate::error::ConfigError;
+use crate::plan::classes::CLASS_DEFAULT;
 use crate::plan::police::{Algorithm, DynamicPlan, PolicePlan};
 use crate::plan::queue::QueuePlan;
 use crate::plan::shape::ShapePlan;
@@ -379,6 +380,21 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     Err(ConfigError::out_of_range(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
 }
 
+/// Classic weighted fair queueing of what has no class of its own. Beside classes the interface's hold-queue limits it,
+/// behind a shaper its own.
+pub(crate) fn flow_queueing(
+    flows: Option<u32>,
+    threshold: Option<u32>,
+    bandwidth_kbps: Option<u64>,
+    shaped: bool,
+) -> QueuePlan {
+    QueuePlan::WeightedFair {
+        flows: flows.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
+        threshold: threshold.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
+        total: shaped.then_some(defaults::FAIR_HOLD_QUEUE),
+    }
+}
+
 /// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the
 /// class's in the classic generation.
 pub(crate) fn class_queue(
@@ -395,13 +411,13 @@ pub(crate) fn class_queue(
     let fair = flows.is_some();
     let flows = flows.flatten();
     Ok(match generation {
-        // A classic shaper has weighted fair queueing whether or not it is asked for.
-        Generation::Classic if fair || class.shape.is_some() => QueuePlan::WeightedFair {
-            flows: flows.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
-            threshold: limit.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
-            // Beside the classes' the interface's hold-queue limits it.
-            total: class.shape.is_some().then_some(defaults::FAIR_HOLD_QUEUE),
-        },
+        // A classic shaper has weighted fair queueing whether or not it is asked for, and so has what no class takes;
+        // with a bandwidth class-default is a class like others.
+        Generation::Classic
+            if fair || class.shape.is_some() || (class.name == CLASS_DEFAULT && class.bandwidth.is_none()) =>
+        {
+            flow_queueing(flows, limit, bandwidth_kbps, class.shape.is_some())
+        }
         Generation::Classic => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
         Generation::Hqf if fair => {
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);

@@ -3,7 +3,7 @@
 use crate::common::{self, configuration, interface, load, Source, PORT, SECOND};
 use qos_core::counters::InterfaceCounters;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, RouterConfig, Time};
+use qos_core::{frame, Engine, Output, RouterConfig, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
@@ -97,4 +97,27 @@ fn a_flood_of_random_sizes_has_its_steady_state_at_once() {
             assert!(mean(window) < 480.0, "{kbps} kb/s: {runs:?}");
         }
     }
+}
+
+/// Packets of the small flow that are lost beside a flood, both in a class-default that is not mentioned, behind a
+/// class that has no traffic.
+fn small_flow(class_default: Option<serde_json::Value>) -> u64 {
+    let mut classes = vec![json!({"name": "low", "bandwidth": {"kbps": 200}})];
+    classes.extend(class_default);
+    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, json!(classes)));
+    let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(200, 0, 1, 200_000)];
+    let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
+    engine.audit().unwrap();
+    let lost = outputs.iter().filter(|output| matches!(output, Output::Dropped(dropped) if dropped.payload == 1));
+    lost.count() as u64
+}
+
+/// class-default is flow-based weighted fair queueing by default: 200 kb/s in packets of 200 bytes lose nothing beside
+/// 4 Mb/s, with `fair-queue` typed or not. With a bandwidth it is a class like others, one queue for all.
+#[test]
+fn class_default_queues_by_flow_by_default() {
+    assert_eq!(small_flow(None), 0);
+    assert_eq!(small_flow(Some(json!({"name": "class-default"}))), 0);
+    assert_eq!(small_flow(Some(json!({"name": "class-default", "fair_queue": {}}))), 0);
+    assert!(small_flow(Some(json!({"name": "class-default", "bandwidth": {"kbps": 500}}))) > 500);
 }
