@@ -5,6 +5,7 @@
 
 use crate::plan::queue::{QueuePlan, RandomDetectPlan};
 use crate::plan::shape::ShapePlan;
+use crate::time::Rate;
 
 /// The number of the root in every plan.
 pub(crate) const ROOT: usize = 0;
@@ -70,3 +71,14 @@ pub(crate) const SINGLE: usize = 1;
 
 /// Levels of priority.
 pub(crate) const PRIORITY_LEVELS: usize = 2;
+
+/// What a queue behind those shapers can leave at.
+pub(crate) fn slowest(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
+    shapes.fold(line, |rate, shape| Rate(rate.0.min(shape.target_bps())))
+}
+
+/// What the queue of that number can leave at.
+pub(crate) fn rate_of(plans: &[NodePlan], index: usize, line: Rate) -> Rate {
+    let above = |node: &usize| (*node != ROOT).then(|| plans[*node].parent);
+    slowest(line, std::iter::successors(Some(index), above).filter_map(|node| plans[node].shape))
+}

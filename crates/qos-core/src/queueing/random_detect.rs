@@ -1,6 +1,9 @@
 //! Weighted random early detection: which packets are dropped before a queue is full.
 //!
-//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. Below the packet's least threshold it is
+//! The mean depth is `mean·(1 - 2⁻ⁿ) + depth·2⁻ⁿ`, taken at each arrival. Where the queue was empty before, the mean is
+//! first aged as if packets of mean size had come to an empty queue all that time, one after the other as fast as the
+//! line takes them (S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", 1993); else what
+//! a burst left behind would make a line drop that has been idle since. Below the packet's least threshold it is
 //! accepted, from the greatest one on dropped, between them dropped with the probability (mean - min)/(max -
 //! min)/denominator (the formula is unconfirmed in that detail). Numbers that pass for random come from the seed of the
 //! ports' wiring, so that the same calls give the same packets.
@@ -11,6 +14,7 @@ use crate::counters::queue::{RandomDetectCounters, RandomDetectRow};
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::RandomDetectPlan;
+use crate::time::{Rate, Time, NANOS_PER_SECOND};
 
 /// Binary digits behind the point of the mean depth.
 const FRACTION: u32 = 32;
@@ -30,16 +34,46 @@ pub(crate) struct RandomDetect {
     mean: u64,
     seen: Vec<Seen>,
     state: u64,
+    /// What the queue can leave at, b/s.
+    rate: Rate,
+    /// All that came: their mean size is that of the packets in whose stead an idle queue ages.
+    arrived: Count,
+    /// Since when the queue is empty, if it is; up to here the mean is aged.
+    empty_since: Time,
 }
 
 impl RandomDetect {
-    pub fn new(plan: RandomDetectPlan, seed: u64) -> RandomDetect {
+    /// `rate` is what the queue can leave at.
+    pub fn new(plan: RandomDetectPlan, seed: u64, rate: Rate, now: Time) -> RandomDetect {
         let seen = vec![Seen::default(); plan.rows.len()];
-        RandomDetect { plan, mean: 0, seen, state: seed }
+        RandomDetect { plan, mean: 0, seen, state: seed, rate, arrived: Count::default(), empty_since: now }
+    }
+
+    /// The line has another rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
+    /// The queue has become empty.
+    pub fn emptied(&mut self, now: Time) {
+        self.empty_since = now;
+    }
+
+    /// A packet comes to a queue that is empty: ages the mean.
+    pub fn age(&mut self, now: Time) {
+        let idle = now.since(self.empty_since).0;
+        self.empty_since = now;
+        if self.mean > 0 && idle > 0 && self.arrived.bytes > 0 {
+            let size = self.arrived.bytes as f64 / self.arrived.packets as f64;
+            let packets = idle as f64 / NANOS_PER_SECOND as f64 * self.rate.0 as f64 / 8.0 / size;
+            let part = 1.0 - libm::exp2(-f64::from(self.plan.exponential_weight));
+            self.mean = (self.mean as f64 * libm::pow(part, packets)) as u64;
+        }
     }
 
     /// A packet comes to a queue of `depth` packets; returns why it is dropped, if it is.
     pub fn arrive(&mut self, depth: u64, descriptor: &Descriptor) -> Option<DropReason> {
+        self.arrived.add(descriptor.counted_len);
         let shift = u32::from(self.plan.exponential_weight);
         self.mean = self.mean - (self.mean >> shift) + ((depth << FRACTION) >> shift);
         let row = self.plan.row(descriptor);

@@ -14,14 +14,15 @@
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
+use crate::plan::queue::RandomDetectPlan;
+use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT};
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
 use crate::queueing::weighted_fair;
 use crate::queueing::winner_tree::WinnerTree;
-use crate::time::Time;
+use crate::time::{Rate, Time};
 
 /// Virtual time of a byte at weight 1: so large that dividing it by a weight loses less than a millionth.
 const BYTE: u128 = 1 << 60;
@@ -60,14 +61,15 @@ enum Body<P> {
 
 impl<P> Body<P> {
     /// Of the node of that number in `plans`.
-    fn new(plan: &NodePlan, plans: &[NodePlan], children: Vec<usize>, seed: u64, index: usize) -> Body<P> {
-        match &plan.body {
-            BodyPlan::Leaf { queue, random_detect } => Body::Leaf {
-                queue: Queue::of(queue, seed),
-                random_detect: random_detect
-                    .as_ref()
-                    .map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64))),
-            },
+    fn new(index: usize, plans: &[NodePlan], children: Vec<usize>, seed: u64, (rate, now): (Rate, Time)) -> Body<P> {
+        match &plans[index].body {
+            BodyPlan::Leaf { queue, random_detect } => {
+                let detect = |plan: &RandomDetectPlan| {
+                    let rate = tree::rate_of(plans, index, rate);
+                    RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64), rate, now)
+                };
+                Body::Leaf { queue: Queue::of(queue, seed), random_detect: random_detect.as_ref().map(detect) }
+            }
             BodyPlan::Inner { .. } => {
                 let mut priority = [None; PRIORITY_LEVELS];
                 for child in &children {
@@ -144,6 +146,8 @@ pub(crate) struct Scheduler<P> {
     /// The classic hold-queue: most packets of all conversations, and how many there are.
     hold: Option<u64>,
     held: u64,
+    /// Of the classic generation.
+    classic: bool,
     /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
     tails: WinnerTree<u64>,
     active: u32,
@@ -151,8 +155,9 @@ pub(crate) struct Scheduler<P> {
 }
 
 impl<P> Scheduler<P> {
-    /// `plans` is a tree with its root first; `hold` limits the conversations of a classic interface.
-    pub fn new(plans: &[NodePlan], hold: Option<u32>, seed: u64, now: Time) -> Scheduler<P> {
+    /// `plans` is a tree with its root first; `hold` limits the conversations of a classic interface; `rate` is the
+    /// line's.
+    pub fn new(plans: &[NodePlan], hold: Option<u32>, seed: u64, rate: Rate, now: Time) -> Scheduler<P> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); plans.len()];
         for (index, plan) in plans.iter().enumerate().skip(1) {
             children[plan.parent].push(index);
@@ -160,7 +165,7 @@ impl<P> Scheduler<P> {
         let mut shaped = Vec::new();
         let mut nodes: Vec<Node<P>> = Vec::with_capacity(plans.len());
         for (index, plan) in plans.iter().enumerate() {
-            let body = Body::new(plan, plans, std::mem::take(&mut children[index]), seed, index);
+            let body = Body::new(index, plans, std::mem::take(&mut children[index]), seed, (rate, now));
             let timer = shaped.len();
             if plan.shape.is_some() {
                 shaped.push(index);
@@ -197,6 +202,7 @@ impl<P> Scheduler<P> {
             shaped,
             hold: hold.map(u64::from),
             held: 0,
+            classic: matches!(plans[ROOT].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. }),
             active: 0,
             max_active: 0,
         }
@@ -219,6 +225,17 @@ impl<P> Scheduler<P> {
     pub fn set_hold(&mut self, hold: Option<u32>) {
         if self.hold.is_some() && hold.is_some() {
             self.hold = hold.map(u64::from);
+        }
+    }
+
+    /// The line has another rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        for index in 0..self.nodes.len() {
+            let shapes = self.line(index).filter_map(|node| self.nodes[node].plan.shape);
+            let fastest = tree::slowest(rate, shapes);
+            if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[index].body {
+                red.set_rate(fastest);
+            }
         }
     }
 
@@ -355,17 +372,30 @@ impl<P> Scheduler<P> {
         self.line(leaf).all(|node| self.nodes[node].shaper.as_ref().is_none_or(|shaper| shaper.allows(bytes)))
     }
 
-    /// A packet joins a queue.
-    pub fn enqueue(&mut self, now: Time, leaf: usize, mut item: Item<P>) -> Enqueued<P> {
+    /// What random early detection says of a packet; none where it may join. A packet that goes `straight` to the
+    /// transmit ring never meets the software queue of the classic generation, nor its early detection; the later
+    /// generation asks early detection before anything else.
+    fn detect(&mut self, now: Time, leaf: usize, descriptor: &Descriptor, straight: bool) -> Option<DropReason> {
+        let depth = self.nodes[leaf].depth.packets;
+        let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body else { return None };
+        if depth == 0 {
+            red.age(now);
+        }
+        if straight && self.classic {
+            return None;
+        }
+        red.arrive(depth, descriptor)
+    }
+
+    /// A packet joins a queue; `straight`: it does so only to go on to the transmit ring at once.
+    pub fn enqueue(&mut self, now: Time, leaf: usize, mut item: Item<P>, straight: bool) -> Enqueued<P> {
         self.touch(leaf, now);
         let bytes = item.bytes();
         let before = self.nodes[leaf].active();
         let depth = self.nodes[leaf].depth.packets;
-        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
-            if let Some(reason) = red.arrive(depth, &item.descriptor) {
-                self.nodes[leaf].drops.add(bytes);
-                return Enqueued::Refused(item, reason);
-            }
+        if let Some(reason) = self.detect(now, leaf, &item.descriptor, straight) {
+            self.nodes[leaf].drops.add(bytes);
+            return Enqueued::Refused(item, reason);
         }
         if self.nodes[leaf].numbered {
             let parent = self.nodes[leaf].plan.parent;
@@ -493,8 +523,12 @@ impl<P> Scheduler<P> {
         let bytes = item.bytes();
         self.uncount(leaf, bytes);
         self.recount(leaf, before);
+        let depth = self.nodes[leaf].depth.packets;
         if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
             red.transmitted(&item.descriptor);
+            if depth == 0 {
+                red.emptied(now);
+            }
         }
         let mut at = Some(leaf);
         while let Some(node) = at {

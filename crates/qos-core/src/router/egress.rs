@@ -45,7 +45,7 @@ impl<P> Egress<P> {
             police_in_drop_rate: port.police_in_drop_rate,
             seed,
             policy: Egress::<P>::policy(port, plan, now),
-            scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, now),
+            scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, port.rate, now),
             ring: TxRing::new(plan.ring_limit),
             upcoming: None,
             queue_drops: 0,
@@ -72,6 +72,7 @@ impl<P> Egress<P> {
         self.look_ahead();
         self.ring.set_limit(plan.ring_limit);
         self.scheduler.set_hold(plan.hold);
+        self.scheduler.set_rate(port.rate);
         let old = std::mem::replace(&mut self.plan, plan.clone());
         let police_in_drop_rate = std::mem::replace(&mut self.police_in_drop_rate, port.police_in_drop_rate);
         if old.output != plan.output || old.nodes != plan.nodes || police_in_drop_rate != port.police_in_drop_rate {
@@ -103,12 +104,12 @@ impl<P> Egress<P> {
     /// Puts other queues in place; what waits moves to them.
     fn replace(&mut self, now: Time, port: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         self.policy = Egress::<P>::policy(port, &self.plan, now);
-        let mut scheduler = Scheduler::new(&self.plan.nodes, self.plan.hold, self.seed, now);
+        let mut scheduler = Scheduler::new(&self.plan.nodes, self.plan.hold, self.seed, port.rate, now);
         std::mem::swap(&mut self.scheduler, &mut scheduler);
         for mut item in scheduler.drain() {
             let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
             item.class = verdict.map(|verdict| verdict.class);
-            self.enqueue(now, verdict.map_or(SINGLE, |verdict| verdict.leaf), item, outputs);
+            self.enqueue(now, verdict.map_or(SINGLE, |verdict| verdict.leaf), item, false, outputs);
         }
     }
 
@@ -152,14 +153,15 @@ impl<P> Egress<P> {
             }
             _ => {
                 let leaf = verdict.map_or(SINGLE, |verdict| verdict.leaf);
+                let mut straight = false;
                 if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                    let straight = self.ring.has_room() && self.scheduler.passes(now, leaf, item.bytes());
+                    straight = self.ring.has_room() && self.scheduler.passes(now, leaf, item.bytes());
                     if !straight && !policy.congested(arrival, class, &item.descriptor) {
                         self.queue_drops += 1;
                         return self.drop(now, item, DropReason::Priority, outputs);
                     }
                 }
-                self.enqueue(now, leaf, item, outputs);
+                self.enqueue(now, leaf, item, straight, outputs);
                 if self.ring.has_room() {
                     self.fill(now);
                     self.run(now);
@@ -168,9 +170,9 @@ impl<P> Egress<P> {
         }
     }
 
-    fn enqueue(&mut self, now: Time, leaf: usize, item: Item<P>, outputs: &mut Outputs<P>) {
+    fn enqueue(&mut self, now: Time, leaf: usize, item: Item<P>, straight: bool, outputs: &mut Outputs<P>) {
         let (class, bytes) = (item.class, item.bytes());
-        let enqueued = self.scheduler.enqueue(now, leaf, item);
+        let enqueued = self.scheduler.enqueue(now, leaf, item, straight);
         if let (Some(policy), Some(class)) = (&mut self.policy, class) {
             if !matches!(enqueued, Enqueued::Refused(..)) {
                 policy.queued(class, bytes);

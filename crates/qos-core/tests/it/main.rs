@@ -16,6 +16,7 @@ mod programs;
 mod published_shares;
 mod queueing_delay;
 mod random_detect;
+mod random_detect_idle;
 mod rates;
 mod shares;
 mod srr;
