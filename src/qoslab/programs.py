@@ -20,12 +20,17 @@ OWN_PROGRAMS = {
 """Names and what they are."""
 
 
+def variable_of(name: str) -> str:
+    """The variable of the environment that may name a program in place of ours."""
+    return "QOSLAB_" + name.upper().replace("-", "_")
+
+
 def own_program(name: str) -> Path:
     """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build, or the one in PATH.
 
     `MachineError` where there is none.
     """
-    variable = "QOSLAB_" + name.upper().replace("-", "_")
+    variable = variable_of(name)
     named = os.environ.get(variable)
     if named is not None:
         if not os.access(named, os.X_OK):

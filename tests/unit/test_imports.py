@@ -99,7 +99,7 @@ def test_pure_modules(file: Path) -> None:
 
 
 RUN_FLOORS = (
-    ("events", "faults", "scratch", "task", "provenance", "machine"),
+    ("events", "faults", "scratch", "identity", "task", "provenance", "machine"),
     ("devices",),
     ("cell",),
     ("labs",),

@@ -45,6 +45,8 @@ class LabKind(ABC):
     """Whether its cells must be punctual: they disturb each other, and take as long as their traffic."""
     scheduler: str | None = None
     """Where cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+    programs: tuple[str, ...]
+    """Our own programs that its cells are run with; results of others are not mixed with theirs."""
     ending: str
     """What it does when it is interrupted."""
     configured: str

@@ -42,6 +42,7 @@ class Simulated(LabKind):
     )
     worker = "process"
     real_time = False
+    programs = (SIMULATOR,)
     scheduler = "local"
     ending = "ending the simulations"
     configured = "what it was configured with"

@@ -17,6 +17,7 @@ class Virtual(Measured):
     name = "virtual"
     help = "namespaces of this machine, real TCP, real time"
     title = "the virtual lab"
+    programs = ("qos-router", "flood", "sla")
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
         """It is built."""

@@ -16,7 +16,7 @@ from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.results import Cell, Manifest, RunFolder, Session
-from qoslab.run import provenance
+from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted
 from qoslab.run.jobs import Jobs
@@ -106,7 +106,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         made_with = machinery(lab_kind(request.plan.lab))
         tools = made_with.versions()
-        facts = _Background(lambda: _facts({**made_with.packages(), **tools}))
+        programs = lab_kind(request.plan.lab).programs
+        facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:

@@ -11,6 +11,7 @@ from qoslab.labs import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Cell as PlannedCell
+from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 
 
@@ -54,15 +55,18 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
 
     It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
     values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
-    observations, further measurements); the rendered configurations; the version of qoslab; the kind of lab; the
-    versions of the traffic tools, or of the simulator. Not the kernel and the machine, which each cell's record names:
-    a sweep may use several.
+    observations, further measurements); the rendered configurations; the version of qoslab and the hash of its sources;
+    the kind of lab; the hashes of our own programs that it uses; the versions of the traffic tools. Not the kernel and
+    the machine, which each cell's record names: a sweep may use several.
     """
-    used = lab_kind(planned.lab).tools_used(planned.experiment)
+    kind = lab_kind(planned.lab)
+    used = kind.tools_used(planned.experiment)
     words = [
         planned.sweep.digest(planned.identity),
         __version__,
+        f"sources: {identity.sources()}",
         f"lab: {planned.lab}",
         *(f"{tool}: {tools.get(tool, '')}" for tool in used),
+        *(f"{name}, program: {identity.program(name)}" for name in kind.programs),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()

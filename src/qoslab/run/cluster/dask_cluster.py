@@ -15,6 +15,7 @@ from qoslab.extras import need
 from qoslab.results import CellRecord
 from qoslab.run.cluster import worker as cluster_worker
 from qoslab.run.cluster.remote import VersionError, check_version, failed, outcome_of, plain_task
+from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
 
 CONNECT_S = 5
@@ -173,7 +174,7 @@ class Cluster:
                 continue  # It left meanwhile.
             if isinstance(found, BaseException):
                 raise MachineError(f"worker {address} does not answer: {found}")
-            check_version(address, found)
+            check_version(address, found, made_with(()))
 
     @property
     def room(self) -> bool:

@@ -9,11 +9,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
+from qoslab.labs import lab_kind
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
 from qoslab.results.files import DISK, sync_all, writing
+from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
 
 MOST_FILES = 10_000
@@ -36,7 +37,7 @@ class ArchiveError(QoslabError):
 def plain_task(task: CellTask) -> dict[str, Any]:
     """A task as it is sent to a worker."""
     return {
-        "version": __version__,
+        "version": made_with(lab_kind(task.lab).programs),
         "arm": task.identity.arm,
         "parameters": as_texts(task.identity.values),
         "repetition": task.identity.repetition,
@@ -48,19 +49,20 @@ def plain_task(task: CellTask) -> dict[str, Any]:
     }
 
 
-def check_version(worker: str, found: str) -> None:
-    """`VersionError` where a worker has another version."""
-    if found != __version__:
+def check_version(worker: str, found: str, own: str) -> None:
+    """`VersionError` where a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
+    if found != own:
         raise VersionError(
-            f"worker {worker} has qoslab {found}, this is qoslab {__version__}",
-            hint="Install the same version on every machine.",
+            f"worker {worker} has qoslab {found}, this is qoslab {own}",
+            hint="Install the same version on every machine, with the same programs: the same wheel, or a copy of this "
+            "working copy with its target/release.",
         )
 
 
 def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
     """What a worker said of a cell (`qoslab.run.cluster.worker.run_cell`). Raises what the user has to mend."""
     if "version" in said:
-        check_version("that took the cell", said["version"])
+        check_version("that took the cell", said["version"], made_with(lab_kind(task.lab).programs))
     if "error" in said:
         message, hint = said["error"]
         raise UserError(message, hint=hint)

@@ -15,8 +15,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from qoslab import __version__
-
 _LABS = threading.local()
 _OPEN: list[Any] = []
 _SHARED: dict[str, Any] = {}
@@ -26,18 +24,24 @@ _CLOSING = threading.Event()
 
 
 def version() -> str:
-    """The version of qoslab that this worker has."""
-    return __version__
+    """The version of qoslab that this worker has, with the hash of its sources."""
+    from qoslab.run.identity import made_with
+
+    return made_with(())
 
 
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
 
     Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
-    another one; or `error`, what the user has to mend.
+    another one, other sources or programs; or `error`, what the user has to mend.
     """
-    if task["version"] != __version__:
-        return {"version": __version__}
+    from qoslab.labs import lab_kind
+    from qoslab.run.identity import made_with
+
+    own = made_with(lab_kind(task["lab"]).programs)
+    if task["version"] != own:
+        return {"version": own}
     from qoslab.errors import QoslabError, UserError
     from qoslab.model.experiment import Experiment
     from qoslab.model.matrix import as_values

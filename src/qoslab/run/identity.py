@@ -1,0 +1,70 @@
+"""What measures, by its content: hashes of qoslab's own programs and sources. A version number does not change with
+them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from qoslab import __version__
+from qoslab.errors import MachineError
+from qoslab.programs import OWN_PROGRAMS, own_program, variable_of
+from qoslab.shipped import shipped
+
+READERS = ("analysis", "cli", "report")
+"""Packages that only read results: what they compute is computed again with each report."""
+SHORT = 16
+"""Hex digits that tell programs and sources apart for people."""
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    package = Path(__file__).resolve().parents[1]
+    for top, name in ((package, "qoslab"), (shipped("playbooks"), "playbooks")):
+        for path in sorted(top.rglob("*")):
+            inner = path.relative_to(top)
+            if "__pycache__" in inner.parts or inner.parts[0] in (*READERS, "data") or not path.is_file():
+                continue
+            yield f"{name}/{inner.as_posix()}", path
+
+
+@functools.cache
+def sources() -> str:
+    """SHA-256 of all files of the package and the playbooks that have a part in results, in hex; read once."""
+    digest = hashlib.sha256()
+    for name, path in _sources():
+        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def program(name: str) -> str:
+    """SHA-256 of one of our own programs, in hex; empty where there is none."""
+    try:
+        path = own_program(name)
+        stat = path.stat()
+    except (MachineError, OSError):
+        return ""
+    return _digest(path, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=32)
+def _digest(path: Path, changed_ns: int, size: int) -> str:
+    """Read again where the file was written anew."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def made_with(programs: Collection[str]) -> str:
+    """Version, sources and programs in one line: of two that are the same, results are of the same code."""
+    words = [__version__, f"sources {sources()[:SHORT]}"]
+    return ", ".join([*words, *(f"{name} {program(name)[:SHORT] or 'missing'}" for name in sorted(programs))])
+
+
+def facts(programs: Collection[str]) -> dict[str, str]:
+    """For the manifest: hashes, and which programs were named by variables of the environment."""
+    found = {"qoslab, sources": f"SHA-256 {sources()}"}
+    found |= {f"{name}, program": f"SHA-256 {program(name)}" for name in sorted(programs) if program(name)}
+    variables = {variable_of(name) for name in OWN_PROGRAMS} & os.environ.keys()
+    found |= {variable: os.environ[variable] for variable in sorted(variables)}
+    return found
