@@ -302,6 +302,38 @@ class CriterionQosGroup(TypedDict):
 
 
 @final
+class DataPlaneConfig(TypedDict):
+    """The complete configuration of a router's data plane."""
+
+    access_lists: NotRequired[dict[str, list[AccessListEntry]]]
+    class_maps: NotRequired[dict[str, ClassMap]]
+    format: int
+    generation: Generation
+    interfaces: NotRequired[dict[str, InterfaceConfig]]
+    ip_sla: NotRequired[Config | None]
+    policy_maps: NotRequired[dict[str, PolicyMap]]
+    process_ns: NotRequired[int | None]
+    router: str
+    switch: NotRequired[SwitchConfig | None]
+
+
+@final
+class DataPlaneConfigPart(TypedDict):
+    """The complete configuration of a router's data plane."""
+
+    access_lists: NotRequired[dict[str, list[AccessListEntry]]]
+    class_maps: NotRequired[dict[str, ClassMap]]
+    format: NotRequired[int]
+    generation: NotRequired[Generation]
+    interfaces: NotRequired[dict[str, InterfaceConfig]]
+    ip_sla: NotRequired[Config | None]
+    policy_maps: NotRequired[dict[str, PolicyMap]]
+    process_ns: NotRequired[int | None]
+    router: NotRequired[str]
+    switch: NotRequired[SwitchConfig | None]
+
+
+@final
 class DirectionCounters(TypedDict):
     """One direction of an interface."""
 
@@ -1125,26 +1157,8 @@ class RouterConfig(TypedDict):
     format: int
     generation: Generation
     interfaces: NotRequired[dict[str, InterfaceConfig]]
-    ip_sla: NotRequired[Config | None]
     policy_maps: NotRequired[dict[str, PolicyMap]]
-    process_ns: NotRequired[int | None]
     router: str
-    switch: NotRequired[SwitchConfig | None]
-
-
-@final
-class RouterConfigPart(TypedDict):
-    """The complete configuration of a router's data plane."""
-
-    access_lists: NotRequired[dict[str, list[AccessListEntry]]]
-    class_maps: NotRequired[dict[str, ClassMap]]
-    format: NotRequired[int]
-    generation: NotRequired[Generation]
-    interfaces: NotRequired[dict[str, InterfaceConfig]]
-    ip_sla: NotRequired[Config | None]
-    policy_maps: NotRequired[dict[str, PolicyMap]]
-    process_ns: NotRequired[int | None]
-    router: NotRequired[str]
     switch: NotRequired[SwitchConfig | None]
 
 

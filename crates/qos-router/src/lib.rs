@@ -6,6 +6,7 @@
 mod bridge;
 pub mod client;
 mod clock;
+pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod frame;

@@ -1,9 +1,10 @@
 //! The control protocol: a line to a reply. `docs/control-protocol.md` describes it.
 
-use qos_core::{config, PortId, RouterConfig};
+use qos_core::{config, PortId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::config::DataPlaneConfig;
 use crate::control::LONGEST_LINE;
 use crate::plane::Dataplane;
 use crate::schema::CountersReply;
@@ -141,7 +142,7 @@ struct Hello<'a> {
 }
 
 #[derive(Serialize)]
-struct Config<'a> {
+struct InForce<'a> {
     config: Option<&'a RawValue>,
 }
 
@@ -180,7 +181,7 @@ impl Service {
                 self.configure(config)?;
                 reply(Nothing {})
             }
-            Request::Config => reply(Config { config: self.config.as_deref() }),
+            Request::Config => reply(InForce { config: self.config.as_deref() }),
             Request::Counters(interface) => {
                 let port = self.port(interface.as_deref())?;
                 let counters = self.plane.counters(port);
@@ -203,11 +204,11 @@ impl Service {
 
     fn configure(&mut self, text: Box<RawValue>) -> Result<(), Refusal> {
         let bad = |message: String| Refusal { code: "bad_config", message };
-        let config = RouterConfig::from_json(text.get()).map_err(|e| bad(e.to_string()))?;
-        if config.router != self.name {
+        let config = DataPlaneConfig::from_json(text.get()).map_err(|e| bad(e.to_string()))?;
+        if config.engine.router != self.name {
             return Err(bad(format!(
                 "router: found {:?}, but this is {:?}; send the configuration to its own router",
-                config.router, self.name
+                config.engine.router, self.name
             )));
         }
         self.plane.configure(&config).map_err(|e| bad(e.to_string()))?;

@@ -1,8 +1,9 @@
 //! JSON Schemas of what goes over the control socket, generated from the types.
 
-use qos_core::{Counters, PortsConfig, RouterConfig};
+use qos_core::{Counters, PortsConfig};
 use schemars::{schema_for, JsonSchema, Schema};
 
+use crate::config::DataPlaneConfig;
 use crate::health::Health;
 
 /// The `counters` reply without `ok`.
@@ -23,7 +24,7 @@ fn text(schema: &Schema) -> String {
 
 /// Schema of the configuration.
 pub fn config() -> String {
-    text(&schema_for!(RouterConfig))
+    text(&schema_for!(DataPlaneConfig))
 }
 
 /// Schema of the reply to `counters`.

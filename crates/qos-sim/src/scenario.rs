@@ -268,12 +268,6 @@ impl Scenario {
     /// # Errors
     /// The path and reason when the text is not JSON or not of this shape.
     pub fn from_json(text: &str) -> Result<Scenario, ConfigError> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let scenario = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = error.path().to_string();
-            ConfigError::new(if path == "." { String::new() } else { path }, error.inner().to_string())
-        })?;
-        deserializer.end().map_err(|error| ConfigError::new("", error.to_string()))?;
-        Ok(scenario)
+        qos_core::config::from_json(text)
     }
 }

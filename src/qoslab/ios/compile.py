@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
-def compile_device(device: Device) -> formats.RouterConfig:
+def compile_device(device: Device) -> formats.DataPlaneConfig:
     """Return the configuration of the data plane that does what the device says; plain values, ready for JSON."""
     process_ns = device.hardware.process_ns
-    config: formats.RouterConfig = {"format": FORMAT, "router": device.hostname, "generation": device.generation}
+    config: formats.DataPlaneConfig = {"format": FORMAT, "router": device.hostname, "generation": device.generation}
     if process_ns is not None:
         config["process_ns"] = process_ns
     for part in ENGINE.of(device.hardware.family):

@@ -166,7 +166,7 @@ class Environment(Protocol):
         refuses the result (`CommandFailedError`), the present configuration stays.
         """
 
-    def data_plane_config(self) -> formats.RouterConfig:
+    def data_plane_config(self) -> formats.DataPlaneConfig:
         """The data plane's configuration in force."""
 
     async def counters(self, interface: str | None = None) -> formats.Counters:

@@ -70,7 +70,7 @@ CLASS_LINES: Contributions[Callable[[PolicyClass, Layout], Iterable[str]]] = Con
 """Lines below `class NAME` in a policy-map, indented."""
 
 # The data plane's configuration; what differs between families is added to what all have.
-ENGINE: Contributions[Callable[[Device], formats.RouterConfigPart]] = Contributions()
+ENGINE: Contributions[Callable[[Device], formats.DataPlaneConfigPart]] = Contributions()
 ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], formats.InterfaceConfigPart]] = Contributions()
 ENGINE_CLASS: Contributions[Callable[[PolicyClass], formats.PolicyClassPart]] = Contributions()
 

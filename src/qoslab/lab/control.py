@@ -109,13 +109,13 @@ class ControlClient:
         """Program, version, format and router name."""
         return await self.request("hello")
 
-    async def configure(self, config: formats.RouterConfig) -> None:
+    async def configure(self, config: formats.DataPlaneConfig) -> None:
         """Put a complete configuration in force, or none of it."""
         await self.request("configure", config=config)
 
-    async def config(self) -> formats.RouterConfig | None:
+    async def config(self) -> formats.DataPlaneConfig | None:
         """The configuration in force, as given; None before the first."""
-        return cast("formats.RouterConfig | None", (await self.request("config"))["config"])
+        return cast("formats.DataPlaneConfig | None", (await self.request("config"))["config"])
 
     async def resolve(self) -> dict[str, Any]:
         """The policy-maps in force with their defaults filled in."""

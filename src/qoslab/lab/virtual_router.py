@@ -93,7 +93,7 @@ class VirtualRouter:
         self._booted = self.now()
         self._reloaded = False
         self._wired: frozenset[str] = frozenset()
-        self._in_force: formats.RouterConfig | None = None
+        self._in_force: formats.DataPlaneConfig | None = None
         self._editing = asyncio.Lock()
         self._cleared: dict[str, datetime] = {}
         self._statistics_cleared: dict[str, formats.SwitchPortCounters] = {}
@@ -187,7 +187,7 @@ class VirtualRouter:
         self._in_force = config
         self._device = device
 
-    def data_plane_config(self) -> formats.RouterConfig:
+    def data_plane_config(self) -> formats.DataPlaneConfig:
         """The data plane's configuration in force."""
         if self._in_force is None:
             raise DataPlaneDownError(f"{self.name} has not been started")

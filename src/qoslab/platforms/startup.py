@@ -63,7 +63,7 @@ def _prefix(prefix: Any) -> str:
     return f"{prefix.network_address} {prefix.netmask}"
 
 
-def data_plane(topology: Topology, router: str, device: Device) -> formats.RouterConfig:
+def data_plane(topology: Topology, router: str, device: Device) -> formats.DataPlaneConfig:
     """What a router's data plane is configured with: the device's configuration, of ports with a cable only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}

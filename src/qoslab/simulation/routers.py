@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
@@ -28,12 +28,20 @@ class Router:
 
     name: str
     device: Device
-    config: formats.RouterConfig
+    config: formats.DataPlaneConfig
     """Of the data plane; see docs/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network], ...]
     """Interfaces with a cable that are up, and their networks."""
     static: tuple[tuple[IPv4Network, IPv4Address | None, str | None, int], ...]
     """Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+
+    @property
+    def engine_config(self) -> formats.RouterConfig:
+        """The engine's part of `config`: a simulated router has neither processes nor probes."""
+        config = self.config.copy()
+        config.pop("process_ns", None)
+        config.pop("ip_sla", None)
+        return cast("formats.RouterConfig", config)
 
     @property
     def routes(self) -> list[RouteEntry]:

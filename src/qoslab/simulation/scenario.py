@@ -94,7 +94,7 @@ def _router(router: Router) -> formats.NodeConfig:
         {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": interface}
         for prefix, next_hop, interface, _ in router.static
     ]
-    return {"kind": "router", "routes": routes, "configuration": router.config}
+    return {"kind": "router", "routes": routes, "configuration": router.engine_config}
 
 
 def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:

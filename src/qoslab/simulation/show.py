@@ -101,7 +101,7 @@ class _Environment:
     def now(self) -> datetime:
         return _moment(self._samples[-1]["time_ns"])
 
-    def data_plane_config(self) -> formats.RouterConfig:
+    def data_plane_config(self) -> formats.DataPlaneConfig:
         return self._router.config
 
     async def counters(self, interface: str | None = None) -> formats.Counters:

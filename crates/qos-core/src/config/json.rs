@@ -4,7 +4,11 @@ use serde::Deserialize;
 
 use crate::error::ConfigError;
 
-pub(crate) fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ConfigError> {
+/// Reads a document of any type from JSON text.
+///
+/// # Errors
+/// The path and reason when the text is not JSON or not of that type's shape.
+pub fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ConfigError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| path_error(&error))?;
     deserializer.end().map_err(|error| ConfigError::shape("", error.to_string()))?;

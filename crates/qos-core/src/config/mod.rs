@@ -22,6 +22,8 @@ pub use classification::{
     AccessAction, AccessListEntry, AddressMatch, ClassMap, Criterion, MatchMode, PortMatch, PortOperator, ProtocolName,
 };
 pub use interface::InterfaceConfig;
+#[cfg(feature = "serde")]
+pub use json::from_json;
 pub use policy::{
     DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig, PoliceForm, PolicyClass, PolicyMap,
     QueueLimit, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,

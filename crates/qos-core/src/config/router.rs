@@ -48,15 +48,6 @@ pub struct RouterConfig {
     /// The switch: null for a router.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchConfig>,
-    /// Nanoseconds that process level takes for a packet of the router's own or for the router itself; null: none, and the kernel's
-    /// answers count as they come. The engine only carries it to the daemon.
-    #[cfg(feature = "daemon")]
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub process_ns: Option<u64>,
-    /// The router's own probes; the engine only carries them to the daemon.
-    #[cfg(feature = "daemon")]
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub ip_sla: Option<ip_sla::Config>,
 }
 
 impl RouterConfig {
@@ -71,10 +62,6 @@ impl RouterConfig {
             policy_maps: BTreeMap::new(),
             interfaces: BTreeMap::new(),
             switch: None,
-            #[cfg(feature = "daemon")]
-            process_ns: None,
-            #[cfg(feature = "daemon")]
-            ip_sla: None,
         }
     }
 

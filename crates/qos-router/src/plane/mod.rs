@@ -15,11 +15,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::thread;
 
 use qos_core::counters::Resolved;
-use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, Time};
 
 use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
 use crate::clock::Clock;
+use crate::config::DataPlaneConfig;
 use crate::frame::TransitKeys;
 use crate::frame_pool::FramePool;
 use crate::health::Lateness;
@@ -189,11 +190,11 @@ impl Dataplane {
     ///
     /// # Errors
     /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
-    pub fn configure(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
+    pub fn configure(&mut self, config: &DataPlaneConfig) -> Result<(), ConfigError> {
         self.round(Duration::ZERO);
         let sla = self.sla.prepare(config)?;
-        self.engine.configure(self.reached, config)?;
-        self.bridge.configure(config, self.engine.ports().map(|(_, name)| name));
+        self.engine.configure(self.reached, &config.engine)?;
+        self.bridge.configure(&config.engine, self.engine.ports().map(|(_, name)| name));
         self.sla.configure(sla, self.clock.now());
         Ok(())
     }

@@ -24,11 +24,12 @@ use ip_sla::packet::CONTROL_PORT;
 use ip_sla::{Channel, Config, OperationReport, Prober, Send};
 use ip_sla_host::responder::{self, Responder};
 use netio::socket::{Kind, Received, Socket};
-use qos_core::{ConfigError, RouterConfig, Time};
+use qos_core::{ConfigError, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock::Clock;
+use crate::config::DataPlaneConfig;
 use crate::frame;
 pub use namespace::Namespace;
 use process_level::ProcessLevel;
@@ -137,7 +138,7 @@ impl Agent {
     ///
     /// # Errors
     /// The path and reason; a port that cannot be opened.
-    pub fn prepare(&mut self, config: &RouterConfig) -> Result<Prepared, ConfigError> {
+    pub fn prepare(&mut self, config: &DataPlaneConfig) -> Result<Prepared, ConfigError> {
         let process_ns = config.process_ns;
         if let Some(each) = process_ns.filter(|&each| each > LONGEST_PROCESS_NS) {
             let message = format!("found {each}, expected at most {LONGEST_PROCESS_NS} (one second)");
@@ -405,7 +406,7 @@ mod tests {
     fn agent(each: Option<u64>) -> Agent {
         let mut agent = Agent::new(Namespace::None);
         let config = serde_json::json!({"format": 1, "router": "R", "generation": "classic", "process_ns": each});
-        let config = RouterConfig::from_json(&config.to_string()).unwrap();
+        let config = DataPlaneConfig::from_json(&config.to_string()).unwrap();
         let prepared = agent.prepare(&config).unwrap();
         agent.configure(prepared, Time(0));
         agent
@@ -470,7 +471,7 @@ mod tests {
     #[test]
     fn longer_than_a_second_is_refused() {
         let config = r#"{"format": 1, "router": "R", "generation": "hqf", "process_ns": 1000000001}"#;
-        let error = agent(None).prepare(&RouterConfig::from_json(config).unwrap()).unwrap_err().to_string();
+        let error = agent(None).prepare(&DataPlaneConfig::from_json(config).unwrap()).unwrap_err().to_string();
         assert!(error.contains("process_ns") && error.contains("1000000001"), "{error}");
     }
 

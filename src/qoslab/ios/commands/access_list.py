@@ -374,7 +374,7 @@ def _port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
 
 
 @ENGINE.at(30)
-def _engine(device: Device) -> formats.RouterConfigPart:
+def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),

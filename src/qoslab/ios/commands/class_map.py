@@ -291,7 +291,7 @@ def ordered(needs: dict[str, list[str]]) -> list[str]:
 
 
 @ENGINE.at(40)
-def _engine(device: Device) -> formats.RouterConfigPart:
+def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 
 

@@ -419,7 +419,7 @@ def schedule_line(schedule: Schedule) -> str:
 
 
 @ENGINE.at(20)
-def _engine(device: Device) -> formats.RouterConfigPart:
+def _engine(device: Device) -> formats.DataPlaneConfigPart:
     addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
     connected = [each.address.network for each in device.interfaces.values() if each.address is not None]
     ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *(route.prefix for route in device.routes)])

@@ -168,7 +168,7 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
 
 
 @ENGINE.at(50)
-def _engine(device: Device) -> formats.RouterConfigPart:
+def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {"policy_maps": {name: _engine_policy_map(device, each) for name, each in device.policy_maps.items()}}
 
 

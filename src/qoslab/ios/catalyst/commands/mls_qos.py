@@ -487,5 +487,5 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 
 @ENGINE.at(10, family="switch")
-def _engine(device: Device) -> formats.RouterConfigPart:
+def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {"switch": compile_qos(device.mls_qos)}
