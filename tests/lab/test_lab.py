@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from labs import TWO_HOSTS, Traces, ping, topology
+from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError, netlink
@@ -58,6 +58,15 @@ def test_the_lab_is_found_by_name(lab: Lab, name: str) -> None:
     assert ping(found, "server", "10.1.0.1") == 64
     with pytest.raises(UserError, match="no lab called"):
         Lab.find(name + "x")
+
+
+def test_a_large_environment_is_no_obstacle(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        monkeypatch.setenv(f"BLOAT_{number}", "x" * 100_000)
+    with Lab.up(ROUTED, name=name) as lab:
+        assert lab.alive()
+        done = lab.run("client", ["df", "--output=size", "-B1", "/run"])
+        assert int(done.stdout.split()[-1]) == 256 * 2**20
 
 
 def test_down_leaves_nothing(name: str) -> None:

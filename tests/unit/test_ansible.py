@@ -11,13 +11,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from ansible._internal._datatag._tags import Origin, TrustedAsTemplate
 from ansible.module_utils._internal._datatag import AnsibleTagHelper
+from ansible.parsing.dataloader import DataLoader
 from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
+from ansible.template import Templar
 
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
@@ -207,3 +211,32 @@ def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkey
 @pytest.mark.parametrize("data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""])
 def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: bytes) -> None:
     assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["as it is read", "as a template of ours"])
+def test_the_text_of_a_configuration_is_no_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
+) -> None:
+    """`ios_config` takes `src` through the templating of Ansible, which renders only what Ansible trusts."""
+    module = pytest.importorskip("ansible_collections.ansible.netcommon.plugins.action.network")
+    trace, file = tmp_path / "ran", tmp_path / "R1.ios"
+    text = f"interface Fa0/0\n description {{{{ lookup('pipe', 'touch {trace}') }}}}\n"
+    file.write_text(text)
+    if trusted:
+        # As Ansible before 2.19 took it.
+        monkeypatch.setattr(module, "to_text", lambda read: TrustedAsTemplate().tag(read))
+    task = SimpleNamespace(args={"src": str(file)}, _role=None)
+    action = object.__new__(module.ActionModule)
+    action._task, action._loader, action._templar = task, DataLoader(), Templar(DataLoader())
+    monkeypatch.setattr(action, "_get_working_path", lambda: str(tmp_path))
+    action._handle_src_option()
+    assert (task.args["src"] == text) != trusted
+    assert trace.exists() == trusted
+
+
+@pytest.mark.parametrize("playbook", ["apply.yml", "restore.yml", "session.yml"])
+def test_playbooks_that_push_ask_for_such_an_ansible(playbook: str) -> None:
+    for play in yaml.safe_load((shipped("playbooks") / playbook).read_text()):
+        first = play["tasks"][0]
+        if play["hosts"] != "ios:linux_router":  # the session's second play: its first has asked
+            assert "2.19" in first["ansible.builtin.assert"]["that"]

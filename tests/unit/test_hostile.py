@@ -6,10 +6,8 @@ import io
 import json
 import os
 import re
-import resource
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +27,7 @@ from qoslab.run.progress import RunProgress
 from qoslab.schema import load_experiment, load_sweep
 
 CASES = dict(experiments())
-SECONDS, MEMORY = 2.0, 500 * 2**20
+SECONDS = 2.0
 
 
 def written(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -37,16 +35,6 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
     return folder / "e.yml"
-
-
-@pytest.fixture
-def small_machine() -> Iterator[None]:
-    """No more memory than `MEMORY` besides what the process has."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_the_base_holds(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ import sample_run
 
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.results import Cell
+from qoslab.results import Cell, RunFolder, tables
 from qoslab.schema import CellIdentity
 
+INTERFACE, ENHANCED_PACKET = 1, 6
+"""Kinds of pcapng blocks."""
 SECRET = "a secret of the reader"
 DAMAGE = {
     "empty": "",
@@ -131,3 +135,52 @@ def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) 
     else:
         with pytest.raises(UserError, match=r"R1\.jsonl:1: "):
             list(cell.counter_replies("R1"))
+
+
+def stamped_later(capture: Path, packets: int, seconds: float) -> None:
+    """Have the last packets of a capture be so much later than they were."""
+    content = bytearray(capture.read_bytes())
+    order = "<" if content[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+    places, at, resolution = [], 0, 10**6
+    while at < len(content):
+        kind, length = struct.unpack_from(order + "II", content, at)
+        if kind == ENHANCED_PACKET:
+            places.append(at + 12)
+        elif kind == INTERFACE and b"\x09\x00\x01\x00\x09" in content[at : at + length]:
+            resolution = 10**9
+        at += length
+    for place in places[-packets:]:
+        high, low = struct.unpack_from(order + "II", content, place)
+        stamp = ((high << 32) | low) + int(seconds * resolution)
+        struct.pack_into(order + "II", content, place, stamp >> 32, stamp & 0xFFFFFFFF)
+    capture.write_bytes(content)
+
+
+@pytest.mark.parametrize("years", [10, -10])
+def test_a_packet_of_another_year_costs_nothing(
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
+) -> None:
+    stamped_later(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
+    sample_run.seal_anew(run)
+    assert main(["report", str(run)]) == 3
+    told = capsys.readouterr()
+    reason = r"policed/1: capture server: 3 packets are stamped -?3\.15\d*e\+08 to .* expected -600 to 604 s"
+    assert re.search(reason, told.out)
+    table = tables.read_table(RunFolder(run), "packets_io")
+    assert table["time_s"].min() >= 0 and table["time_s"].max() < 10
+
+
+def test_an_interval_of_another_year_costs_nothing(
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None
+) -> None:
+    def change(said: Any) -> None:
+        for stream in said["intervals"][-1]["streams"]:
+            stream["end"] = 3e11
+
+    file = next(first_cell(run).parent.glob("traffic/*.server.json"))
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+    sample_run.seal_anew(run)
+    assert main(["report", str(run)]) == 3
+    assert "4 intervals lie outside the cell's time, expected -600 to 604 s" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from qoslab.analysis.averages import averages_table, pairs_table
 from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA, Line, Lines
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
-from qoslab.analysis.packets import bin_packets
+from qoslab.analysis.packets import ALL, bin_packets
 from qoslab.analysis.paths import Paths, paths_of
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.verdicts import OUTSIDE
@@ -27,10 +27,13 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.metrics import Reference
-from qoslab.model.moments import DURING
+from qoslab.model.moments import DURING, traffic_time
 from qoslab.results import Cell, CellRecord, RunFolder, tables
 from qoslab.traffic import TrafficError
 
+STRAY_S = 600.0
+"""How long before a cell's traffic, and after it, something may be stamped that belongs to it. Graphs have a value for
+each tenth of a second from the first to the last, so that a stamp of another year would take all memory."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -218,22 +221,9 @@ class _Experiments:
 def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
     """Add the rows of a cell; what could not be read is returned."""
     problems: list[str] = []
+    problems += _collect_flows(cell, record, experiment, add)
     arm = experiment.arm(cell.arm)
     outputs = lab_kind(record.lab)
-    for flow in experiment.flows_of(arm):
-        try:
-            result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
-        except TrafficError as error:
-            problems.append(error.message)
-            continue
-        if result is None:
-            problems.append(f'traffic "{flow.name}" left no output')
-            continue
-        offset_s = flow.start_after.seconds
-        for row in raw.flow_rows(flow.name, result, offset_s):
-            add("flows", row)
-        for row in raw.interval_rows(flow.name, result, offset_s):
-            add("intervals", row)
     senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
     try:
         for row in outputs.hosts(cell, senders):
@@ -272,6 +262,40 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     return problems
 
 
+def _collect_flows(
+    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+) -> list[str]:
+    """Add the rows of a cell's traffic; what could not be read is returned."""
+    problems: list[str] = []
+    arm = experiment.arm(cell.arm)
+    outputs = lab_kind(record.lab)
+    for flow in experiment.flows_of(arm):
+        try:
+            result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
+        except TrafficError as error:
+            problems.append(error.message)
+            continue
+        if result is None:
+            problems.append(f'traffic "{flow.name}" left no output')
+            continue
+        offset_s = flow.start_after.seconds
+        for row in raw.flow_rows(flow.name, result, offset_s):
+            add("flows", row)
+        latest = experiment.duration_of(arm, flow).seconds + STRAY_S
+        strays = 0
+        for row in raw.interval_rows(flow.name, result, offset_s):
+            if -STRAY_S <= row["start_s"] <= row["end_s"] <= latest:  # type: ignore[operator]
+                add("intervals", row)
+            else:
+                strays += 1
+        if strays:
+            problems.append(
+                f'traffic "{flow.name}": {strays} intervals lie outside the cell\'s time, expected -{STRAY_S:g} to '
+                f"{latest:g} s"
+            )
+    return problems
+
+
 def _lines(experiment: Experiment) -> Lines:
     return {
         (end.node, end.interface): Line(float(link.rate.bps), LINE_EXTRA[link.framing], COUNTED_HEADER[link.framing])
@@ -283,6 +307,7 @@ def _lines(experiment: Experiment) -> Lines:
 def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd.DataFrame, list[str]]:
     parts: list[pd.DataFrame] = []
     problems: list[str] = []
+    latest = traffic_time(experiment, experiment.arm(cell.arm)).seconds + STRAY_S
     for point in experiment.captures:
         file = cell.capture(point.name)
         try:
@@ -290,7 +315,15 @@ def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd
         except CaptureError as error:
             problems.append(error.message)
             continue
-        parts.append(table.assign(capture=point.name))
+        stray = ~table["time_s"].between(-STRAY_S, latest)
+        if stray.any():
+            times = table[stray]["time_s"]
+            problems.append(
+                f"capture {point.name}: {int(table[stray & (table['flow'] == ALL)]['packets'].sum())} packets are "
+                f"stamped {times.min():g} to {times.max():g} s from the start of the traffic, expected -{STRAY_S:g} to "
+                f"{latest:g} s"
+            )
+        parts.append(table[~stray].assign(capture=point.name))
     columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
 

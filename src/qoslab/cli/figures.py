@@ -62,7 +62,7 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
         "lab": outcome.lab,
         "valid": outcome.valid,
         "reasons": list(outcome.reasons),
-        "comparison": json.loads((folder.path / "comparison.json").read_text()),
+        "comparison": json.loads((folder.path / "comparison.json").read_text(encoding="utf-8")),
         "averages": json.loads(outcome.averages.to_json(orient="records")),
         "pairs": json.loads(outcome.pairs.to_json(orient="records")),
     }

@@ -87,6 +87,20 @@ class DaemonFailure:
         return f"{self.daemon}: its daemon {how}" + (f"; it said: {' / '.join(said)}" if said else "")
 
 
+ENVIRONMENT = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
+)
+ENVIRONMENT_BEGINS = ("ASAN_", "COVERAGE_", "LC_", "LD_", "LLVM_", "PYTHON", "QOSLAB_", "RUST_", "SSL_", "XDG_")
+"""Variables that a daemon of the lab gets: all of them together may be larger than what a message may be."""
+
+
+def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of this process's environment the daemons of a lab get."""
+    return {
+        name: value for name, value in environment.items() if name in ENVIRONMENT or name.startswith(ENVIRONMENT_BEGINS)
+    }
+
+
 @dataclass(frozen=True)
 class LabNode:
     """One node of a lab that is up."""
@@ -476,7 +490,7 @@ class Lab:
                 *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
                 *options,
             ],
-            environment=dict(os.environ),
+            environment=daemon_environment(os.environ),
             log=str(inside / "qos-router.log"),
         )
 
@@ -497,7 +511,7 @@ class Lab:
             name=IOSD,
             namespace=None,
             argv=[sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")],
-            environment=dict(os.environ),
+            environment=daemon_environment(os.environ),
             log=str(RUNTIME / IOSD / "log"),
         )
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}

@@ -66,6 +66,8 @@ CAPABILITIES = {
     23,  # CAP_SYS_NICE: punctual wake-ups
 }
 """What programs of the lab can have of capabilities, and only over the lab (capabilities(7))."""
+RUN_BYTES = 256 * 2**20
+"""Of a lab's /run, which is memory: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -328,7 +330,7 @@ def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive:
         raise StageError("name", error.errno or 0) from error
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
+    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={RUN_BYTES}")
     os.mkdir(RUNTIME, 0o700)
     give_up_rights()
     supervisor = Supervisor(channel)

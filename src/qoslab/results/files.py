@@ -132,7 +132,9 @@ def read_bytes(path: Path, most: int) -> bytes:
     """The content of a file of a run; `UserError` where it cannot be read or is larger than `most` bytes."""
     try:
         with path.open("rb") as handle:
-            content = handle.read(most + 1)
+            size = os.fstat(handle.fileno()).st_size
+            # A buffer is made as large as what is asked for.
+            content = handle.read(min(size, most) + 1)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
     if len(content) > most:

@@ -89,8 +89,8 @@ def write_owner(folder: Path) -> None:
 def _identity(pid: int) -> dict[str, str | int]:
     """What no other process has, also after a restart of the machine; `OSError` where the process is gone."""
     # The name, in parentheses, may have blanks: the 22nd field is counted from behind it.
-    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot}
 
 
@@ -103,7 +103,7 @@ def remove_leftovers() -> None:
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
                 continue
-            owner = json.loads((folder / OWNER).read_text())
+            owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
             if not _alive(owner):
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -262,7 +262,7 @@ class CellRun:
 
     def _engine_configuration(self, router: str) -> Mapping[str, Any]:
         path = self.cell.configuration(f"{router}.engine.json")
-        found: Mapping[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return found
 
 

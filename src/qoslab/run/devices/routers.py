@@ -84,7 +84,7 @@ class Routers:
 
     def before(self, router: str) -> str:
         """The running configuration from before the run."""
-        return (self._before / f"{router}.before.ios").read_text()
+        return (self._before / f"{router}.before.ios").read_text(encoding="utf-8")
 
     def compiled(self, router: str, text: str, *, source: str) -> formats.RouterConfig:
         """The data plane's configuration for a router with this configuration on top of its own."""
@@ -115,7 +115,7 @@ class Routers:
             for router in self._ios:
                 lines = undo_lines(self.before(router), self._running[router], hardware(self._topology, router))
                 if lines:
-                    (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n")
+                    (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n", encoding="utf-8")
         return folder
 
     def _read_back(self) -> dict[str, str]:

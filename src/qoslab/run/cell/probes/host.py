@@ -100,7 +100,7 @@ class HostProber(Prober):
         assert self._program is not None
         self._program.finish()
         try:
-            report = json.loads(self._program.output.read_text())
+            report = json.loads(self._program.output.read_text(encoding="utf-8"))
             figures = figures_of_report(report, jitter=self.probe.jitter)
             self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])

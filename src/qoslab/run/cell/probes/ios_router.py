@@ -33,7 +33,7 @@ class IosProber(Prober):
     def prepare(self) -> None:
         """See `Prober`. An operation of the router's own would be measured in place of the probe."""
         before = self.setting.cell.configuration(f"{self.probe.source}.before.ios")
-        if before.exists() and f"ip sla {self.number}" in before.read_text().splitlines():
+        if before.exists() and f"ip sla {self.number}" in before.read_text(encoding="utf-8").splitlines():
             raise RunInvalid(
                 f'probe "{self.probe.name}": {self.probe.source} had an operation {self.number} before the run; '
                 "give the probe another number"
