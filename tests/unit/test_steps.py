@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -20,16 +21,32 @@ from qoslab.model.moments import DURING, during
 from qoslab.plan import Cell as PlannedCell
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell
-from qoslab.run.cell import measure
 from qoslab.run.cell.journal import Journal, keys
-from qoslab.run.labs import simulated, virtual
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
 from qoslab.units import Duration
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
-CARRIED_OUT_BY = {"virtual": (virtual, measure), "simulated": (simulated,)}
-"""The modules that open the steps of a cell, in the order in which they take over."""
+ROOMS = ("qoslab.run.labs.", "qoslab.run.cell.")
+"""Where steps are opened."""
+
+
+def carried_out_by(name: str) -> list[ModuleType]:
+    """The modules that open the steps of a cell in a kind of lab, in the order in which they take over."""
+    found = [import_module(f"{ROOMS[0]}{name}")]
+    for module in found:
+        statements = (node for node in ast.walk(syntax(module)) if isinstance(node, ast.ImportFrom) and node.module)
+        names = (str(node.module) for node in statements)
+        found += [each for each in map(import_module, filter(in_a_room, names)) if each not in found]
+    return [module for module in found if list(opened(module))]
+
+
+def in_a_room(name: str) -> bool:
+    return name.startswith(ROOMS)
+
+
+def syntax(module: ModuleType) -> ast.Module:
+    return ast.parse(inspect.getsource(module))
 
 
 def cells() -> Iterator[tuple[LabKind, PlannedCell]]:
@@ -55,7 +72,7 @@ def opened(module: ModuleType) -> Iterator[str]:
     """The keys that a module opens, in the order of its lines: `journal.step(KEY)`."""
     calls = [
         node
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        for node in ast.walk(syntax(module))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
     ]
     for call in sorted(calls, key=lambda call: call.lineno):
@@ -71,7 +88,7 @@ def journal_of(cell: PlannedCell, folder: Path) -> Journal:
 @pytest.mark.parametrize(("kind", "cell"), CELLS, ids=lambda each: getattr(each, "name", ""))
 def test_what_is_opened_is_what_is_planned(kind: LabKind, cell: PlannedCell, tmp_path: Path) -> None:
     journal = journal_of(cell, tmp_path)
-    for module in CARRIED_OUT_BY[kind.name]:
+    for module in carried_out_by(kind.name):
         for key in opened(module):
             with journal.step(key):
                 pass
@@ -82,9 +99,14 @@ def test_what_is_opened_is_what_is_planned(kind: LabKind, cell: PlannedCell, tmp
 
 
 def test_every_key_is_planned_somewhere() -> None:
-    for name, modules in CARRIED_OUT_BY.items():
+    for name in LABS:
         planned = {step.key for kind, cell in CELLS if kind.name == name for step in cell.steps}
-        assert planned == {key for module in modules for key in opened(module)}
+        assert planned == {key for module in carried_out_by(name) for key in opened(module)}
+
+
+def test_the_modules_that_open_steps_are_found() -> None:
+    assert [module.__name__ for module in carried_out_by("virtual")] == [f"{ROOMS[0]}virtual", f"{ROOMS[1]}measure"]
+    assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
 
 
 def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
