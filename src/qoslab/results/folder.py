@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -115,6 +115,10 @@ def _formatted(path: Path, text: bytes) -> dict[str, Any]:
     return dict(content)
 
 
+def _line(reply: dict[str, Any]) -> bytes:
+    return (json.dumps(reply, separators=(",", ":")) + "\n").encode()
+
+
 def file_word(command: str) -> str:
     """A show command as part of a file name: blanks become `-`, other odd characters `_`."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
@@ -203,7 +207,11 @@ class Cell(Identified):
 
     def append_counters(self, device: str, reply: dict[str, Any]) -> None:
         """Add a `counters` reply."""
-        append(self.counters(device), (json.dumps(reply, separators=(",", ":")) + "\n").encode())
+        append(self.counters(device), _line(reply))
+
+    def write_counters(self, device: str, replies: Iterable[dict[str, Any]]) -> None:
+        """Write all `counters` replies."""
+        self.write(self.counters(device), b"".join(map(_line, replies)))
 
     def write_output(self, flow: str, suffix: str, side: str, output: Output) -> None:
         """Keep what one side of a traffic tool printed."""
@@ -346,7 +354,7 @@ class RunFolder:
                     f"{self.path}: another process works on this run", hint="wait for its end, or interrupt it"
                 ) from error
             replace(path, sealed((json.dumps({"format": FORMAT, **options}, indent=2) + "\n").encode()))
-            sync_names(self.path, 2)
+            sync_names(self.path, 3)  # runs may be new, too
             yield
         finally:
             os.close(directory)

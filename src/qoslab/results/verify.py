@@ -112,8 +112,11 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
 
 def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Path]:
     """Folders of attempts: those that the manifest names, and those that are there."""
-    there = {path.parent for path in (folder.path / "cells").glob("**/experiment.json")}
-    there |= {path.parent for path in (folder.path / "cells").glob(f"**/{CELL_RECORD}")}
+    there: set[Path] = set()
+    for name in ("experiment.json", CELL_RECORD):
+        there |= {path.parent for path in (folder.path / "cells").glob(f"**/{name}")}
+    # What was under way when a run was killed has a name that begins with a dot, and counts for nothing.
+    there = {path for path in there if not path.name.startswith(".")}
     return sorted(there | {folder.path / name for name in written})
 
 

@@ -1,0 +1,298 @@
+"""The disk is full at any write, or power is lost at any moment: what was kept is whole, and the rest is run again."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.results import Cell, RunFolder
+from qoslab.results.files import Disk
+from qoslab.results.seal import CELL_RECORD, seals
+from qoslab.run.cluster import worker
+from qoslab.run.cluster.crew import ClusterCrew
+from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
+from qoslab.run.task import CellTask
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
+RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed"]
+CHANGING = ("create", "append", "sync", "rename")
+
+
+class Workers:
+    """In place of worker processes: each cell is simulated once, here, and its outcome given as often as it is asked
+    for."""
+
+    known: ClassVar[dict[tuple[str, int], Outcome]] = {}
+
+    def __init__(self) -> None:
+        self._tasks: list[CellTask] = []
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def look(self) -> None: ...
+
+    @property
+    def room(self) -> bool:
+        return True
+
+    def submit(self, task: CellTask) -> None:
+        self._tasks.append(task)
+
+    def results(self, wait_s: float) -> list[tuple[CellTask, Any, bytes]]:
+        tasks, self._tasks = self._tasks, []
+        return [(task, *self._outcome(task)) for task in tasks]
+
+    def _outcome(self, task: CellTask) -> Outcome:
+        key = (task.key, task.attempt)
+        if key not in self.known:
+            self.known[key] = outcome_of(task, worker.run_cell(plain_task(task)))
+        return self.known[key]
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ClusterCrew, "_open", lambda crew: Workers())
+    yield
+    worker.close_labs()
+
+
+def newest(folder: Path) -> Path | None:
+    return max((folder / "runs" / "policing-vs-shaping").glob("*Z*"), default=None)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in whose way nothing came."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(ClusterCrew, "_open", lambda crew: Workers())
+        assert main(RUN) in (0, 1)
+    made = newest(folder)
+    assert made is not None
+    return made
+
+
+def raw_of(run: Path) -> dict[str, str]:
+    """The hashes of everything that the cells measured; `cell.json` has times of day and the machine's name."""
+    found = {}
+    for record in (run / "cells").rglob(CELL_RECORD):
+        if record.parent.name.startswith("."):
+            continue
+        for name, seal in seals(record.parent).items():
+            found[f"{record.parent.relative_to(run).as_posix()}/{name}"] = seal.sha256
+    return found
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """Have the `number`-th change of the disk fail, and all after it; a file is half written then."""
+    made: list[str] = []
+
+    def failing(name: str, own: Callable[..., None]) -> Callable[..., None]:
+        def change(self: Disk, path: Path, *rest: Any) -> None:
+            made.append(f"{name} {path}")
+            if len(made) < number:
+                own(self, path, *rest)
+                return
+            if name in ("create", "append"):
+                own(self, path, rest[0][: len(rest[0]) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+        return change
+
+    for name in CHANGING:
+        monkeypatch.setattr(Disk, name, failing(name, getattr(Disk, name)))
+    return made
+
+
+def assert_nothing_half_written(run: Path | None, whole: Path) -> None:
+    """What has its name is what was to be written; drafts are gone, but for what a broken rename left."""
+    if run is None:
+        return
+    known = {path.relative_to(whole).as_posix(): path for path in whole.rglob("*") if path.is_file()}
+    for path in (path for path in run.rglob("*") if path.is_file()):
+        name = path.relative_to(run).as_posix()
+        assert name in known, name
+        if name.startswith("cells/") and path.name != CELL_RECORD:
+            assert path.read_bytes() == known[name].read_bytes()
+        if name == "experiment.yml":
+            assert path.read_bytes() == EXPERIMENT.read_bytes()
+
+
+def changes_of_a_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    with monkeypatch.context() as patch:
+        made = fail_at(patch, 10**9)
+        assert main(RUN) in (0, 1)
+    shutil.rmtree("runs")
+    return made
+
+
+def test_every_write_of_a_run_may_fail(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = changes_of_a_run(monkeypatch)
+    derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
+    assert derived > 60, made
+    # Each table is written as the manifest is, in four steps: every seventh change, which is each of the four in turn.
+    for number in (*range(1, derived), *range(derived, len(made) + 1, 7)):
+        with monkeypatch.context() as patch:
+            fail_at(patch, number)
+            status = main(RUN)
+        said = capsys.readouterr().err
+        assert status == 2, (made[number - 1], said)
+        assert "cannot be written, the disk is full (No space left on device)" in said, made[number - 1]
+        assert "Traceback" not in said
+        assert_nothing_half_written(run := newest(tmp_path), whole)
+        if run is not None and (run / "run.json").exists():
+            assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
+        shutil.rmtree("runs", ignore_errors=True)
+
+
+def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the process that simulates it: what the user has to mend comes back, and no cell."""
+    (key,) = {key for key in Workers.known if key[1] == 1}
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])
+    assert main(RUN) in (0, 1)
+    with monkeypatch.context() as patch:
+        made = fail_at(patch, 10**9)
+        assert "record" in worker.run_cell(sent[0])
+    assert len(made) > 15
+    for number in range(1, len(made) + 1):
+        with monkeypatch.context() as patch:
+            fail_at(patch, number)
+            said = worker.run_cell(sent[0])
+        assert set(said) == {"error"}, made[number - 1]
+        assert "cannot be written, the disk is full" in said["error"][0]
+
+
+@dataclass
+class _File:
+    content: bytes = b""
+    kept: bytes | None = None
+
+
+@dataclass
+class _Folder:
+    entries: dict[str, _File | _Folder] = field(default_factory=dict)
+    kept: dict[str, _File | _Folder] = field(default_factory=dict)
+
+
+class PowerLoss:
+    """A file system that keeps what was synced: of a file its content, of a folder its names."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._tree = _Folder()
+
+    def _folder(self, path: Path) -> _Folder:
+        found = self._tree
+        for part in path.relative_to(self._top).parts:
+            inner = found.entries.setdefault(part, _Folder())
+            assert isinstance(inner, _Folder)
+            found = inner
+        return found
+
+    def create(self, path: Path, content: bytes) -> None:
+        self._folder(path.parent).entries[path.name] = _File(content)
+
+    def append(self, path: Path, content: bytes) -> None:
+        entry = self._folder(path.parent).entries.setdefault(path.name, _File())
+        assert isinstance(entry, _File)
+        entry.content += content
+
+    def sync(self, path: Path) -> None:
+        entry = self._folder(path.parent).entries.get(path.name) if path != self._top else self._tree
+        match entry:
+            case _File():
+                entry.kept = entry.content
+            case _Folder():
+                entry.kept = dict(entry.entries)
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._folder(new.parent).entries[new.name] = self._folder(old.parent).entries.pop(old.name)
+
+    def after(self, folder: Path, *, names: bool) -> None:
+        """Write what there is after a loss of power. `names`: also names that were not synced, of empty files."""
+        self._write(self._tree, folder, names)
+
+    def _write(self, tree: _Folder, folder: Path, names: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, entry in (tree.entries if names else tree.kept).items():
+            match entry:
+                case _Folder():
+                    self._write(entry, folder / name, names)
+                case _File():
+                    if entry.kept is not None or names:
+                        (folder / name).write_bytes(entry.kept or b"")
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
+def test_power_may_be_lost_at_any_moment(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, names: bool
+) -> None:
+    disk, moments = PowerLoss(tmp_path), itertools.count()
+    left = tmp_path / "left"
+
+    def watched(name: str, own: Callable[..., None]) -> Callable[..., None]:
+        def change(self: Disk, path: Path, *rest: Path | bytes) -> None:
+            own(self, path, *rest)
+            getattr(disk, name)(
+                path.absolute(), *(each.absolute() if isinstance(each, Path) else each for each in rest)
+            )
+            disk.after(left / f"{next(moments):04}", names=names)
+
+        return change
+
+    with monkeypatch.context() as patch:
+        # One sync after another, so that there is an order.
+        patch.setattr("qoslab.results.files.SYNCS", 1)
+        for name in CHANGING:
+            patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
+        assert main(RUN) in (0, 1)
+    states = sorted(left.iterdir())
+    assert len(states) > 100
+    complete = 0
+    for state in states:
+        run = newest(state)
+        if run is None or not (run / "run.json").exists():
+            continue
+        assert main(["verify", str(run)]) == 0, (state.name, capsys.readouterr())
+        kept = raw_of(run)
+        assert kept in ({}, raw_of(whole)), state.name
+        complete += bool(kept)
+        if (run / "manifest.json").exists():
+            assert kept and RunFolder(run).damaged() == {}
+    # Once a cell is there, it stays.
+    assert complete > 50
+    capsys.readouterr()
+    for state in states[30 :: len(states) // 4]:
+        run = newest(state)
+        assert run is not None
+        monkeypatch.chdir(state)
+        was_there = bool(raw_of(run))
+        assert main(["run", "--resume", str(run)]) in (0, 1)
+        assert ("1 of 1 cells are there already" in capsys.readouterr().err) == was_there
+        assert main(["verify", str(run)]) == 0
+        assert set(raw_of(run).values()) == set(raw_of(whole).values())
+
+
+def test_what_is_appended_and_cut_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
+    """Counters of a lab in real time are appended to a file that has its name already."""
+    run = Path(shutil.copytree(whole, tmp_path / whole.name))
+    (cell,) = RunFolder(run).cells()
+    cell.append_counters("R1", {"ok": True})
+    assert Cell(cell.path, cell.identity).damage()[0].startswith("counters/R1.jsonl: ")

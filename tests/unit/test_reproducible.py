@@ -1,0 +1,40 @@
+"""The same experiment in virtual time gives the same bytes, on however many workers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.results import find_run
+from qoslab.results.seal import CELL_RECORD, seals
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
+OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
+"""What `cell.json` says of the machine and of the time of day; all else of a cell is of the experiment alone."""
+
+
+def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs)]) in (0, 1)
+    run = find_run(Path("runs"))
+    found: dict[str, object] = {"experiment.yml": run.experiment_text()}
+    for record in run.path.rglob(CELL_RECORD):
+        name = record.parent.relative_to(run.path).as_posix()
+        found |= {f"{name}/{inner}": seal.sha256 for inner, seal in seals(record.parent).items()}
+        said = json.loads(record.read_text())
+        assert said["valid"] and said["steps"]
+        found[f"{name}/{CELL_RECORD}"] = {key: value for key, value in said.items() if key not in OF_THE_CALL}
+    found["comparison.csv"] = (run.path / "comparison.csv").read_text()
+    return found
+
+
+def test_one_worker_and_four_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = made(tmp_path / "one", monkeypatch, 1)
+    four = made(tmp_path / "four", monkeypatch, 4)
+    assert len([name for name in one if name.endswith(CELL_RECORD)]) == 4
+    assert any(name.endswith(".pcapng") for name in one) and any(name.endswith(".jsonl") for name in one)
+    assert one == four
