@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import TCP_PROFILES
-from qoslab.model.metrics import METRICS
 from qoslab.schema import experiment_schema, load_experiment
 
 TOP = Path(__file__).parents[2]
@@ -50,22 +48,6 @@ def test_every_key_is_explained() -> None:
     keys = {key for owner in (schema, *schema["$defs"].values()) for key in owner["properties"]}
     words = set(re.findall(r"[a-z_]+", TEXT))
     assert keys <= words
-
-
-WRITTEN = {"b/s": "`841 kb/s`", "fraction": "`32.6 %`", "B": "`31250 B`", "ms": "`25 ms`"}
-"""How experiment files write a figure, by its unit; any other as a number."""
-
-
-def test_every_metric_is_listed(golden: Callable[[Path, str], None]) -> None:
-    """The table is made from the metrics: `--update-goldens` writes it anew."""
-    head = "| metric | of | unit | written | meaning |\n|---|---|---|---|---|\n"
-    before, _, after = TEXT.partition(head)
-    cells = (
-        (f"`{each.name}`", each.selector, each.unit, WRITTEN.get(each.unit, "a number"), each.description)
-        for each in METRICS.values()
-    )
-    rows = "".join(f"| {' | '.join(row)} |\n" for row in cells)
-    golden(PAGE, f"{before}{head}{rows}\n{after.partition(chr(10) * 2)[2]}")
 
 
 def test_tcp_profiles_are_those_of_the_model() -> None:

@@ -12,8 +12,7 @@ from qoslab.shipped import checkout
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is stale.")
 def command(check: bool) -> int:
-    """Write the generated files of this checkout: types of the programs' formats, the experiment schema,
-    tables of commands.
+    """Write the generated files of this checkout: types, default figures, the experiment schema, tables in documents.
 
     After a change of the data plane's types print its schema first: `qos-router schema counters`.
     """
