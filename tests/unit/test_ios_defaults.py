@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
 from qoslab.ios.defaults import spelled_out
+from qoslab.ios.model import ip_sla
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.model.policy import ClassMap, Criterion, PolicyClass, PolicyMap
 from qoslab.ios.rules import check_attached, check_policy
 from qoslab.programs import SIMULATOR, own_program
 
+TOP = Path(__file__).parents[2]
 LEAST_SHAPE_BURST = 256
 """Bits."""
 PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
@@ -108,3 +111,19 @@ def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject,
         # What 4 ms of a slow shaper give may be less than one can type.
         assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
     assert without_form(in_force(spelled_out(device))) == without_form(in_force(device))
+
+
+def test_an_operations_defaults_are_the_programs() -> None:
+    schema = json.loads((TOP / "docs/schema/qos-router-config.schema.json").read_text(encoding="utf-8"))
+    told = {name: each.get("default") for name, each in schema["$defs"]["OperationConfig"]["properties"].items()}
+    known = {
+        "frequency_s": ip_sla.DEFAULT_FREQUENCY_S,
+        "timeout_ms": ip_sla.DEFAULT_TIMEOUT_MS,
+        "threshold_ms": ip_sla.DEFAULT_THRESHOLD_MS,
+        "packets": ip_sla.DEFAULT_PACKETS,
+        "interval_ms": ip_sla.DEFAULT_INTERVAL_MS,
+        "hours": ip_sla.DEFAULT_HOURS,
+        "buckets": ip_sla.DEFAULT_BUCKETS,
+        "bucket_ms": ip_sla.DEFAULT_BUCKET_MS,
+    }
+    assert {name: told[name] for name in known} == known

@@ -175,7 +175,7 @@ class Environment(Protocol):
     async def resolve(self) -> dict[str, Any]:
         """The policy-maps in force with defaults filled in."""
 
-    async def ip_sla(self) -> dict[str, Any]:
+    async def ip_sla(self) -> formats.IpSlaReport:
         """What IP SLA has measured, as the data plane says it (docs/control-protocol.md)."""
 
     async def clear(self, interface: str | None = None) -> None:

@@ -131,11 +131,11 @@ class ControlClient:
         keys = {} if interface is None else {"interface": interface}
         await self.request("clear", **keys)
 
-    async def ip_sla(self, operation: int | None = None, *, samples: bool = False) -> dict[str, Any]:
+    async def ip_sla(self, operation: int | None = None, *, samples: bool = False) -> formats.IpSlaReport:
         """What IP SLA has measured, of one operation or all; with `samples` also the stamps of each packet."""
         keys = {} if operation is None else {"operation": operation}
-        return await self.request("ip_sla", samples=samples, **keys)
+        return cast("formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
 
-    async def health(self) -> dict[str, Any]:
+    async def health(self) -> formats.Health:
         """Lateness and lost input."""
-        return await self.request("health")
+        return cast("formats.Health", await self.request("health"))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import ios_routers, netlink, tcp
@@ -39,6 +39,9 @@ from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 RUNTIME = Path("/run/qoslab")
 """Where the lab's files are, inside the lab."""
@@ -382,7 +385,7 @@ class Lab:
         """Data planes that make delay, jitter and loss of a link between two hosts: `LINK.line`."""
         return self._wiring.lines
 
-    async def health(self) -> dict[str, dict[str, Any]]:
+    async def health(self) -> dict[str, formats.Health]:
         """Lateness and lost input of each data plane: each router's, and each of `lines`."""
         result = {}
         for router in self._wiring.ports:

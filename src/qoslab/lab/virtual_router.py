@@ -283,7 +283,7 @@ class VirtualRouter:
         """The policy-maps in force with defaults filled in."""
         return await self._control.resolve()
 
-    async def ip_sla(self) -> dict[str, Any]:
+    async def ip_sla(self) -> formats.IpSlaReport:
         """What IP SLA has measured."""
         return await self._control.ip_sla()
 

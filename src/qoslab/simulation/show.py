@@ -141,7 +141,7 @@ class _Environment:
     async def resolve(self) -> dict[str, Any]:
         raise NotSimulatedError("policy-maps with defaults filled in where they are not attached")
 
-    async def ip_sla(self) -> dict[str, Any]:
+    async def ip_sla(self) -> formats.IpSlaReport:
         raise NotSimulatedError("IP SLA operations")
 
     async def neighbours(self) -> list[Neighbour]:

@@ -6,9 +6,9 @@ outputs that Genie's parsers are tested with. What no printout shows is marked b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.model.ip_sla import (
     DEFAULT_BUCKET_MS,
@@ -23,6 +23,9 @@ from qoslab.ios.model.ip_sla import (
     IpSla,
     Operation,
 )
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 Print = Literal["2008", "later"]
 
@@ -41,8 +44,8 @@ RETURN_CODES = {
 }
 NO_FIGURES = "NoConnection/Busy/Timeout"
 
-Report = dict[str, Any]
-"""One operation's part of the data plane's answer."""
+Reports = Mapping[str, "formats.OperationReport"]
+"""What the data plane has measured, by operation."""
 
 
 def print_of(version: str) -> Print:
@@ -50,7 +53,7 @@ def print_of(version: str) -> Print:
     return PRINTS.get(version, "2008" if version.startswith("12.") else "later")
 
 
-def show_statistics(sla: IpSla, reports: dict[str, Report], which: Print, *, number: int | None, details: bool) -> str:
+def show_statistics(sla: IpSla, reports: Reports, which: Print, *, number: int | None, details: bool) -> str:
     """`show ip sla statistics [N] [details]`."""
     chosen = [each for key, each in sorted(sla.operations.items()) if number in (None, key) and each.kind is not None]
     blocks = [list(_latest(each, reports.get(str(each.number)), which, details)) for each in chosen]
@@ -60,16 +63,20 @@ def show_statistics(sla: IpSla, reports: dict[str, Report], which: Print, *, num
     return "".join(line + "\n" for line in [*head, *_separated(blocks)])
 
 
-def show_aggregated(sla: IpSla, reports: dict[str, Report], which: Print, *, number: int | None) -> str:
+def show_aggregated(sla: IpSla, reports: Reports, which: Print, *, number: int | None) -> str:
     """`show ip sla statistics aggregated [N]`: one block for each hour that is kept."""
     blocks = [
         list(_hour(sla.operations[key], hour, which))
         for key in sorted(sla.operations)
         if number in (None, key) and sla.operations[key].kind is not None
-        for hour in reports.get(str(key), {}).get("hours", [])
+        for hour in _hours(reports.get(str(key)))
     ]
     head = ["IPSLAs aggregated statistics", ""] if which == "later" and blocks else []
     return "".join(line + "\n" for line in [*head, *_separated(blocks)])
+
+
+def _hours(report: formats.OperationReport | None) -> list[formats.Hour]:
+    return [] if report is None else report["hours"]
 
 
 def _separated(blocks: list[list[str]]) -> Iterator[str]:
@@ -99,7 +106,7 @@ def _head(operation: Operation, which: Print) -> Iterator[str]:
     yield f"Type of operation: {kind}"
 
 
-def _hour(operation: Operation, hour: Report, which: Print) -> Iterator[str]:
+def _hour(operation: Operation, hour: formats.Hour, which: Print) -> Iterator[str]:
     yield from _head(operation, which)
     yield f"Start Time Index: {time_text(hour['start_ns'])}"
     if which == "2008":
@@ -112,7 +119,7 @@ def _hour(operation: Operation, hour: Report, which: Print) -> Iterator[str]:
     yield f"Number of failures: {hour['failures']}"
 
 
-def _latest(operation: Operation, report: Report | None, which: Print, details: bool) -> Iterator[str]:
+def _latest(operation: Operation, report: formats.OperationReport | None, which: Print, details: bool) -> Iterator[str]:
     # The head of the latest statistics in 2008 is remembered, not taken from a printout.
     yield from _head(operation, which)
     latest = None if report is None else report["latest"]
@@ -139,7 +146,7 @@ def _latest(operation: Operation, report: Report | None, which: Print, details: 
         yield "Last time this entry was reset: Never"
 
 
-def _time_to_live(report: Report | None) -> str:
+def _time_to_live(report: formats.OperationReport | None) -> str:
     seconds = 0 if report is None else report["time_to_live_s"]
     return "Forever" if seconds is None else f"{seconds} sec"
 
@@ -149,13 +156,13 @@ def triplet(least: int, mean: int, greatest: int) -> str:
     return f"{least}/{mean}/{greatest}"
 
 
-def summary_triplet(summary: Report) -> str:
+def summary_triplet(summary: formats.Summary) -> str:
     """Least, truncated mean and greatest of a summary; `0/0/0` of none."""
     count = summary["count"]
     return triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
 
 
-def jitter_triplet(jitter: Report, which: Print) -> str:
+def jitter_triplet(jitter: formats.Jitter, which: Print) -> str:
     """Jitter of one direction, differences above and below zero together.
 
     In 2008 zeros are left out. Later they count for the minimum, and (inferred) for the mean.
@@ -169,12 +176,12 @@ def jitter_triplet(jitter: Report, which: Print) -> str:
     return triplet(least, sum(part["sum"] for part in parts) // pairs, max(part["max"] for part in parts))
 
 
-def jitter_samples(jitter: Report) -> int:
+def jitter_samples(jitter: formats.Jitter) -> int:
     """How many differences are not zero."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 
-def _values(operation: Operation, found: Report, which: Print) -> Iterator[str]:
+def _values(operation: Operation, found: formats.Statistics, which: Print) -> Iterator[str]:
     rtt, sd, ds = found["rtt"], found["jitter_sd"], found["jitter_ds"]
     unit = " milliseconds" if which == "later" else ""
     number = f"Number Of RTT: {rtt['count']}"
@@ -196,13 +203,14 @@ def _values(operation: Operation, found: Report, which: Print) -> Iterator[str]:
     if which == "2008":
         return
     losses = found["losses"]
+    both = losses["out_of_sequence_both"]
+    order = losses["out_of_sequence_sd"] + losses["out_of_sequence_ds"] + both
     if operation.kind == "udp-jitter":
         yield "Packet Loss Values:"
         yield (
             f"        Loss Source to Destination: {losses['source_to_destination']:<12}"
             f"Loss Destination to Source: {losses['destination_to_source']}"
         )
-        order = sum(losses[f"out_of_sequence_{way}"] for way in ("sd", "ds", "both"))
         yield f"        Out Of Sequence: {order:<7}Tail Drop: {losses['missing']}"
         yield f"        Packet Late Arrival: {losses['late']:<3}Packet Skipped: {losses['skipped']}"
         # No codec is configured, so there is no voice score.
@@ -214,8 +222,7 @@ def _values(operation: Operation, found: Report, which: Print) -> Iterator[str]:
     yield "Over Threshold:"
     yield f"        Number Of RTT Over Threshold: {over} ({100 * over // rtt['count'] if rtt['count'] else 0}%)"
     yield f"Packet Late Arrival: {losses['late']}"
-    both = losses["out_of_sequence_both"]
-    yield f"Out Of Sequence: {losses['out_of_sequence_sd'] + losses['out_of_sequence_ds'] + both}"
+    yield f"Out Of Sequence: {order}"
     there = f"Source to Destination: {losses['out_of_sequence_sd']}"
     yield f"        {there:<32}Destination to Source {losses['out_of_sequence_ds']}"
     yield f"        In both Directions: {both}"
@@ -237,7 +244,7 @@ SUMMARY_HEAD = (
 _SIGNS = {"active": "*", "inactive": "^", "pending": "~"}
 
 
-def show_summary(sla: IpSla, reports: dict[str, Report], now: datetime) -> str:
+def show_summary(sla: IpSla, reports: Reports, now: datetime) -> str:
     """`show ip sla summary`."""
     lines = list(SUMMARY_HEAD)
     for number in sorted(sla.operations):
@@ -324,7 +331,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
     return lines
 
 
-def show_responder(report: Report | None) -> str:
+def show_responder(report: formats.ResponderReport | None) -> str:
     """`show ip sla responder`; `report` is null where the responder is off."""
     lines = [f"IP SLAs Responder is: {'Disabled' if report is None else 'Enabled'}"]
     if report is not None:

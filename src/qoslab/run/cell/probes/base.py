@@ -9,13 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
 from qoslab.ios.show.ip_sla import RETURN_CODES
 from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 Show = Callable[[str, str], str]
 """What a router answers to a show command."""
@@ -81,18 +84,17 @@ class Prober(ABC):
         """A file of this probe."""
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
 
-    def data_plane_report(self) -> dict[str, Any]:
+    def data_plane_report(self) -> formats.OperationReport:
         """What the data plane of the router that sends has measured, with the stamps of each packet."""
 
-        async def ask() -> dict[str, Any]:
+        async def ask() -> formats.OperationReport:
             async with self.setting.lab.control(self.probe.source) as client:
                 found = await client.ip_sla(self.number, samples=True)
-                report: dict[str, Any] = found["operations"][str(self.number)]
-                return report
+                return found["operations"][str(self.number)]
 
         return asyncio.run(ask())
 
-    def keep_samples(self, report: dict[str, Any]) -> None:
+    def keep_samples(self, report: formats.OperationReport) -> None:
         """Keep what the data plane or program says, with the stamps of each packet."""
         self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
 

@@ -7,10 +7,13 @@ Figures are `rtt_count`, `rtt_ms` and, of jitter operations (null of others), `j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.ios.show.ip_sla import jitter_samples, jitter_triplet, summary_triplet
+
+if TYPE_CHECKING:
+    from qoslab import formats
 
 Figures = dict[str, Any]
 JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
@@ -32,7 +35,7 @@ def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
     return {"rtt_count": len(rtts), "rtt_ms": spread, **dict.fromkeys(JITTER)}
 
 
-def figures_of_report(report: dict[str, Any], *, jitter: bool) -> Figures | None:
+def figures_of_report(report: formats.OperationReport, *, jitter: bool) -> Figures | None:
     """Of the data plane's own answer, in the way of the print of 2008; None where nothing was answered."""
     hours = report["hours"]
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
