@@ -104,27 +104,20 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def sync_all(top: Path) -> None:
-    """Sync a folder with all that is in it: files, then the folders that name them, inner ones first."""
+    """Sync a folder with all that is in it: files, and the folders that name them."""
     with writing(top):
-        files, folders = [], []
-        for folder, _, names in os.walk(top, topdown=False):
-            folders.append(Path(folder))
-            files += [Path(folder, name) for name in names]
-        _sync(files)
-        for each in folders:
-            DISK.sync(each)
+        _sync(Path(folder, name) for folder, _, names in os.walk(top) for name in ("", *names))
 
 
 def sync_names(path: Path, count: int) -> None:
     """Sync so many folders around `path`, so that its name, and theirs, outlast a loss of power."""
     with writing(path):
-        for folder in list(path.parents)[:count]:
-            DISK.sync(folder)
+        _sync(list(path.parents)[:count])
 
 
-def _sync(files: Iterable[Path]) -> None:
+def _sync(paths: Iterable[Path]) -> None:
     with ThreadPoolExecutor(SYNCS, thread_name_prefix="sync") as pool:
-        for done in [pool.submit(DISK.sync, file) for file in files]:
+        for done in [pool.submit(DISK.sync, path) for path in paths]:
             done.result()
 
 

@@ -15,6 +15,7 @@ from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms.startup import hardware, startup_config
+from qoslab.schema import memory
 from qoslab.schema.document import Document
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
@@ -35,7 +36,15 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
-            refusal = _refusal(base, "\n".join(text for text, _ in lines), hardware(experiment.topology, router))
+            text = "\n".join(text for text, _ in lines)
+            refusal, held = _taken(base, text, hardware(experiment.topology, router))
+            if held > memory.MOST:
+                yield document.finding(
+                    ("topology", "nodes", router),
+                    f"found queues of {held} bytes, all output queues of {router} together as arm {arm.name} "
+                    f"configures them, full of frames of {memory.FRAME} bytes, expected at most {memory.MOST}",
+                    "lower queue-limit, the number of queues, or hold-queue",
+                )
             if refusal is None:
                 continue
             text, place = lines[refusal.number - 1]
@@ -52,11 +61,14 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
 
 
 @lru_cache(maxsize=1024)
-def _refusal(base: str, text: str, chassis: Hardware) -> RefusedLineError | None:
-    """Combinations of parameters have many configurations in common."""
+def _taken(base: str, text: str, chassis: Hardware) -> tuple[RefusedLineError | None, int]:
+    """The line that is refused, if one is, and what the queues hold that were configured.
+
+    Combinations of parameters have many configurations in common.
+    """
     device = parse_config(base, chassis, source="base")
     try:
         apply(device, text)
     except RefusedLineError as refusal:
-        return refusal
-    return None
+        return refusal, 0
+    return None, memory.queued(device)

@@ -27,6 +27,7 @@ from qoslab.platforms import MODELS, hosts_of, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.files import refusal, roots, tidy
+from qoslab.schema.memory import MOST, in_flight
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.observations import observation_problem
 from qoslab.schema.probes import check_probes
@@ -138,6 +139,7 @@ class _Checker:
         yield from self.unique(here, topology.links)
         used: dict[tuple[str, str], Steps] = {}
         subnets: list[tuple[IPv4Network, str]] = []
+        held = 0
         for index, link in enumerate(topology.links):
             for side, end in enumerate(link.ends):
                 steps: Steps = (*here, index, "ends", side)
@@ -167,6 +169,14 @@ class _Checker:
                 yield self.document.finding(steps, f"found {far.node} at both ends, expected two nodes")
             yield from self.emulation(index)
             yield from self.addresses(index, subnets)
+            held += in_flight(link)
+            if held > MOST >= held - in_flight(link):
+                yield self.document.finding(
+                    (*here, index, "delay") if link.delay else (*here, index),
+                    f"found {in_flight(link)} bytes on this link at a time (rate times delay, both directions), with "
+                    f"those before it {held}, expected at most {MOST}",
+                    "lower its delay or its rate",
+                )
 
     def emulation(self, index: int) -> Iterator[Finding]:
         """Delay, jitter and loss that a link can have."""

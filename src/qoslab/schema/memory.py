@@ -1,0 +1,56 @@
+"""What an experiment's queues and links may hold at a time, in memory of the machine that runs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qoslab.model.experiment import Link
+
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Device
+
+MOST = 2**30
+"""Bytes that the queues of a router, or the links of an experiment, may hold together."""
+FRAME = 1514
+"""Bytes of the largest frame."""
+CLASS_QUEUES = 256
+"""Queues of a class with `fair-queue` where their number is not given."""
+FLOW_SHARE = 4
+"""Each of them may hold a fourth of the class's limit; the limit of the class itself is not enforced then."""
+
+
+def queued(device: Device) -> int:
+    """Bytes that the output queues of a router hold when all are full of the largest frames."""
+    from qoslab.ios.model import figures  # only where routers are configured
+
+    packets = 0
+    for interface in device.interfaces.values():
+        packets += interface.hold_queue_out or figures.FAIR_HOLD_QUEUE
+        packets += interface.tx_ring_limit or 0
+        if interface.service_policy_output is not None:
+            packets += _policy(device, interface.service_policy_output)
+    return packets * FRAME
+
+
+def _policy(device: Device, name: str) -> int:
+    policy = device.policy_maps.get(name)
+    if policy is None:
+        return 0
+    from qoslab.ios.model.figures import QUEUE_LIMIT
+
+    packets = 0
+    for each in policy.classes:
+        limit = each.queue_limit or QUEUE_LIMIT
+        if each.service_policy is not None:
+            packets += _policy(device, each.service_policy)
+        elif each.fair_queue is not None:
+            packets += (each.fair_queue.queues or CLASS_QUEUES) * max(limit // FLOW_SHARE, 1)
+        else:
+            packets += limit
+    return packets
+
+
+def in_flight(link: Link) -> int:
+    """Bytes that are on a link at a time, in both directions: its rate times its delay."""
+    longest = int(link.delay) + (int(link.jitter.size) if link.jitter is not None else 0)
+    return 2 * int(link.rate) * longest // (8 * 10**9)

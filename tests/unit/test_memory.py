@@ -1,0 +1,73 @@
+"""What queues and links may hold is counted before anything runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hostile_files import BASE
+from qoslab.cli import main
+from qoslab.errors import ExperimentError
+from qoslab.ios.parse import parse_config
+from qoslab.platforms import MODELS
+from qoslab.schema import load_experiment
+from qoslab.schema.memory import FRAME, MOST, in_flight, queued
+
+CLASSES = """\
+policy-map Child
+ class class-default
+  fair-queue 64
+  queue-limit 400
+policy-map Parent
+ class class-default
+  shape average 1000000
+  service-policy Child
+interface FastEthernet0/1
+ hold-queue 200 out
+ service-policy output Parent
+"""
+
+
+def held(text: str) -> int:
+    return queued(parse_config(text, MODELS["3725"].hardware("hqf"), source="R1.ios")) // FRAME
+
+
+def test_queues_are_counted_where_packets_wait() -> None:
+    before = held("")
+    # 64 queues of a fourth of 400 in the child; the parent hands on, and the interface holds 200 instead of 1000.
+    assert held(CLASSES) - before == 64 * 100 + 200 - 1000
+    assert held(CLASSES.replace("  fair-queue 64\n", "  bandwidth 500\n")) - before == 400 + 200 - 1000
+    assert held(CLASSES.replace(" service-policy output Parent\n", "")) - before == 200 - 1000
+
+
+def experiment(folder: Path, text: str, template: str = "") -> Path:
+    (folder / "t.j2").write_text(template)
+    (folder / "e.yml").write_text(text)
+    return folder / "e.yml"
+
+
+def test_queues_without_bound_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = BASE.replace('model: "3725"', 'model: "3725", generation: hqf').replace(
+        "- name: one", "- {name: one, configure: {R1: {template: t.j2}}}"
+    )
+    assert main(["validate", str(experiment(tmp_path, text, CLASSES))]) == 0
+    large = CLASSES.replace("fair-queue 64", "fair-queue 4096").replace("queue-limit 400", "queue-limit 4096")
+    assert main(["validate", str(experiment(tmp_path, text, large))]) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"e\.yml:6:\d+: topology\.nodes\.R1: found queues of 63\d{8} bytes, all output queues of R1", said)
+    assert f"bytes, expected at most {MOST}" in said and "lower queue-limit" in said
+
+
+def test_links_that_hold_too_much_are_refused(tmp_path: Path) -> None:
+    text = BASE.replace("rate: 100 Mb/s", "rate: 10 Gb/s\n      delay: 200 ms", 1)
+    (lan, wan) = load_experiment(experiment(tmp_path, text)).topology.links
+    assert (in_flight(lan), in_flight(wan)) == (2 * 250_000_000, 0)
+    text = text.replace("rate: 10 Mb/s", "rate: 10 Gb/s\n      delay: 300 ms")
+    with pytest.raises(ExperimentError) as caught:
+        load_experiment(experiment(tmp_path, text))
+    (finding,) = caught.value.findings
+    assert finding.path == "topology.links.wan.delay"
+    assert "found 750000000 bytes on this link at a time" in finding.message
+    assert f"with those before it 1250000000, expected at most {MOST}" in finding.message
