@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostile_files import BASE
 from qoslab.capture import TOOLS, CaptureError, Counts
+from qoslab.capture.filters import filter_problem
 from qoslab.capture.pcapng import Packets, read_packets
+from qoslab.cli import main
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "capture"
 
@@ -186,3 +189,28 @@ def test_a_file_that_stops_early_is_read_to_there_and_told(tmp_path: Path) -> No
         for piece in read_packets(file):
             pieces.append(piece)
     assert sum(len(piece) for piece in pieces) > 5
+
+
+class TestFilters:
+    @pytest.mark.parametrize("text", ["tcp", "udp port 5201", "ip[1] & 0xfc == 0xb8", "net 10.0.0.0/8 and not arp"])
+    def test_filters_that_hold(self, text: str) -> None:
+        assert filter_problem(text) == ""
+
+    @pytest.mark.parametrize("text", ["tcp porrt", "port 99999999", "ip[", "tcp\0", "(" * 5000])
+    def test_filters_that_do_not(self, text: str) -> None:
+        assert filter_problem(text)
+
+    def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
+        assert filter_problem("tcp porrt") is None
+
+    def test_a_run_is_refused_before_there_is_a_lab(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        capture = "captures:\n  - {name: wire, node: server, interface: eth0, filter: tcp porrt}\n"
+        (tmp_path / "e.yml").write_text(BASE + capture)
+        assert main(["run", "e.yml"]) == 2
+        said = capsys.readouterr().err
+        assert 'capture wire: found the filter "tcp porrt", expected one of pcap-filter(7): ' in said
+        assert not (tmp_path / "runs").exists()

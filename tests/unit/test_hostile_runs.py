@@ -184,3 +184,26 @@ def test_an_interval_of_another_year_costs_nothing(
     sample_run.seal_anew(run)
     assert main(["report", str(run)]) == 3
     assert "4 intervals lie outside the cell's time, expected -600 to 604 s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        ("cell.json", 5 * 2**30, r"cell\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes are there"),
+        ("experiment.json", 5 * 2**30, r"experiment\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes"),
+        ("captures/server.pcapng", 5 * 2**30, r"captures/server\.pcapng: \d+ bytes were written, 5368709120 bytes"),
+        ("counters/R1.jsonl", 5 * 2**30, r"counters/R1\.jsonl: \d+ lines \(\d+ bytes\) were written, 5368709120"),
+    ],
+)
+def test_files_without_end_are_not_read(
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str, size: int, said: str
+) -> None:
+    os.truncate(first_cell(run).parent / name, size)  # larger, with a hole
+    assert main(["report", str(run)]) == 3
+    assert re.search(f"policed/1: {said}", capsys.readouterr().out)
+
+
+def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:
+    os.truncate(run / "manifest.json", 5 * 2**30)
+    assert main(["report", str(run)]) == 2
+    assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err

@@ -17,8 +17,8 @@ from qoslab.schema.files import FileRefusedError, read_bytes
 
 WIDTH = 300
 """Characters of a message that are shown."""
-RECORD_LIMIT = 2**26
-"""Bytes of a run's comparison or manifest; the manifest of 100 000 cells has half."""
+RECORD_LIMIT = 100 * 2**20
+"""Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
 
 
 @click.command()

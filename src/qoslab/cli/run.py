@@ -117,6 +117,8 @@ def command(
     if dry_run:
         _say_plan(plan, expected, as_json=as_json)
         return ExitStatus.WITHIN
+    if kind.real_time:
+        _check_filters(plan)
     from qoslab.run.runner import Request
 
     request = Request(
@@ -167,6 +169,21 @@ def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping
         )
     if any(tls.values()) and scheduler in (None, "local"):
         raise click.UsageError("found --tls-… without the address of a --scheduler, expected tls://HOST:PORT")
+
+
+def _check_filters(plan: Plan) -> None:
+    """Raise `UserError` for a capture filter that does not hold: before there is a lab, and not in its first cell."""
+    from qoslab.capture.filters import filter_problem
+
+    for point in plan.experiment.captures:
+        problem = filter_problem(point.filter) if point.filter else ""
+        if problem is None:
+            echo(f'qoslab: the filter "{point.filter}" is not tried beforehand: found no libpcap', err=True)
+        elif problem:
+            raise UserError(
+                f'capture {point.name}: found the filter "{point.filter}", expected one of pcap-filter(7): {problem}',
+                hint="`man pcap-filter` has the language",
+            )
 
 
 def _side_by_side(jobs: int | str | None, plan: Plan, kind: LabKind) -> int | None:

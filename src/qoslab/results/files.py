@@ -127,11 +127,12 @@ def read_bytes(path: Path, most: int) -> bytes:
         with path.open("rb") as handle:
             size = os.fstat(handle.fileno()).st_size
             # A buffer is made as large as what is asked for.
-            content = handle.read(min(size, most) + 1)
+            content = handle.read(size) if size <= most else b""
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
-    if len(content) > most:
-        raise UserError(f"{path}: found more than {most} bytes", hint="no run writes so much; the file was changed")
+    if size > most:
+        message = f"{path}: found {size} bytes, expected at most {most}"
+        raise UserError(message, hint="no run writes so much; the file was changed")
     return content
 
 
