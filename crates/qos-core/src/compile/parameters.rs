@@ -423,7 +423,8 @@ pub(crate) fn class_queue(
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
             QueuePlan::FairQueue {
                 flows: flows.unwrap_or(defaults::CLASS_FLOW_QUEUES),
-                per_flow: (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
+                // Early detection's thresholds hold for all flows together, and nothing else does.
+                per_flow: class.random_detect.is_none().then(|| (limit / defaults::FLOW_LIMIT_DIVISOR).max(1)),
                 limit,
             }
         }
@@ -444,7 +445,7 @@ pub(crate) fn resolved_queue(plan: &QueuePlan) -> (u32, Option<ResolvedFairQueue
         QueuePlan::FairQueue { flows, per_flow, .. } => Some(ResolvedFairQueue {
             discipline: DisciplineName::FairQueue,
             queues: flows,
-            per_flow_limit: Some(per_flow),
+            per_flow_limit: per_flow,
             discard_threshold: None,
         }),
     };

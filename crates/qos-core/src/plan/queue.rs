@@ -23,9 +23,10 @@ pub(crate) enum QueuePlan {
         limit: u32,
         weight: Option<u64>,
     },
+    /// Without a limit for each flow early detection alone limits them.
     FairQueue {
         flows: u32,
-        per_flow: u32,
+        per_flow: Option<u32>,
         limit: u32,
     },
 }
@@ -52,7 +53,7 @@ impl QueuePlan {
     pub fn per_flow(&self) -> Option<u32> {
         match *self {
             QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } | QueuePlan::WeightedFair { .. } => None,
-            QueuePlan::FairQueue { per_flow, .. } => Some(per_flow),
+            QueuePlan::FairQueue { per_flow, .. } => per_flow,
         }
     }
 

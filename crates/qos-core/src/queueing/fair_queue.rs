@@ -28,19 +28,20 @@ pub(crate) struct FairQueue<P> {
     active: VecDeque<u32>,
     /// The first active flow has had its quantum of this round.
     served: bool,
-    per_flow: usize,
+    /// Most packets of a flow.
+    per_flow: Option<usize>,
     seed: u64,
     depth: Count,
 }
 
 impl<P> FairQueue<P> {
     /// `flows` is a power of two.
-    pub fn new(flows: u32, per_flow: u32, seed: u64) -> FairQueue<P> {
+    pub fn new(flows: u32, per_flow: Option<u32>, seed: u64) -> FairQueue<P> {
         FairQueue {
             flows: (0..flows).map(|_| Flow { items: VecDeque::new(), deficit: 0 }).collect(),
             active: VecDeque::new(),
             served: false,
-            per_flow: per_flow as usize,
+            per_flow: per_flow.map(|most| most as usize),
             seed,
             depth: Count::default(),
         }
@@ -68,7 +69,7 @@ impl<P> Discipline<P> for FairQueue<P> {
     fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
         let index = flow_index(item.descriptor.flow, self.seed, self.flows.len() as u32);
         let flow = &mut self.flows[index];
-        if flow.items.len() >= self.per_flow {
+        if self.per_flow.is_some_and(|most| flow.items.len() >= most) {
             return Enqueued::Refused(item, DropReason::Flow);
         }
         self.depth.add(item.bytes());

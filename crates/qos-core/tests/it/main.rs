@@ -8,6 +8,7 @@ mod dynamic_bucket;
 mod error_kinds;
 mod fairness;
 mod lateness;
+mod later_queueing;
 mod links;
 mod packets;
 mod policer_oracle;

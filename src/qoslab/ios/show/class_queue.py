@@ -60,7 +60,7 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
         yield f"shape ({shape['mode']}) cir {shape['cir_bps']}, bc {shape['bc_bits']}, be {shape['be_bits']}"
         yield f"target shape rate {shape['target_bps']}"
     yield from _hqf_bandwidth(counters)
-    fair = queue is not None and queue["per_flow_limit"] is not None
+    fair = queue is not None and queue["discipline"] == "fair_queue"
     if counters["random_detect"] is not None:
         yield from (f"  {line}" for line in _hqf_random_detect(counters["random_detect"], fair))
     if queue is not None and queue["per_flow_limit"] is not None:
