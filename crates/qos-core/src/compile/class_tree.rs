@@ -200,7 +200,8 @@ fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> 
     Ok(())
 }
 
-/// Classes without a queue join class-default's; where its child has the queues, one of their own beside it.
+/// Classes without a queue join class-default's. Where its child has the queues, and where it is shaped, they have one
+/// of their own beside it: a shaper holds back its own class and no other.
 fn join(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -209,7 +210,8 @@ fn join(
     shares: &Shares,
 ) -> Vec<Place> {
     let mut shared = places.last().copied().flatten().map_or(ROOT, |place| place.leaf);
-    if places.iter().any(Option::is_none) && matches!(nodes[shared].body, BodyPlan::Inner { .. }) {
+    let apart = matches!(nodes[shared].body, BodyPlan::Inner { .. }) || nodes[shared].shape.is_some();
+    if places.iter().any(Option::is_none) && apart {
         let queue = match context.config.generation {
             Generation::Classic => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), false),
             Generation::Hqf => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },

@@ -34,3 +34,23 @@ fn early_detection_alone_limits_the_flows_of_a_class() {
         assert!(classes[0].random_detect.clone().unwrap().mean_depth > 20.0);
     }
 }
+
+/// A class that only marks, beside a shaped class-default: it is not in the shaper, whether or not class-default has a
+/// child policy, in both generations.
+#[test]
+fn a_class_beside_a_shaped_class_default_is_not_shaped() {
+    for generation in ["classic", "hqf"] {
+        for child in [None, Some("CHILD")] {
+            let mark = json!({"name": "af", "set": [{"field": "dscp", "value": 12}]});
+            let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
+            let default = json!({"name": "class-default", "shape": shape, "service_policy": child});
+            let maps = json!({"P": {"classes": [mark, default]},
+                "CHILD": {"classes": [{"name": "low", "bandwidth": {"kbps": 200}}]}});
+            let config = configuration(generation, maps, interface(10_000, None, Some("P")));
+            let sources = [Source::new(1000, 10, 0, 3_000_000), Source::new(1000, 0, 1, 3_000_000)];
+            let (_, kbps) = after_ten_seconds(10_000_000, &config, &sources);
+            assert!((2_990..3_030).contains(&kbps[0]), "{generation}, {child:?}: {kbps:?}");
+            assert!((990..1_015).contains(&kbps[1]), "{generation}, {child:?}: {kbps:?}");
+        }
+    }
+}
