@@ -10,7 +10,7 @@ use crate::config::router::Generation;
 use crate::config::wiring::PortConfig;
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
-use crate::plan::classes::{ClassPlan, PolicyPlan, CLASS_DEFAULT};
+use crate::plan::classes::{ClassPlan, PolicyPlan};
 use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RouterPlan};
 use crate::plan::queue::QueuePlan;
 use crate::plan::tree::{self, Sharing};
@@ -86,7 +86,8 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
 }
 
 fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, threshold: u32) -> ConversationPlan {
-    let top = || classes.iter().filter(|class| class.parent.is_none() && class.name != CLASS_DEFAULT);
+    // class-default's own bandwidth is not held against what may be reserved, but counts as reserved.
+    let top = || classes.iter().filter(|class| class.parent.is_none());
     let guaranteed = top().filter_map(|class| {
         class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
     });

@@ -121,3 +121,20 @@ fn class_default_queues_by_flow_by_default() {
     assert_eq!(small_flow(Some(json!({"name": "class-default", "fair_queue": {}}))), 0);
     assert!(small_flow(Some(json!({"name": "class-default", "bandwidth": {"kbps": 500}}))) > 500);
 }
+
+/// 100 Mb/s with `bandwidth 20000` in class-default: a router shows 1/1 reserved conversations and 55000 kb/s that are
+/// still available.
+#[test]
+fn class_defaults_bandwidth_counts_as_reserved() {
+    let reserved = |classes: serde_json::Value| {
+        let mut engine = started(100_000_000, &common::with_policy("classic", 100_000, classes));
+        let queue = out(&mut engine, 0).queue;
+        let conversations = queue.reserved_conversations.unwrap();
+        (conversations.allocated, conversations.max, queue.available_bandwidth_kbps.unwrap())
+    };
+    assert_eq!(reserved(json!([{"name": "class-default", "bandwidth": {"kbps": 20_000}}])), (1, 1, 55_000));
+    let two = json!([{"name": "low", "bandwidth": {"kbps": 10_000}},
+        {"name": "class-default", "bandwidth": {"kbps": 20_000}}]);
+    assert_eq!(reserved(two), (2, 2, 45_000));
+    assert_eq!(reserved(json!([{"name": "class-default", "fair_queue": {}}])), (0, 0, 75_000));
+}
