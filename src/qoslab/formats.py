@@ -171,6 +171,7 @@ class ClassQueueCounters(TypedDict):
     depth_packets: int
     discipline: DisciplineName
     flows: int | None
+    in_ring_packets: int
     limit_packets: int
     max_flows: int | None
     output: Count

@@ -159,11 +159,12 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
         if shape
         else None,
         "queue": {
-            "discipline": "fair",
+            "discipline": "weighted_fair",
             "limit_packets": 1000,
             "depth_packets": waiting,
             "depth_bytes": waiting * 1514,
-            "per_flow_limit": 64,
+            "in_ring_packets": 0,
+            "per_flow_limit": None,
             "flows": 4,
             "max_flows": 256,
             "output": counted(sent),

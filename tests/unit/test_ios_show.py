@@ -71,11 +71,12 @@ SHAPE = {
     "delayed": volume(491, 708722),
 }
 QUEUE = {
-    "discipline": "fair",
+    "discipline": "weighted_fair",
     "limit_packets": 64,
     "depth_packets": 69,
     "depth_bytes": 90_000,
-    "per_flow_limit": 64,
+    "in_ring_packets": 0,
+    "per_flow_limit": None,
     "flows": 4,
     "max_flows": 256,
     "output": volume(554, 715690),
@@ -141,7 +142,9 @@ def test_the_later_generation_s_shaper() -> None:
 
 def test_the_later_generation_s_fair_queue_counts_flow_drops_twice() -> None:
     config = configuration([{"name": "class-default", "fair_queue": {"queues": None}}], "hqf")
-    queue = {**QUEUE, "per_flow_limit": 16, "depth_packets": 18, "output": volume(3496, 908540)}
+    # 18 are 16 in the queue and 2 in the transmit ring.
+    waiting = {"depth_packets": 16, "in_ring_packets": 2, "output": volume(3496, 908540)}
+    queue = {**QUEUE, "discipline": "fair_queue", "per_flow_limit": 16, **waiting}
     drops = class_counters()["drops"] | {"tail": volume(2, 0), "flow": volume(1605, 0)}
     text = printed(config, [class_counters(queue=queue, drops=drops)], interval=30)
     assert "      30 second offered rate 0 bps, drop rate 0 bps\n" in text

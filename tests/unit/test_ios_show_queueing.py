@@ -48,6 +48,7 @@ def queue(depth: int = 0, output: dict[str, int] | None = None, **more: Any) -> 
         "limit_packets": 64,
         "depth_packets": depth,
         "depth_bytes": 0,
+        "in_ring_packets": 0,
         "per_flow_limit": None,
         "flows": None,
         "max_flows": None,
@@ -91,7 +92,7 @@ def hqf_print() -> str:
         bytes=367480,
         offered_rate_bps=409_000.0,
         drop_rate_bps=15_000.0,
-        queue=queue(111, volume(303, 367480), per_flow_limit=16),
+        queue=queue(111, volume(303, 367480), discipline="fair_queue", per_flow_limit=16),
         bandwidth=bandwidth(percent=20, kbps=400),
     )
     default = class_counters(
@@ -99,7 +100,7 @@ def hqf_print() -> str:
         bytes=1325220,
         offered_rate_bps=1_635_000.0,
         drop_rate_bps=733_000.0,
-        queue=queue(18, volume(3496, 908540), per_flow_limit=16),
+        queue=queue(18, volume(3496, 908540), discipline="fair_queue", per_flow_limit=16),
         drops=drops(flow=volume(1605, 417300)),
     )
     shared = {"level": 1, "limit_packets": 64, "depth_packets": 0, "drops": volume(0, 0), "output": volume(870, 38280)}

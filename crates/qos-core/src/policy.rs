@@ -67,6 +67,8 @@ struct ClassState {
     /// Packets that could not go straight to the transmit ring.
     congested: Count,
 }
+    /// Packets in the transmit ring, as of the last look.
+    in_ring: u64,
 
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
@@ -86,6 +88,7 @@ impl ClassState {
             colours: [Metered::new(now), Metered::new(now), Metered::new(now)],
             congested: Count::default(),
         }
+            in_ring: 0,
     }
 }
 
@@ -303,8 +306,14 @@ impl Policy {
         }
     }
 
-    /// What was counted; `scheduler` is where the classes' queues are (none for an input policy).
-    pub fn counters<P>(&mut self, now: Time, scheduler: Option<&Scheduler<P>>) -> PolicyCounters {
+    /// What was counted; `scheduler` is where the classes' queues are (none for an input policy), `in_ring` the classes
+    /// of the packets in the transmit ring.
+    pub fn counters<P>(
+        &mut self,
+        now: Time,
+        scheduler: Option<&Scheduler<P>>,
+        in_ring: impl Iterator<Item = usize>,
+    ) -> PolicyCounters {
         let top = self.plan.top.clone();
         self.level(now, top, scheduler)
     }
@@ -316,6 +325,8 @@ impl Policy {
                 queues.map(|(level, node)| statistics::priority(*level, &scheduler.nodes()[*node])).collect()
             }),
             classes: level.classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect(),
+        self.states.iter_mut().for_each(|state| state.in_ring = 0);
+        in_ring.for_each(|class| self.each(class, |state| state.in_ring += 1));
             policy: level.name,
         }
     }
@@ -346,7 +357,10 @@ impl Policy {
                 .collect(),
             police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
             shape: node.and_then(statistics::shape),
-            queue: node.map(|node| statistics::class(node, plan.conversation, state.congested)),
+            queue: node.map(|node| {
+                let in_ring = if plan.parent.is_none() { state.in_ring } else { 0 };
+                statistics::class(node, plan.conversation, state.congested, in_ring)
+            }),
             bandwidth: plan.bandwidth,
             priority: plan.priority.map(|priority| PriorityCounters {
                 unit: priority.unit,

@@ -173,3 +173,15 @@ pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
 
 /// Numerator of the weight of a conversation: 32384/(precedence + 1).
 pub const WEIGHT_NUMERATOR: u64 = 32_384;
+
+// Where sources disagree or are missing, and both readings can be run. docs/ask-a-device.md has the experiment that would
+// decide each on a real router.
+
+/// What the depth of a class counts in `show policy-map interface` of the later generation. A published print has a
+/// parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, beside a flow of
+/// at most 16 packets with 18.
+///
+/// - true: what is in the transmit ring and on the line: the 3 is explained, the 18 where one of the three is another
+///   class's or the flow is one below its limit;
+/// - false: what is in the transmit ring alone: the 18 is explained, the 3 is not.
+pub const HQF_DEPTH_COUNTS_WIRE: bool = true;

@@ -26,7 +26,14 @@ pub(crate) fn shape<P>(node: &Node<P>) -> Option<ShapeCounters> {
 }
 
 /// The queue of a class, or those of its children together.
-pub(crate) fn class<P>(node: &Node<P>, conversation: Option<u32>, congested: Count) -> ClassQueueCounters {
+///
+/// `in_ring` are its packets in the transmit ring.
+pub(crate) fn class<P>(
+    node: &Node<P>,
+    conversation: Option<u32>,
+    congested: Count,
+    in_ring: u64,
+) -> ClassQueueCounters {
     let flows = node.queue().and_then(Discipline::<P>::flows);
     let (discipline, limit_packets, per_flow_limit, by_flow) = match &node.plan.body {
         BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow(), queue.by_flow()),
@@ -38,6 +45,7 @@ pub(crate) fn class<P>(node: &Node<P>, conversation: Option<u32>, congested: Cou
         limit_packets,
         depth_packets: node.depth.packets,
         depth_bytes: node.depth.bytes,
+        in_ring_packets: in_ring,
         per_flow_limit,
         flows: flows.map(|(active, _)| active),
         max_flows: flows.map(|(_, most)| most),

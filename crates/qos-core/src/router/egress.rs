@@ -5,6 +5,7 @@
 //! time.
 
 use crate::classify::access_list::AccessList;
+use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceQueueCounters, RingCounters};
@@ -35,6 +36,8 @@ pub(crate) struct Egress<P> {
     /// How the frame at the head of the ring will pass the link.
     upcoming: Option<Passage>,
     queue_drops: u64,
+    /// The class of the frame that started last, and when its last bit is on the wire.
+    on_wire: Option<(usize, Time)>,
 }
 
 impl<P> Egress<P> {
@@ -49,6 +52,7 @@ impl<P> Egress<P> {
             ring: TxRing::new(plan.ring_limit),
             upcoming: None,
             queue_drops: 0,
+            on_wire: None,
             plan: plan.clone(),
         }
     }
@@ -104,6 +108,8 @@ impl<P> Egress<P> {
     /// Puts other queues in place; what waits moves to them.
     fn replace(&mut self, now: Time, port: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         self.policy = Egress::<P>::policy(port, &self.plan, now);
+        self.ring.forget_classes();
+        self.on_wire = None;
         let mut scheduler = Scheduler::new(&self.plan.nodes, self.plan.hold, self.seed, port.rate, now);
         std::mem::swap(&mut self.scheduler, &mut scheduler);
         for mut item in scheduler.drain() {
@@ -272,6 +278,7 @@ impl<P> Egress<P> {
         self.look_ahead();
         self.outbound.start((now, end), item.arrival, item.descriptor, item.payload);
         self.fill(now);
+        self.on_wire = item.class.map(|class| (class, end));
     }
 
     /// Passes on what has reached the other end by `now`.
@@ -311,7 +318,9 @@ impl<P> Egress<P> {
     }
 
     pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {
-        self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler)))
+        let on_wire = self.on_wire.filter(|(_, end)| defaults::HQF_DEPTH_COUNTS_WIRE && *end > now);
+        let classes = self.ring.iter().filter_map(|item| item.class).chain(on_wire.map(|(class, _)| class));
+        self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), classes))
     }
 
     pub fn clear(&mut self, now: Time) {

@@ -51,7 +51,7 @@ impl<P> Ingress<P> {
     }
 
     pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {
-        self.policy.as_mut().map(|policy| policy.counters::<P>(now, None))
+        self.policy.as_mut().map(|policy| policy.counters::<P>(now, None, std::iter::empty()))
     }
 
     pub fn clear(&mut self, now: Time) {

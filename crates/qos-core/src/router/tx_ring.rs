@@ -43,6 +43,11 @@ impl<P> TxRing<P> {
         self.entries.iter().map(|(_, item)| item)
     }
 
+    /// The classes are those of a policy that is no more.
+    pub fn forget_classes(&mut self) {
+        self.entries.iter_mut().for_each(|(_, item)| item.class = None);
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -54,3 +54,54 @@ fn a_class_beside_a_shaped_class_default_is_not_shaped() {
         }
     }
 }
+
+/// The published set-up: 20 % with ten flows, 30 % with a child of 70 % and a rest, and a flood in class-default, on
+/// 2 Mb/s with a ring of 2. The print shows 174 packets in the parent, 107 and 64 in its children, and 18 in
+/// class-default, whose flow may have 16.
+#[test]
+fn depths_shown_include_the_ring() {
+    let maps = json!({
+        "Intra": {"classes": [{"name": "c1", "bandwidth": {"percent": 70}, "fair_queue": {"queues": 4096}},
+            {"name": "class-default", "bandwidth": {"percent": 30}}]},
+        "P": {"classes": [{"name": "af", "bandwidth": {"percent": 20}, "fair_queue": {"queues": 4096}},
+            {"name": "parent", "bandwidth": {"percent": 30}, "service_policy": "Intra"},
+            {"name": "class-default", "fair_queue": {}}]}});
+    let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
+    config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &common::read(&config)).unwrap();
+    let send = |engine: &mut Engine<usize>, packets: usize, dscp: u8, flows: u16| {
+        for packet in 0..packets {
+            let source = Source::new(if dscp == 1 { 1300 } else { 256 }, dscp, packet as u16 % flows, 1);
+            engine.transmit(Time(0), PORT, source.descriptor(Ppp), 0);
+        }
+    };
+    let shown = |class: &ClassCounters| class.queue.unwrap().depth_packets + class.queue.unwrap().in_ring_packets;
+    // The first three are on the line and in the ring: the parent's.
+    send(&mut engine, 110, 1, 10);
+    send(&mut engine, 80, 2, 1);
+    let parent = class(&mut engine, Time(0), 1);
+    let children = &parent.child.as_ref().unwrap().classes;
+    let depths: Vec<_> = children.iter().map(|class| class.queue.unwrap().depth_packets).collect();
+    assert_eq!((shown(&parent), depths), (174, vec![107, 64]));
+    // All three classes have traffic: class-default's flow has 16 packets in its queue, or 15 until the next one comes,
+    // and most often two or three of those in the ring and on the line.
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &common::read(&config)).unwrap();
+    let (mut outputs, mut seen) = (Vec::new(), std::collections::BTreeMap::new());
+    let sources = [(256, 0, 1_285_000), (256, 2, 1_310_000), (1300, 1, 20_000_000), (1300, 10, 21_000_000)];
+    for at in (0..30_000_000_000u64).step_by(5_000) {
+        for (ip_len, dscp, gap) in sources {
+            if at % gap == 0 {
+                common::run(&mut engine, Time(at), &mut outputs);
+                engine.transmit(Time(at), PORT, Source::new(ip_len, dscp, 0, 1).descriptor(Ppp), 0);
+            }
+        }
+        if at > 10_000_000_000 && at % 9_715_000 == 0 {
+            common::run(&mut engine, Time(at), &mut outputs);
+            *seen.entry(shown(&class(&mut engine, Time(at), 2))).or_insert(0) += 1;
+        }
+    }
+    let most = seen.iter().max_by_key(|(_, times)| **times).map(|(depth, _)| *depth);
+    assert_eq!(most, Some(18), "{seen:?}");
+}

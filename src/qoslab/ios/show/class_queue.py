@@ -68,12 +68,12 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
 
 
 def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters) -> str:
-    # Drops at a flow's own limit count in both figures.
-    total = _total_drops(counters)
-    if queue["per_flow_limit"] is None:
-        return f"(queue depth/total drops/no-buffer drops) {queue['depth_packets']}/{total}/0"
+    # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures.
+    depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
+    if queue["discipline"] != "fair_queue":
+        return f"(queue depth/total drops/no-buffer drops) {depth}/{total}/0"
     flow = counters["drops"]["flow"]["packets"]
-    return f"(queue depth/total drops/no-buffer drops/flowdrops) {queue['depth_packets']}/{total}/0/{flow}"
+    return f"(queue depth/total drops/no-buffer drops/flowdrops) {depth}/{total}/0/{flow}"
 
 
 def _hqf_bandwidth(counters: formats.ClassCounters) -> Iterator[str]:
