@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalyst::buffer_pool::BufferPool;
-use crate::classify::access_list::AccessList;
+use crate::classify::access_list::{AccessList, LaterFragments};
 use crate::compile::configuration::{compile, Compiled};
 use crate::compile::{port, wiring};
 use crate::config::router::RouterConfig;
@@ -136,12 +136,19 @@ impl<P> Engine<P> {
         // Everything is checked: from here on nothing fails.
         self.advance(now);
         BufferPool::reserve(&mut self.shared.pools, &reserved_cells, self.ports.len());
+        let later_fragments = match config.switch {
+            Some(_) => LaterFragments::Unmatched,
+            None => LaterFragments::ByNetworkLayer,
+        };
         let lists = &mut self.shared.lists;
-        lists.resize(numbers.values().map(|number| number + 1).max().unwrap_or(0), AccessList::new("", &[]));
+        lists.resize(
+            numbers.values().map(|number| number + 1).max().unwrap_or(0),
+            AccessList::new("", &[], later_fragments),
+        );
         for (name, entries) in &config.access_lists {
             let list = &mut lists[numbers[name]];
             if list.name != *name || list.entries != *entries {
-                *list = AccessList::new(name, entries);
+                *list = AccessList::new(name, entries, later_fragments);
             }
         }
         self.access_list_numbers = numbers;

@@ -11,16 +11,27 @@ pub(crate) struct AccessList {
     pub name: String,
     pub entries: Vec<AccessListEntry>,
     pub hits: Vec<u64>,
+    later_fragments: LaterFragments,
+}
+
+/// What an entry with ports, ICMP types or `established` says of a later fragment, which has none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaterFragments {
+    /// A router lets the network layer decide a permit; a deny does not apply.
+    ByNetworkLayer,
+    /// A Catalyst 3750's hardware does not match it (software configuration guide, "Configuring QoS": fragments stay
+    /// best effort).
+    Unmatched,
 }
 
 impl AccessList {
-    pub fn new(name: &str, entries: &[AccessListEntry]) -> AccessList {
-        AccessList { name: name.to_owned(), entries: entries.to_vec(), hits: vec![0; entries.len()] }
+    pub fn new(name: &str, entries: &[AccessListEntry], later_fragments: LaterFragments) -> AccessList {
+        AccessList { name: name.to_owned(), entries: entries.to_vec(), hits: vec![0; entries.len()], later_fragments }
     }
 
     /// Whether the first entry that matches permits; counts its hit.
     pub fn permits(&mut self, descriptor: &Descriptor) -> bool {
-        match self.entries.iter().position(|entry| entry_matches(entry, descriptor)) {
+        match self.entries.iter().position(|entry| entry_matches(entry, descriptor, self.later_fragments)) {
             Some(index) => {
                 self.hits[index] += 1;
                 self.entries[index].action == AccessAction::Permit
@@ -45,7 +56,7 @@ fn port_matches(wanted: &PortMatch, port: u16) -> bool {
     }
 }
 
-fn entry_matches(entry: &AccessListEntry, descriptor: &Descriptor) -> bool {
+fn entry_matches(entry: &AccessListEntry, descriptor: &Descriptor, later_fragments: LaterFragments) -> bool {
     let (IpAddr::V4(source), IpAddr::V4(destination), Network::Ipv4) =
         (descriptor.source, descriptor.destination, descriptor.network)
     else {
@@ -65,8 +76,7 @@ fn entry_matches(entry: &AccessListEntry, descriptor: &Descriptor) -> bool {
         || entry.established
         || entry.icmp_type.is_some();
     if transport_layer && descriptor.later_fragment {
-        // The ports are not in this fragment: a permit is decided by the network layer, a deny does not apply.
-        return entry.action == AccessAction::Permit;
+        return later_fragments == LaterFragments::ByNetworkLayer && entry.action == AccessAction::Permit;
     }
     let port = |wanted: &Option<PortMatch>, port: Option<u16>| {
         wanted.as_ref().is_none_or(|wanted| port.is_some_and(|port| port_matches(wanted, port)))

@@ -234,6 +234,7 @@ impl Iterator for Candidates<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::access_list::LaterFragments;
     use crate::config::classification::AccessAction;
     use crate::frame::port::PortId;
     use crate::wire::framing::Framing;
@@ -348,8 +349,9 @@ mod tests {
             entries in prop::collection::vec(prop::collection::vec(entry(), 0..4), 6),
             matchers in prop::collection::vec(matcher(6), 1..40),
             packets in prop::collection::vec(packet(), 1..40),
+            fragments in prop::sample::select(vec![LaterFragments::ByNetworkLayer, LaterFragments::Unmatched]),
         ) {
-            let lists: Vec<_> = entries.iter().map(|entries| AccessList::new("list", entries)).collect();
+            let lists: Vec<_> = entries.iter().map(|entries| AccessList::new("list", entries, fragments)).collect();
             let mut plain = lists.clone();
             let expected: Vec<_> = packets
                 .iter()

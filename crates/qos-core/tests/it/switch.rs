@@ -399,3 +399,31 @@ fn a_switch_stays_a_switch() {
     let error = engine.configure(Time(1), &read(&router)).unwrap_err();
     assert_eq!(error.path, "switch");
 }
+
+/// A datagram of 3000 bytes in three fragments, and a policer for a UDP port: the 3750 matches the first one alone, the
+/// others stay best effort. A router takes those after the first by addresses and protocol.
+#[test]
+fn later_fragments_match_no_entry_with_ports() {
+    let entry = json!({"action": "permit", "protocol": 17,
+        "source": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
+        "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
+        "destination_port": {"op": "eq", "ports": [5000]}});
+    let mut config = config(&defaults(), json!({name(1): interface(json!({})), name(2): interface(json!({}))}));
+    config["access_lists"] = json!({"A": [entry]});
+    config["class_maps"] = json!({"A": {"match": "all", "criteria": [{"type": "access_group", "name": "A"}]}});
+    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000}, "exceed": [{"action": "drop"}]});
+    config["policy_maps"] = json!({"P": {"classes": [{"name": "A", "police": police}]}});
+    config["interfaces"][name(1)]["service_policy_input"] = json!("P");
+    let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
+    engine.configure(Time(0), &read(&config)).unwrap();
+    for (number, (offset, length)) in [(0u16, 1_500), (185, 1_500), (370, 88)].into_iter().enumerate() {
+        let mut frame = frames::udp(length, 0, 40_000, 5_000);
+        let more = u16::from(offset < 370) << 13;
+        frame[14 + 6..14 + 8].copy_from_slice(&(more | offset).to_be_bytes());
+        pass(&mut engine, (number as u64 + 1) * MILLI, parse(&frame)).unwrap();
+    }
+    let class =
+        engine.counters(Time(SECOND), None).interfaces[&name(1)].policy_input.clone().unwrap().classes[0].clone();
+    assert_eq!(class.packets, 1);
+    assert_eq!(counters(&mut engine, 1, SECOND).policer.in_profile, 1);
+}
