@@ -86,7 +86,15 @@ pub(crate) fn random_detect(
             Generation::Classic => defaults::CLASSIC_RANDOM_DETECT_MIN[usize::from(value)],
             Generation::Hqf => defaults::HQF_RANDOM_DETECT_MIN[usize::from(value)],
         }),
-        RandomDetectBasis::Dscp => (64, |_, value| defaults::random_detect_min_by_dscp(value)),
+        RandomDetectBasis::Dscp => (64, |generation, value| {
+            let (by_precedence, by_drop) = match generation {
+                Generation::Classic => {
+                    (defaults::CLASSIC_RANDOM_DETECT_MIN, defaults::CLASSIC_RANDOM_DETECT_MIN_BY_DSCP)
+                }
+                Generation::Hqf => (defaults::HQF_RANDOM_DETECT_MIN, defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP),
+            };
+            defaults::random_detect_min_by_dscp(value, by_precedence, by_drop)
+        }),
     };
     let mut rows: Vec<_> = (0..values)
         .map(|value| ResolvedRandomDetectRow {

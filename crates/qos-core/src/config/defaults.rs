@@ -70,17 +70,22 @@ pub const HQF_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 30, 32, 34];
 /// Least thresholds by precedence, classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 31, 33, 35];
 
-/// Least threshold of a code point. Unconfirmed, and some releases are said to have 32 where this has 33.
-pub const fn random_detect_min_by_dscp(dscp: u8) -> u32 {
+/// Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
+/// but for EF, which is remembered.
+pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
+
+/// The same of the classic generation. Unconfirmed.
+pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37);
+
+/// Least threshold of a code point, with those of the generation by precedence and by drop precedence.
+pub const fn random_detect_min_by_dscp(dscp: u8, by_precedence: [u32; 8], by_drop: ([u32; 3], u32)) -> u32 {
     match (dscp >> 3, dscp & 7) {
         // EF.
-        (5, 6) => 37,
-        // Assured forwarding, by drop precedence.
-        (1..=4, 2) => 33,
-        (1..=4, 4) => 28,
-        (1..=4, 6) => 24,
+        (5, 6) => by_drop.1,
+        // Assured forwarding.
+        (1..=4, drop @ (2 | 4 | 6)) => by_drop.0[drop as usize / 2 - 1],
         // Class selectors.
-        (class @ 1..=7, 0) => CLASSIC_RANDOM_DETECT_MIN[class as usize],
+        (class @ 1..=7, 0) => by_precedence[class as usize],
         _ => 20,
     }
 }

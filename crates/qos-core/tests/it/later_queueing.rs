@@ -105,3 +105,18 @@ fn depths_shown_include_the_ring() {
     let most = seen.iter().max_by_key(|(_, times)| **times).map(|(depth, _)| *depth);
     assert_eq!(most, Some(18), "{seen:?}");
 }
+
+/// An ISR G2's thresholds by code point.
+#[test]
+fn thresholds_by_code_point_are_those_of_the_generation() {
+    let red = json!({"name": "class-default", "bandwidth": {"kbps": 500}, "random_detect": {"basis": "dscp"}});
+    let minima = |generation: &str| {
+        let config = with_policy(generation, 2_000, json!([red]));
+        let sources: Vec<_> = [10, 12, 14, 0].iter().map(|dscp| Source::new(1000, *dscp, 0, 200_000)).collect();
+        let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
+        let rows = classes[0].random_detect.clone().unwrap().classes;
+        rows.iter().map(|row| (row.value, row.min, row.max)).collect::<Vec<_>>()
+    };
+    assert_eq!(minima("hqf"), [(0, 20, 40), (10, 32, 40), (12, 28, 40), (14, 24, 40)]);
+    assert_eq!(minima("classic"), [(0, 20, 40), (10, 33, 40), (12, 28, 40), (14, 24, 40)]);
+}
