@@ -4,6 +4,7 @@ use crate::classify::access_list::AccessList;
 use crate::classify::classifier::ClassIndex;
 use crate::classify::marking;
 use crate::config::classification::MatchMode;
+use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::counters::police::{ColourCounters, PoliceCounters};
 use crate::counters::policy::{
@@ -66,9 +67,9 @@ struct ClassState {
     colours: [Metered; 3],
     /// Packets that could not go straight to the transmit ring.
     congested: Count,
-}
     /// Packets in the transmit ring, as of the last look.
     in_ring: u64,
+}
 
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
@@ -87,8 +88,8 @@ impl ClassState {
             marked: vec![0; plan.set.len()],
             colours: [Metered::new(now), Metered::new(now), Metered::new(now)],
             congested: Count::default(),
-        }
             in_ring: 0,
+        }
     }
 }
 
@@ -158,7 +159,8 @@ impl Policy {
     /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as
     /// dropped; one that may is on the caller to count by `queued`, `dropped` or `sent`.
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
-        let verdict = self.enter(now, descriptor, lists, None, true);
+        let came = *descriptor;
+        let verdict = self.enter(now, (descriptor, &came), lists, None, true);
         if !verdict.pass {
             self.dropped(now, verdict.class, descriptor.counted_len, DropReason::Police);
         }
@@ -167,19 +169,22 @@ impl Policy {
 
     /// Classifies a packet that was marked and policed before, by an earlier policy, and counts it.
     pub fn readmit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
-        self.enter(now, descriptor, lists, None, false)
+        let came = *descriptor;
+        self.enter(now, (descriptor, &came), lists, None, false)
     }
 
+    /// `came` is the packet as it came to the policy.
     fn enter(
         &mut self,
         now: Time,
-        descriptor: &mut Descriptor,
+        (descriptor, came): (&mut Descriptor, &Descriptor),
         lists: &mut [AccessList],
         parent: Option<usize>,
         act: bool,
     ) -> Verdict {
         let bytes = descriptor.counted_len;
-        let (class, statement) = self.classify(descriptor, lists, parent);
+        let asked = if defaults::CHILD_MATCHES_PARENTS_MARK { &*descriptor } else { came };
+        let (class, statement) = self.classify(asked, lists, parent);
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
         state.offered.add(now, bytes, self.load_interval_s);
@@ -195,7 +200,7 @@ impl Policy {
         let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
         // The child acts before the parent's policer. Unconfirmed for policers in both.
         if plan.child.is_some() {
-            verdict = self.enter(now, descriptor, lists, Some(class), act);
+            verdict = self.enter(now, (descriptor, came), lists, Some(class), act);
         }
         if act && verdict.pass {
             verdict.pass = self.police(now, class, descriptor);
@@ -238,6 +243,11 @@ impl Policy {
     pub fn congested(&mut self, now: Time, class: usize, descriptor: &Descriptor) -> bool {
         let bytes = descriptor.counted_len;
         self.each(class, |state| state.congested.add(bytes));
+        self.within_rate(now, class, bytes)
+    }
+
+    /// Meters a packet by the conditional policer of its priority class, if it has one: whether it conforms.
+    pub fn within_rate(&mut self, now: Time, class: usize, bytes: u32) -> bool {
         let Some(class) = self.plan.classes[class].priority_of else { return true };
         let Some(conditional) = &mut self.states[class].conditional else { return true };
         conditional.colour(now, bytes) == Colour::Conform
@@ -315,6 +325,8 @@ impl Policy {
         in_ring: impl Iterator<Item = usize>,
     ) -> PolicyCounters {
         let top = self.plan.top.clone();
+        self.states.iter_mut().for_each(|state| state.in_ring = 0);
+        in_ring.for_each(|class| self.each(class, |state| state.in_ring += 1));
         self.level(now, top, scheduler)
     }
 
@@ -325,8 +337,6 @@ impl Policy {
                 queues.map(|(level, node)| statistics::priority(*level, &scheduler.nodes()[*node])).collect()
             }),
             classes: level.classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect(),
-        self.states.iter_mut().for_each(|state| state.in_ring = 0);
-        in_ring.for_each(|class| self.each(class, |state| state.in_ring += 1));
             policy: level.name,
         }
     }

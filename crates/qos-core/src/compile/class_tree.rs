@@ -100,7 +100,7 @@ pub(crate) fn place(
     here: Position,
 ) -> Result<Vec<Place>, ConfigError> {
     let classic = context.config.generation == Generation::Classic;
-    let shares = shares(context, classes, here)?;
+    let shares = shares(context, classes, shapes, here)?;
     let mut places: Vec<Option<Place>> = Vec::with_capacity(classes.len());
     let mut priority_leaves = [None; PRIORITY_LEVELS];
     let mut conversation = classic_flow_queues(classes, here.to.bandwidth_kbps) + defaults::SYSTEM_CONVERSATIONS;
@@ -224,7 +224,12 @@ fn join(
 }
 
 /// What the classes of a policy-map get.
-fn shares(context: &Context<'_>, classes: &[PathClass], here: Position) -> Result<Shares, ConfigError> {
+fn shares(
+    context: &Context<'_>,
+    classes: &[PathClass],
+    shapes: &[Option<ShapePlan>],
+    here: Position,
+) -> Result<Shares, ConfigError> {
     let base = Some(here.guaranteed_bps);
     let mut bandwidth = Vec::with_capacity(classes.len());
     let mut priority = Vec::with_capacity(classes.len());
@@ -238,7 +243,7 @@ fn shares(context: &Context<'_>, classes: &[PathClass], here: Position) -> Resul
     let priority_kbps = sum(priority.iter().map(|priority| priority.and_then(|priority| priority.kbps)));
     let (ranks, other) = match context.config.generation {
         Generation::Classic => classic_ranks(context, classes, &bandwidth, priority_kbps, here),
-        Generation::Hqf => hqf_ranks(context, classes, &bandwidth, priority_kbps, here),
+        Generation::Hqf => hqf_ranks(context, classes, (&bandwidth, shapes), priority_kbps, here),
     };
     Ok(Shares { bandwidth, priority, ranks, other })
 }
@@ -270,14 +275,24 @@ fn classic_ranks(
     (bandwidth.iter().map(|bandwidth| Rank::Factor(factor(bandwidth))).collect(), Rank::Factor(None))
 }
 
+/// The bandwidth that a shaper gives a class without one.
+fn guarantee(shape: ShapePlan) -> Option<BandwidthCounters> {
+    let kbps = Some(shape.cir_bps / 1_000);
+    let guaranteed = BandwidthCounters { kbps, percent: None, remaining_percent: None, remaining_ratio: None };
+    defaults::HQF_SHAPE_IS_A_GUARANTEE.then_some(guaranteed)
+}
+
 /// Later generation: what is configured, and the rest in equal parts to those without bandwidth.
 fn hqf_ranks(
     context: &Context<'_>,
     classes: &[PathClass],
-    bandwidth: &[Option<BandwidthCounters>],
+    (bandwidth, shapes): (&[Option<BandwidthCounters>], &[Option<ShapePlan>]),
     priority_kbps: u64,
     here: Position,
 ) -> (Vec<Rank>, Rank) {
+    let guarantees: Vec<_> =
+        bandwidth.iter().zip(shapes).map(|(own, shape)| own.or_else(|| guarantee((*shape)?))).collect();
+    let bandwidth = guarantees.as_slice();
     let takes_part = |index: usize| {
         let (_, class) = &classes[index];
         class.name == CLASS_DEFAULT || (class.priority.is_none() && context.class_queues(class))

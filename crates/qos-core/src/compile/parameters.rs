@@ -153,7 +153,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     }
     let dynamic = config.dynamic.map(|dynamic| dynamic_bucket(dynamic, cir_bps)).transpose()?;
     let bc_bytes = dynamic.map_or(bc_bytes, |dynamic| dynamic.initial_bytes);
-    let two_rate = config.pir.is_some();
+    let two_rate = config.pir.is_some() && (defaults::PEAK_RATE_ALONE_MAKES_TWO_RATES || config.violate.is_some());
     let two_buckets = two_rate || config.violate.is_some() || config.be.is_some();
     let be_bytes = match config.be {
         Some(burst) => police_burst("police.be", burst, if two_rate { pir_bps } else { cir_bps })?,

@@ -180,7 +180,8 @@ fn configured_router(
     let input = attached("service_policy_input", &config.service_policy_input, false)?;
     let output = attached("service_policy_output", &config.service_policy_output, true)?;
     let mut plan = assemble(port, config, input, output);
-    plan.police_in_drop_rate = context.config.generation != Generation::Classic;
+    plan.police_in_drop_rate =
+        context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
     Ok(plan)
 }
 

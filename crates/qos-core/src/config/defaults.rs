@@ -190,3 +190,41 @@ pub const WEIGHT_NUMERATOR: u64 = 32_384;
 ///   class's or the flow is one below its limit;
 /// - false: what is in the transmit ring alone: the 18 is explained, the 3 is not.
 pub const HQF_DEPTH_COUNTS_WIRE: bool = true;
+
+/// Whether `shape` in a class without `bandwidth` guarantees it its rate in the later generation.
+///
+/// - true: a reader's comment by P. Lapukhov on the article that tells of HQF has it so;
+/// - false: nothing else says so, and the class shares what others leave with all that have no `bandwidth`.
+pub const HQF_SHAPE_IS_A_GUARANTEE: bool = false;
+
+/// Whether the classes of a child policy match a packet as the parent's `set` has marked it.
+///
+/// - true: the parent acts first, and the child classifies what it is given;
+/// - false: all levels are classified at once, as the packet came to the policy. No document settles it.
+pub const CHILD_MATCHES_PARENTS_MARK: bool = false;
+
+/// Whether the drop rate of a class counts what its policer drops, in the classic generation.
+///
+/// - true: as Cisco's example of a two-rate policer has it: a drop rate of 249000 beside 1249000 b/s offered, all of it
+///   the policer's;
+/// - false: as a print of a single-rate policer has it, which shows 0, unless that was before the first sample.
+pub const CLASSIC_DROP_RATE_COUNTS_POLICE: bool = false;
+
+/// Whether `Total output drops` of an interface counts what policers of its output policy drop. Nothing was found either
+/// way.
+///
+/// - true: all that the interface was given and did not send;
+/// - false: only what queues dropped.
+pub const OUTPUT_DROPS_COUNT_POLICE: bool = true;
+
+/// Whether `police` with a peak rate and without `violate-action` has two rates.
+///
+/// - true: what violates is treated as what exceeds;
+/// - false: as without a peak rate, one bucket, unless `violate-action` is typed.
+pub const PEAK_RATE_ALONE_MAKES_TWO_RATES: bool = true;
+
+/// Whether the conditional policer of a priority class meters packets that find no congestion.
+///
+/// - true: a burst before congestion has used the bucket up when congestion begins;
+/// - false: the bucket is full then.
+pub const CONDITIONAL_POLICER_METERS_ALWAYS: bool = false;

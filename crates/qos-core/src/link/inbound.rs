@@ -118,7 +118,7 @@ impl<P> Inbound<P> {
     }
 
     fn drop(&mut self, time: Time, descriptor: &Descriptor, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        self.traffic.dropped(reason, descriptor.counted_len);
+        self.traffic.dropped(reason, descriptor.counted_len, true);
         outputs.drop_inside(time, self.port, reason, payload);
     }
 

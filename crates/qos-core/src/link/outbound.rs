@@ -1,5 +1,6 @@
 //! The end of a link at which frames go out: the link's clock, propagation, and what is counted of them.
 
+use crate::config::defaults;
 use crate::config::wiring::PortConfig;
 use crate::counters::count::Count;
 use crate::counters::port::{DirectionCounters, PropagationCounters, QueueingDelayCounters};
@@ -110,7 +111,8 @@ impl<P> Outbound<P> {
     }
 
     pub fn drop(&mut self, now: Time, bytes: u32, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        self.traffic.dropped(reason, bytes);
+        let shown = reason != DropReason::Police || defaults::OUTPUT_DROPS_COUNT_POLICE;
+        self.traffic.dropped(reason, bytes, shown);
         outputs.drop_wire(now, self.port, reason, payload);
     }
 

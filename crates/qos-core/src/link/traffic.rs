@@ -37,9 +37,10 @@ impl Traffic {
         self.average.add(now, bytes, self.load_interval_s);
     }
 
-    pub fn dropped(&mut self, reason: DropReason, bytes: u32) {
+    /// A frame was dropped; `shown`: among the interface's drops.
+    pub fn dropped(&mut self, reason: DropReason, bytes: u32, shown: bool) {
         self.totals.dropped[reason as usize].add(bytes);
-        self.drops += 1;
+        self.drops += u64::from(shown);
     }
 
     /// The link lost a frame: no router knows.

@@ -13,8 +13,7 @@ pub(crate) struct PortPlan {
     pub rate: Rate,
     pub load_interval_s: u32,
     pub input: Option<PolicyPlan>,
-    /// Whether a class's drop rate includes what its policer dropped. Unconfirmed for the classic generation, whose
-    /// published print shows none.
+    /// Whether a class's drop rate includes what its policer dropped.
     pub police_in_drop_rate: bool,
     pub kind: KindPlan,
 }

@@ -162,6 +162,9 @@ impl<P> Egress<P> {
                 let mut straight = false;
                 if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
                     straight = self.ring.has_room() && self.scheduler.passes(now, leaf, item.bytes());
+                    if straight && defaults::CONDITIONAL_POLICER_METERS_ALWAYS {
+                        policy.within_rate(arrival, class, item.bytes());
+                    }
                     if !straight && !policy.congested(arrival, class, &item.descriptor) {
                         self.queue_drops += 1;
                         return self.drop(now, item, DropReason::Priority, outputs);
@@ -275,10 +278,10 @@ impl<P> Egress<P> {
         let Some((passage, item)) = self.upcoming.take().zip(self.ring.pop()) else { return };
         let Passage { start: now, end, .. } = passage;
         self.outbound.link.enter(passage);
+        self.on_wire = item.class.map(|class| (class, end));
         self.look_ahead();
         self.outbound.start((now, end), item.arrival, item.descriptor, item.payload);
         self.fill(now);
-        self.on_wire = item.class.map(|class| (class, end));
     }
 
     /// Passes on what has reached the other end by `now`.

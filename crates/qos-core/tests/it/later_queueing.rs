@@ -120,3 +120,21 @@ fn thresholds_by_code_point_are_those_of_the_generation() {
     assert_eq!(minima("hqf"), [(0, 20, 40), (10, 32, 40), (12, 28, 40), (14, 24, 40)]);
     assert_eq!(minima("classic"), [(0, 20, 40), (10, 33, 40), (12, 28, 40), (14, 24, 40)]);
 }
+
+/// All levels of a hierarchy classify the packet as it came: what the parent sets does not move it to another class of
+/// the child. On the wire it has what was set last.
+#[test]
+fn a_child_classifies_the_packet_as_it_came() {
+    let parent = json!({"name": "class-default", "set": [{"field": "dscp", "value": 46}], "service_policy": "CHILD",
+        "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
+    let child = json!([{"name": "af", "bandwidth": {"percent": 20}}, {"name": "ef", "bandwidth": {"percent": 20}}]);
+    let maps = json!({"P": {"classes": [parent]}, "CHILD": {"classes": child}});
+    let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
+    config["class_maps"]["ef"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [46]}]});
+    let sources = [Source::new(1000, 10, 0, 500_000)];
+    let (classes, _) = after_ten_seconds(2_000_000, &common::read(&config), &sources);
+    let child = &classes[0].child.as_ref().unwrap().classes;
+    let packets: Vec<_> = child.iter().map(|class| class.packets).collect();
+    let expected = if qos_core::config::defaults::CHILD_MATCHES_PARENTS_MARK { [0, 626, 0] } else { [626, 0, 0] };
+    assert_eq!(packets, expected);
+}
