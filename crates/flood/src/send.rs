@@ -102,9 +102,64 @@ struct Quantiles {
     max: u64,
 }
 
+impl Quantiles {
+    fn of(late: &Histogram<u64>) -> Quantiles {
+        Quantiles {
+            mean: late.mean(),
+            p50: late.value_at_quantile(0.5),
+            p90: late.value_at_quantile(0.9),
+            p99: late.value_at_quantile(0.99),
+            p999: late.value_at_quantile(0.999),
+            max: late.max(),
+        }
+    }
+}
+
 struct Stream {
     socket: OwnedFd,
     sent: StreamSent,
+}
+
+/// The streams, and what was counted of all of them.
+struct Sending {
+    streams: Vec<Stream>,
+    /// The stream whose turn it is.
+    turn: usize,
+    packets: u64,
+    payload_bytes: u64,
+    /// What the system refused, by error.
+    errors: BTreeMap<String, u64>,
+    late: Histogram<u64>,
+}
+
+impl Sending {
+    fn new(streams: Vec<Stream>) -> Sending {
+        Sending { streams, turn: 0, packets: 0, payload_bytes: 0, errors: BTreeMap::new(), late: lateness() }
+    }
+
+    /// Stamps a datagram and hands it to the kernel, `late` nanoseconds after it was due. A refusal is counted, unless
+    /// it says that no datagram will ever get there.
+    fn send(&mut self, flood: u64, to: SocketAddrV4, payload: &mut [u8], late: u64) -> Result<(), Error> {
+        let turn = self.turn;
+        self.turn = (turn + 1) % self.streams.len();
+        let stream = &mut self.streams[turn];
+        Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(payload);
+        match sendto(stream.socket.as_raw_fd(), payload, &SockaddrIn::from(to), MsgFlags::MSG_DONTWAIT) {
+            Ok(_) => {
+                let length = payload.len() as u64;
+                stream.sent.packets += 1;
+                stream.sent.payload_bytes += length;
+                self.packets += 1;
+                self.payload_bytes += length;
+                self.late.saturating_record(late);
+            }
+            Err(errno) if self.packets == 0 && self.errors.is_empty() && !transient(errno) => {
+                return Err(Error::First(to, errno));
+            }
+            Err(errno) => *self.errors.entry(format!("{errno:?}")).or_insert(0) += 1,
+        }
+        Ok(())
+    }
 }
 
 /// Longest lateness told apart, in nanoseconds: an hour.
@@ -121,7 +176,7 @@ impl Flood {
         if let Some(size) = self.size {
             self.check_mtu(size)?;
         }
-        let mut streams = self.open()?;
+        let mut sending = Sending::new(self.open()?);
         let gap = self.gap.divided(u32::from(self.streams)).ok_or_else(|| {
             Error::Options(format!(
                 "found {} streams at this rate, which leaves no nanosecond between datagrams",
@@ -130,9 +185,6 @@ impl Flood {
         })?;
         let mut draw = Draw::new(self.port, self.size, self.seed);
         let mut payload = vec![0u8; self.size.map_or(*RANDOM_PAYLOAD.end(), |size| size - HEADERS) as usize];
-        let mut late = lateness();
-        let mut errors = BTreeMap::new();
-        let (mut packets, mut payload_bytes, mut turn) = (0u64, 0u64, 0usize);
         let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::monotonic();
         let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
@@ -159,28 +211,17 @@ impl Flood {
                 },
             };
             let (port, length) = draw.next();
-            let length = length as usize;
-            let stream = &mut streams[turn];
-            turn = (turn + 1) % usize::from(self.streams);
-            Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(&mut payload);
             let to = SocketAddrV4::new(self.destination, port);
-            match sendto(stream.socket.as_raw_fd(), &payload[..length], &SockaddrIn::from(to), MsgFlags::MSG_DONTWAIT) {
-                Ok(_) => {
-                    stream.sent.packets += 1;
-                    stream.sent.payload_bytes += length as u64;
-                    packets += 1;
-                    payload_bytes += length as u64;
-                    late.saturating_record(now - due);
-                }
-                Err(errno) if packets == 0 && errors.is_empty() && !transient(errno) => {
-                    return Err(Error::First(to, errno));
-                }
-                Err(errno) => *errors.entry(format!("{errno:?}")).or_insert(0) += 1,
-            }
+            sending.send(flood, to, &mut payload[..length as usize], now - due)?;
         }
         let seconds = (clock::monotonic() - start) as f64 / 1e9;
+        Ok(self.report(sending, gap, seconds, pacer.skipped()))
+    }
+
+    fn report(&self, sending: Sending, gap: Gap, seconds: f64, skipped: u64) -> Sent {
+        let Sending { streams, packets, payload_bytes, errors, late, .. } = sending;
         let bytes = payload_bytes + packets * u64::from(HEADERS);
-        Ok(Sent {
+        Sent {
             tool: "flood",
             version: env!("CARGO_PKG_VERSION"),
             destination: self.destination,
@@ -194,19 +235,12 @@ impl Flood {
             bytes,
             payload_bytes,
             rate_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
-            skipped: pacer.skipped(),
+            skipped,
             catch_up: self.catch_up,
             send_errors: errors,
-            pacing_error_ns: Quantiles {
-                mean: late.mean(),
-                p50: late.value_at_quantile(0.5),
-                p90: late.value_at_quantile(0.9),
-                p99: late.value_at_quantile(0.99),
-                p999: late.value_at_quantile(0.999),
-                max: late.max(),
-            },
+            pacing_error_ns: Quantiles::of(&late),
             streams: streams.into_iter().map(|stream| stream.sent).collect(),
-        })
+        }
     }
 
     fn check_mtu(&self, size: u32) -> Result<(), Error> {

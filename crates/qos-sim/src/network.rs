@@ -9,7 +9,7 @@ use qos_core::wire::Framing;
 use qos_core::ConfigError;
 use qos_core::{Engine, PortId, PortsConfig, Time};
 
-use crate::scenario::{Link, NodeConfig, NodeKind, Route, Scenario};
+use crate::scenario::{Link, LinkEnd, NodeConfig, NodeKind, Route, Scenario};
 use crate::seed::Seed;
 
 /// Longest span of time that a scenario may name: with it all sums of times fit 64 bits. More than eleven days.
@@ -135,52 +135,62 @@ impl Network {
                 return wrong(format!("{path}.delay_ns"), message);
             }
             for (side, end) in link.ends.iter().enumerate() {
-                let path = format!("{path}.ends[{side}]");
-                let node = self.node(&end.node, &format!("{path}.node"))?;
-                if self.nodes[node].kind == NodeKind::Host && link.framing != Framing::Ethernet {
-                    let message = "found a host on a serial link, expected Ethernet framing: put a router there";
-                    return wrong(format!("{path}.node"), message);
-                }
-                if self.interface(node, &end.interface).is_some() {
-                    let message = format!("found {:?}, which another link of {} uses", end.interface, end.node);
-                    return wrong(format!("{path}.interface"), message);
-                }
-                let path = format!("{path}.address");
-                if end.address.prefix_len() > 31 {
-                    return wrong(path, format!("found {}, expected a network with room for two", end.address));
-                }
-                if let Some(other) = self.ends.iter().position(|other| other.address.addr() == end.address.addr()) {
-                    let message = format!("found {}, which links[{}].ends[{}] has", end.address, other / 2, other % 2);
-                    return wrong(path, message);
-                }
-                let overlaps = |other: &&usize| {
-                    let other = self.ends[**other].address;
-                    other.contains(&end.address.network()) || end.address.contains(&other.network())
-                };
-                if let Some(other) = self.nodes[node].ends.iter().find(overlaps) {
-                    let message = format!(
-                        "found {}, whose network overlaps that of {} ({}) on the same node",
-                        end.address, self.ends[*other].interface, self.ends[*other].address
-                    );
-                    return wrong(path, message);
-                }
-                self.nodes[node].ends.push(self.ends.len());
-                self.ends.push(End {
-                    node,
-                    interface: end.interface.clone(),
-                    address: end.address,
-                    framing: link.framing,
-                    rate_bps: link.rate_bps,
-                    // Known when the engines are made.
-                    engine: usize::MAX,
-                    port: PortId(0),
-                });
+                self.add_end(link, end, &format!("{path}.ends[{side}]"))?;
             }
         }
         for node in &self.nodes {
             if node.ends.is_empty() {
                 return wrong(format!("nodes.{}", node.name), "no link ends at this node: remove it, or join it");
             }
+        }
+        Ok(())
+    }
+
+    /// Puts an end of a link at its node.
+    fn add_end(&mut self, link: &Link, end: &LinkEnd, path: &str) -> Result<(), ConfigError> {
+        let node = self.node(&end.node, &format!("{path}.node"))?;
+        if self.nodes[node].kind == NodeKind::Host && link.framing != Framing::Ethernet {
+            let message = "found a host on a serial link, expected Ethernet framing: put a router there";
+            return wrong(format!("{path}.node"), message);
+        }
+        if self.interface(node, &end.interface).is_some() {
+            let message = format!("found {:?}, which another link of {} uses", end.interface, end.node);
+            return wrong(format!("{path}.interface"), message);
+        }
+        self.check_address(node, end, format!("{path}.address"))?;
+        self.nodes[node].ends.push(self.ends.len());
+        self.ends.push(End {
+            node,
+            interface: end.interface.clone(),
+            address: end.address,
+            framing: link.framing,
+            rate_bps: link.rate_bps,
+            // Known when the engines are made.
+            engine: usize::MAX,
+            port: PortId(0),
+        });
+        Ok(())
+    }
+
+    /// Refuses an address that leaves no room for a peer, or that another end or network of the node has.
+    fn check_address(&self, node: usize, end: &LinkEnd, path: String) -> Result<(), ConfigError> {
+        if end.address.prefix_len() > 31 {
+            return wrong(path, format!("found {}, expected a network with room for two", end.address));
+        }
+        if let Some(other) = self.ends.iter().position(|other| other.address.addr() == end.address.addr()) {
+            let message = format!("found {}, which links[{}].ends[{}] has", end.address, other / 2, other % 2);
+            return wrong(path, message);
+        }
+        let overlaps = |other: &&usize| {
+            let other = self.ends[**other].address;
+            other.contains(&end.address.network()) || end.address.contains(&other.network())
+        };
+        if let Some(other) = self.nodes[node].ends.iter().find(overlaps) {
+            let message = format!(
+                "found {}, whose network overlaps that of {} ({}) on the same node",
+                end.address, self.ends[*other].interface, self.ends[*other].address
+            );
+            return wrong(path, message);
         }
         Ok(())
     }

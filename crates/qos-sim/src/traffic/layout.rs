@@ -121,6 +121,17 @@ impl Ports {
             }
         }
     }
+
+    fn listen(&mut self, host: usize, protocol: u8, flow: &Flow, path: &str) -> Result<(), ConfigError> {
+        let Some(port) = flow.port else { return Ok(()) };
+        match self.listening.insert((host, protocol, port), flow.name.clone()) {
+            None => Ok(()),
+            Some(other) => {
+                let message = format!("found {port}, at which {} receives flow {other:?} already", flow.destination);
+                wrong(format!("{path}.port"), message)
+            }
+        }
+    }
 }
 
 impl Traffic {
@@ -134,52 +145,24 @@ impl Traffic {
         start: Time,
     ) -> Result<(), ConfigError> {
         let path = format!("flows[{index}]");
-        let source = host(network, &flow.source, &format!("{path}.source"))?;
-        let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
-        if source == destination {
-            return wrong(format!("{path}.destination"), format!("found {:?}, which is the source too", flow.source));
-        }
-        let addresses = [
-            address(network, source, flow.source_address, &format!("{path}.source_address"))?,
-            address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
-        ];
-        for (host, to) in [(source, addresses[1]), (destination, addresses[0])] {
-            if let Err(message) = network.check_path(host, to) {
-                return wrong(&path, message);
-            }
-        }
+        let (hosts, addresses) = ends(network, flow, &path)?;
         let (number, gap) = match flow.protocol {
             Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, &path)?)),
             Protocol::Tcp => (protocol::TCP, None),
         };
-        if let Some(port) = flow.port {
-            if let Some(other) = ports.listening.insert((destination, number, port), flow.name.clone()) {
-                let message = format!("found {port}, at which {} receives flow {other:?} already", flow.destination);
-                return wrong(format!("{path}.port"), message);
-            }
-        }
+        ports.listen(hosts[1], number, flow, &path)?;
         let background = flow.duration_ns.is_none();
         let duration_ns = flow.duration_ns.unwrap_or(self.end.since(start).0);
         let first = self.streams.len();
         let to = addresses.map(|address| self.number(address));
         for stream in 0..flow.streams {
-            let wanted = match flow.client_port {
-                None => None,
-                Some(first) => match u16::try_from(u32::from(first) + stream) {
-                    Ok(port) => Some(port),
-                    Err(_) => {
-                        let message = format!("found {first} for {} streams: they end above 65535", flow.streams);
-                        return wrong(format!("{path}.client_port"), message);
-                    }
-                },
-            };
-            let local_port = ports.take(source, number, wanted, &path)?;
+            let local_port = ports.take(hosts[0], number, client_port(flow, stream, &path)?, &path)?;
             let there = (addresses[1], flow.port.unwrap_or(0));
             let here = (addresses[0], local_port);
             self.streams.push(Stream {
                 flow: index,
                 number: stream + 1,
-                hosts: [source, destination],
+                hosts,
                 addresses,
                 to,
                 local_port,
@@ -189,15 +172,12 @@ impl Traffic {
                 dscp: [flow.dscp, 0],
                 kind: match flow.protocol {
                     Protocol::Udp => Kind::Udp(UdpStream::default()),
-                    Protocol::Tcp => {
-                        Kind::Tcp(Box::new(transfer(scenario, network, [source, destination], flow, &path)?))
-                    }
+                    Protocol::Tcp => Kind::Tcp(Box::new(transfer(scenario, network, hosts, flow, &path)?)),
                 },
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
             });
         }
-        let streams = flow.streams as usize;
         if let Some(gap) = gap {
             self.add_sources(scenario, flow, gap, first, start, duration_ns);
         }
@@ -209,7 +189,7 @@ impl Traffic {
             cut_off_ns: flow.cut_off_ns,
             interval_ns: flow.interval_ns,
             first,
-            streams,
+            streams: flow.streams as usize,
             first_arrival: None,
         });
         Ok(())
@@ -234,6 +214,37 @@ impl Traffic {
             self.addresses.push(address);
             self.addresses.len() - 1
         })
+    }
+}
+
+/// The two hosts of a flow, source first, and their addresses, between which packets find their way.
+fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [Ipv4Addr; 2]), ConfigError> {
+    let source = host(network, &flow.source, &format!("{path}.source"))?;
+    let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
+    if source == destination {
+        return wrong(format!("{path}.destination"), format!("found {:?}, which is the source too", flow.source));
+    }
+    let addresses = [
+        address(network, source, flow.source_address, &format!("{path}.source_address"))?,
+        address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
+    ];
+    for (host, to) in [(source, addresses[1]), (destination, addresses[0])] {
+        if let Err(message) = network.check_path(host, to) {
+            return wrong(path, message);
+        }
+    }
+    Ok(([source, destination], addresses))
+}
+
+/// The source port that the flow asks for in one of its streams.
+fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, ConfigError> {
+    let Some(first) = flow.client_port else { return Ok(None) };
+    match u16::try_from(u32::from(first) + stream) {
+        Ok(port) => Ok(Some(port)),
+        Err(_) => {
+            let message = format!("found {first} for {} streams: they end above 65535", flow.streams);
+            wrong(format!("{path}.client_port"), message)
+        }
     }
 }
 
