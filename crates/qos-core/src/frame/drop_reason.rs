@@ -36,4 +36,19 @@ impl DropReason {
         DropReason::Overrun,
         DropReason::Lost,
     ];
+
+    /// As the counters name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::Police => "police",
+            DropReason::Tail => "tail",
+            DropReason::Flow => "flow",
+            DropReason::Priority => "priority",
+            DropReason::Random => "random",
+            DropReason::RandomTail => "random_tail",
+            DropReason::Disabled => "disabled",
+            DropReason::Overrun => "overrun",
+            DropReason::Lost => "lost",
+        }
+    }
 }

@@ -43,7 +43,7 @@ impl Tally {
         let by_engine = DropReason::ALL
             .into_iter()
             .filter(|reason| *reason != DropReason::Lost)
-            .map(|reason| (reason_name(reason), self.dropped[reason as usize]));
+            .map(|reason| (reason.name(), self.dropped[reason as usize]));
         let dropped: BTreeMap<String, u64> = by_engine
             .chain([("host_queue", host_queue), ("ttl", self.expired)])
             .filter(|(_, count)| *count > 0)
@@ -56,20 +56,5 @@ impl Tally {
             lost: self.dropped[DropReason::Lost as usize],
             queued,
         }
-    }
-}
-
-/// As the counters name it.
-fn reason_name(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::Police => "police",
-        DropReason::Tail => "tail",
-        DropReason::Flow => "flow",
-        DropReason::Priority => "priority",
-        DropReason::Random => "random",
-        DropReason::RandomTail => "random_tail",
-        DropReason::Disabled => "disabled",
-        DropReason::Overrun => "overrun",
-        DropReason::Lost => "lost",
     }
 }
