@@ -4,9 +4,10 @@ use crate::catalyst::buffer_pool::BufferPool;
 use crate::catalyst::egress::Egress;
 use crate::catalyst::ingress::Ingress;
 use crate::classify::access_list::AccessList;
-use crate::counters::port::{InterfaceCounters, LinkCounters, RingCounters};
+use crate::counters::port::{InterfaceCounters, RingCounters};
+use crate::link::counters::interface_counters;
 use crate::link::inbound::Inbound;
-use crate::link::outbound::{Outbound, OutboundCounters};
+use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
 use crate::plan::catalyst::CatalystPlan;
 use crate::plan::port::PortPlan;
@@ -61,21 +62,13 @@ impl<P> CatalystPort<P> {
     }
 
     pub fn counters(&mut self, now: Time, plan: &PortPlan) -> InterfaceCounters {
-        let OutboundCounters { output, queueing_delay, link } = self.egress.outbound.counters(now);
+        let waiting = (self.egress.queue_counters(), RingCounters { limit: 0, depth: 0 });
+        let ends = (&mut self.ingress.inbound, &mut self.egress.outbound);
+        let common = interface_counters(ends, waiting, plan, now);
         InterfaceCounters {
-            enabled: plan.enabled,
-            load_interval_s: plan.load_interval_s,
-            line_rate_bps: plan.rate.0,
-            input: self.ingress.inbound.counters(now),
-            output,
-            queue: self.egress.queue_counters(),
-            tx_ring: RingCounters { limit: 0, depth: 0 },
-            queueing_delay,
-            link: LinkCounters { input: self.ingress.inbound.link_counters(), output: link },
-            access_list_hits: None,
             policy_input: self.ingress.policy_counters(now),
-            policy_output: None,
             switch: Some(self.egress.port_counters(self.ingress.counts())),
+            ..common
         }
     }
 

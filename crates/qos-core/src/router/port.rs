@@ -1,9 +1,10 @@
 //! A router's port.
 
 use crate::classify::access_list::AccessList;
-use crate::counters::port::{InterfaceCounters, LinkCounters};
+use crate::counters::port::InterfaceCounters;
+use crate::link::counters::interface_counters;
 use crate::link::inbound::Inbound;
-use crate::link::outbound::{Outbound, OutboundCounters};
+use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
 use crate::plan::port::{PortPlan, RouterPlan};
 use crate::router::egress::Egress;
@@ -51,21 +52,13 @@ impl<P> RouterPort<P> {
     }
 
     pub fn counters(&mut self, now: Time, plan: &PortPlan) -> InterfaceCounters {
-        let OutboundCounters { output, queueing_delay, link } = self.egress.outbound.counters(now);
+        let waiting = (self.egress.queue_counters(), self.egress.ring_counters());
+        let ends = (&mut self.ingress.inbound, &mut self.egress.outbound);
+        let common = interface_counters(ends, waiting, plan, now);
         InterfaceCounters {
-            enabled: plan.enabled,
-            load_interval_s: plan.load_interval_s,
-            line_rate_bps: plan.rate.0,
-            input: self.ingress.inbound.counters(now),
-            output,
-            queue: self.egress.queue_counters(),
-            tx_ring: self.egress.ring_counters(),
-            queueing_delay,
-            link: LinkCounters { input: self.ingress.inbound.link_counters(), output: link },
-            access_list_hits: None,
             policy_input: self.ingress.policy_counters(now),
             policy_output: self.egress.policy_counters(now),
-            switch: None,
+            ..common
         }
     }
 

@@ -1,0 +1,32 @@
+//! What an interface tells, whatever stands between the two ends of its link.
+
+use crate::counters::port::{InterfaceCounters, InterfaceQueueCounters, LinkCounters, RingCounters};
+use crate::link::inbound::Inbound;
+use crate::link::outbound::{Outbound, OutboundCounters};
+use crate::plan::port::PortPlan;
+use crate::time::Time;
+
+/// The counters of an interface without those of its policies and of a switch.
+pub(crate) fn interface_counters<P>(
+    (inbound, outbound): (&mut Inbound<P>, &mut Outbound<P>),
+    (queue, tx_ring): (InterfaceQueueCounters, RingCounters),
+    plan: &PortPlan,
+    now: Time,
+) -> InterfaceCounters {
+    let OutboundCounters { output, queueing_delay, link } = outbound.counters(now);
+    InterfaceCounters {
+        enabled: plan.enabled,
+        load_interval_s: plan.load_interval_s,
+        line_rate_bps: plan.rate.0,
+        input: inbound.counters(now),
+        output,
+        queue,
+        tx_ring,
+        queueing_delay,
+        link: LinkCounters { input: inbound.link_counters(), output: link },
+        access_list_hits: None,
+        policy_input: None,
+        policy_output: None,
+        switch: None,
+    }
+}
