@@ -1,4 +1,5 @@
-//! Any bytes as a frame in transit: its key does not depend on what forwarding and marking change, and completing a checksum stays in the frame.
+//! Any bytes as a frame in transit: its key does not depend on what forwarding and marking change, and completing a
+//! checksum stays in the frame.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -88,8 +88,8 @@ struct Receive {
     /// Port to receive on
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Receive on every port, as random ports need: takes a raw socket (CAP_NET_RAW). No socket owns the ports, so the kernel
-    /// answers some of the datagrams with "port unreachable", at most about one a second
+    /// Receive on every port, as random ports need: takes a raw socket (CAP_NET_RAW). No socket owns the ports, so the
+    /// kernel answers some of the datagrams with "port unreachable", at most about one a second
     #[arg(long)]
     any_port: bool,
     /// Local address

@@ -68,7 +68,8 @@ pub enum Next {
 
 /// Paces a flood: datagram k is due at start + k gaps, however late those before it were.
 ///
-/// A sender that was kept from working does not make up for the lost time by a burst: of the datagrams that became overdue, at most
+/// A sender that was kept from working does not make up for the lost time by a burst: of the datagrams that became
+/// overdue, at most
 /// `catch_up` are sent late, beside the one that is due now; the older ones are skipped and counted.
 #[derive(Debug)]
 pub struct Pacer {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 /// Counts loss, reordering and repetition of one source's datagrams.
 ///
-/// The numbers missing below the greatest one are kept, so that a late datagram is told from a repeated one however late it is.
-/// Where more than [`MISSING_KEPT`] are missing, the lowest are taken for lost for good.
+/// The numbers missing below the greatest one are kept, so that a late datagram is told from a repeated one however
+/// late it is. Where more than [`MISSING_KEPT`] are missing, the lowest are taken for lost for good.
 #[derive(Debug, Default)]
 pub struct Sequence {
     /// One above the greatest number that has arrived.

@@ -26,7 +26,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an operation; at the end, or after SIGINT or SIGTERM, print one JSON object that says what was measured. Needs raw sockets (CAP_NET_RAW) for ICMP
+    /// Run an operation; at the end, or after SIGINT or SIGTERM, print one JSON object that says what was measured.
+    /// Needs raw sockets (CAP_NET_RAW) for ICMP
     Probe(Probe),
     /// Answer UDP operations until SIGINT or SIGTERM; then print one JSON object that counts what was answered
     Respond(Respond),

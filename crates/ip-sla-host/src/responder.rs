@@ -90,10 +90,12 @@ impl Responder {
         self.sockets.get_mut(&port).and_then(Socket::receive)
     }
 
-    /// Answers what arrived on `port` at `at`, and returns the answer. A port that a control message asks for is opened first.
+    /// Answers what arrived on `port` at `at`, and returns the answer. A port that a control message asks for is opened
+    /// first.
     ///
     /// # Errors
-    /// That port cannot be opened: the message is not answered, so that the other end finds no connection, and counts as an error.
+    /// That port cannot be opened: the message is not answered, so that the other end finds no connection, and counts
+    /// as an error.
     pub fn serve(
         &mut self,
         port: u16,

@@ -1,7 +1,7 @@
 //! The packets of the operations: ICMP messages, UDP payloads and control messages.
 //!
-//! Cisco publishes neither the control message nor the UDP payloads, so these are this project's own. They are recognised by their
-//! magic and refused when they are anything else.
+//! Cisco publishes neither the control message nor the UDP payloads, so these are this project's own. They are
+//! recognised by their magic and refused when they are anything else.
 
 use crate::Nanos;
 
@@ -110,7 +110,8 @@ pub fn udp_echo(sequence: u16, size: u16) -> Vec<u8> {
     bytes
 }
 
-/// A UDP jitter packet of `size` bytes: burst, turnaround in ms, send and receive stamp, sequence number, packets received; then filling.
+/// A UDP jitter packet of `size` bytes: burst, turnaround in ms, send and receive stamp, sequence number, packets
+/// received; then filling.
 pub fn udp_jitter(burst: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
     let mut bytes = burst.to_be_bytes().to_vec();
     bytes.extend([0; 2]);
@@ -148,7 +149,8 @@ pub fn udp_echo_reply(bytes: &[u8]) -> Option<Reply> {
     (bytes.len() >= 2).then(|| Reply { sequence: be16(bytes, 0), remote: None, received: None })
 }
 
-/// Content of the reply to a UDP jitter packet. One that came back unstamped (from a plain echo service) has no remote stamps.
+/// Content of the reply to a UDP jitter packet. One that came back unstamped (from a plain echo service) has no remote
+/// stamps.
 pub fn udp_jitter_reply(bytes: &[u8]) -> Option<Reply> {
     let (_, sequence) = udp_jitter_numbers(bytes)?;
     let count = be16(bytes, 14);

@@ -55,8 +55,8 @@ impl Prober {
         Self { base, ..Self::default() }
     }
 
-    /// Puts a checked configuration in force. An operation that stays as it is goes on; one of which only the schedule changes
-    /// keeps its statistics; any other starts afresh.
+    /// Puts a checked configuration in force. An operation that stays as it is goes on; one of which only the schedule
+    /// changes keeps its statistics; any other starts afresh.
     pub fn configure(&mut self, config: &Config, now: Nanos) {
         let same_clock = self.synchronised == config.synchronised;
         self.synchronised = config.synchronised;

@@ -99,7 +99,8 @@ impl Socket {
         .map(drop)
     }
 
-    /// Asks the kernel to stamp what is sent from now on, when the driver takes it; see [`left`](Self::left). Packets count from zero.
+    /// Asks the kernel to stamp what is sent from now on, when the driver takes it; see [`left`](Self::left). Packets
+    /// count from zero.
     ///
     /// # Errors
     /// A kernel that cannot do it.
@@ -171,8 +172,8 @@ impl Socket {
         let address = unsafe { address.assume_init() };
         let from = (Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)), u16::from_be(address.sin_port));
         let (mut received, mut stamped, mut number) = (0, None, None);
-        // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read as what its
-        // level and type say.
+        // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read
+        // as what its level and type say.
         unsafe {
             let mut each = libc::CMSG_FIRSTHDR(&raw const message);
             while !each.is_null() {

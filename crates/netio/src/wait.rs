@@ -41,14 +41,16 @@ impl<T: Copy> Waiter<T> {
         self.tokens.clear();
     }
 
-    /// Adds a descriptor. One that is waited for neither to be read nor to be written is reported when its other end is gone.
+    /// Adds a descriptor. One that is waited for neither to be read nor to be written is reported when its other end is
+    /// gone.
     pub fn add(&mut self, fd: RawFd, interest: Interest, token: T) {
         let events = if interest.read { libc::POLLIN } else { 0 } | if interest.write { libc::POLLOUT } else { 0 };
         self.descriptors.push(libc::pollfd { fd, events, revents: 0 });
         self.tokens.push(token);
     }
 
-    /// Waits until a descriptor is ready or `timeout_ns` have passed (`None`: for ever). A signal that interrupts the wait ends it early.
+    /// Waits until a descriptor is ready or `timeout_ns` have passed (`None`: for ever). A signal that interrupts the
+    /// wait ends it early.
     pub fn wait(&mut self, timeout_ns: Option<u64>) {
         let timeout = timeout_ns.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -64,7 +66,8 @@ impl<T: Copy> Waiter<T> {
         }
     }
 
-    /// Tokens of the descriptors that the last wait found ready, and whether the descriptor is broken or its other end gone.
+    /// Tokens of the descriptors that the last wait found ready, and whether the descriptor is broken or its other end
+    /// gone.
     pub fn ready(&self) -> impl Iterator<Item = (T, bool)> + '_ {
         const BROKEN: libc::c_short = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
         let found = self.descriptors.iter().map(|d| d.revents).zip(&self.tokens);
@@ -75,15 +78,15 @@ impl<T: Copy> Waiter<T> {
 /// Shortest time slice that the kernel's scheduler accepts, ns.
 const SLICE_NS: u64 = 100_000;
 
-/// Asks the kernel for punctual wake-ups: timers that are not delayed to save power, and short time slices, with which the
-/// scheduler (EEVDF, Linux 6.12 and later) lets this thread run soon after it wakes up. Neither needs a privilege; where the
-/// kernel knows no slices it just stays less punctual, which `health` shows.
+/// Asks the kernel for punctual wake-ups: timers that are not delayed to save power, and short time slices, with which
+/// the scheduler (EEVDF, Linux 6.12 and later) lets this thread run soon after it wakes up. Neither needs a privilege;
+/// where the kernel knows no slices it just stays less punctual, which `health` shows.
 pub fn be_punctual() {
     // SAFETY: all zeros is valid, and the sizes are right.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = std::mem::size_of_val(&attributes) as u32;
-    // SAFETY: the calls take no pointers but to `attributes`, which is valid. One nanosecond is the least timer slack; zero would
-    // mean the default of 50 microseconds.
+    // SAFETY: the calls take no pointers but to `attributes`, which is valid. One nanosecond is the least timer slack;
+    // zero would mean the default of 50 microseconds.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, attributes.size, 0) == 0 {
@@ -105,8 +108,8 @@ impl Signals {
     /// # Errors
     /// Those of `signalfd`.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the set is initialised by sigemptyset before use, every pointer is valid for its call, and the descriptor was just returned
-        // by the kernel and is owned by nobody else.
+        // SAFETY: the set is initialised by sigemptyset before use, every pointer is valid for its call, and the
+        // descriptor was just returned by the kernel and is owned by nobody else.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
@@ -152,7 +155,8 @@ impl Stop {
         self.requested
     }
 
-    /// Sleeps until a descriptor has something, `timeout_ns` have passed (`None`: for ever) or a signal comes; returns whether one has come.
+    /// Sleeps until a descriptor has something, `timeout_ns` have passed (`None`: for ever) or a signal comes; returns
+    /// whether one has come.
     pub fn wait(&mut self, descriptors: impl IntoIterator<Item = RawFd>, timeout_ns: Option<u64>) -> bool {
         self.waiter.clear();
         self.waiter.add(self.signals.as_raw_fd(), Interest::READ, true);
@@ -164,8 +168,8 @@ impl Stop {
         self.requested
     }
 
-    /// Waits until about `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking at the clock. May end
-    /// early, as with a signal.
+    /// Waits until about `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking
+    /// at the clock. May end early, as with a signal.
     pub fn wait_until(&mut self, deadline: u64, spin_ns: u64) {
         let left = deadline.saturating_sub(monotonic());
         if left > spin_ns && self.wait([], Some(left - spin_ns)) {

@@ -37,15 +37,16 @@ pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
     );
 }
 
-/// What is consumed rather than forwarded: the addresses that IEEE 802.1D reserves (spanning tree, pause, LLDP), and Cisco's own protocols.
+/// What is consumed rather than forwarded: the addresses that IEEE 802.1D reserves (spanning tree, pause, LLDP), and
+/// Cisco's own protocols.
 fn for_the_switch_itself(destination: Address) -> bool {
     let [a, b, c, d, e, f] = destination;
     (a, b, c, d, e) == (0x01, 0x80, 0xc2, 0, 0) && f < 0x10 || (a, b, c) == (0x01, 0x00, 0x0c) && (d, e) == (0xcc, 0xcc)
 }
 
 impl Bridge {
-    /// The switched ports of a configuration, in the order of the ports' numbers. A port that is shut down takes no part. What was
-    /// learnt stays unless they changed.
+    /// The switched ports of a configuration, in the order of the ports' numbers. A port that is shut down takes no
+    /// part. What was learnt stays unless they changed.
     pub fn configure<'a>(&mut self, config: &RouterConfig, names: impl Iterator<Item = &'a str>) {
         let switchport = |name: &str| {
             let interface = config.interfaces.get(name).filter(|interface| interface.enabled)?;

@@ -1,7 +1,8 @@
 //! The daemon's clock.
 //!
-//! Event time starts as the wall clock and then runs with `CLOCK_MONOTONIC`, so that a step of the wall clock cannot move it.
-//! The kernel stamps received frames with the wall clock; [`Clock`] follows the offset between the two and converts.
+//! Event time starts as the wall clock and then runs with `CLOCK_MONOTONIC`, so that a step of the wall clock cannot
+//! move it. The kernel stamps received frames with the wall clock; [`Clock`] follows the offset between the two and
+//! converts.
 
 use netio::clock::{monotonic, wall};
 use qos_core::Time;

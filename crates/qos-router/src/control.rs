@@ -90,8 +90,8 @@ impl Connection {
         })
     }
 
-    /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse` makes the
-    /// reply to a line that is too long. False when the connection is over.
+    /// Reads, answers and writes as far as possible without waiting. `answer` maps a line to its reply; `refuse` makes
+    /// the reply to a line that is too long. False when the connection is over.
     pub fn serve(&mut self, answer: impl FnMut(&[u8]) -> Vec<u8>, refuse: impl FnOnce() -> Vec<u8>) -> bool {
         self.step(answer, refuse).map(|interest| self.interest = interest).is_some()
     }
@@ -171,7 +171,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens at `path`, which only its owner may use. A socket that a killed daemon has left behind is replaced; one that answers is not.
+    /// Listens at `path`, which only its owner may use. A socket that a killed daemon has left behind is replaced; one
+    /// that answers is not.
     ///
     /// # Errors
     /// Those of the system calls, and `AddrInUse` when another daemon listens there or the path is some other file.

@@ -7,7 +7,8 @@ use qos_core::wire::bytes::u16_at;
 use qos_core::wire::ethernet::{self, ethertype, Layout};
 use qos_core::wire::ip::{protocol, Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
 
-/// Longest frame that the daemon passes: 1500 bytes of packet, 14 of Ethernet header and two VLAN tags (the FCS is never seen).
+/// Longest frame that the daemon passes: 1500 bytes of packet, 14 of Ethernet header and two VLAN tags (the FCS is
+/// never seen).
 pub const LONGEST: usize = 1522;
 /// Shortest frame with an Ethernet header.
 pub const SHORTEST: usize = ethernet::HEADER;
@@ -49,8 +50,9 @@ pub struct TransitKeys {
 }
 
 impl TransitKeys {
-    /// The key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4 identification or IPv6
-    /// flow label, addresses, protocol and the first bytes above the IP header. `None` for anything but a whole IP packet.
+    /// The key of the IP packet in `frame`, made of fields that forwarding and marking leave alone: IPv4 identification
+    /// or IPv6 flow label, addresses, protocol and the first bytes above the IP header. `None` for anything but a whole
+    /// IP packet.
     pub fn key(&self, frame: &[u8]) -> Option<u64> {
         let mut fields = [0u8; 40 + KEY_PAYLOAD];
         let payload = match ip(frame)? {
@@ -147,8 +149,8 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Writes the receive and the transmit stamp (milliseconds since midnight UT) of an ICMP timestamp reply (RFC 792). False where the
-/// frame holds none.
+/// Writes the receive and the transmit stamp (milliseconds since midnight UT) of an ICMP timestamp reply (RFC 792).
+/// False where the frame holds none.
 pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
     let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
     if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != TIMESTAMP_REPLY {

@@ -2,9 +2,10 @@
 //!
 //! A frame that the input side hands to the kernel comes back out of another port's inside interface a little later,
 //! with a newer stamp that contains the daemon's and the kernel's own delays. This table remembers what was handed over
-//! under a key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical packets) are
-//! matched first in, first out. Entries that are not asked for (packets for the router itself, or that it dropped) expire, and the
-//! oldest makes room when the table is full; a frame that is not found keeps the kernel's stamp.
+//! under a key of the fields that forwarding does not change ([`crate::frame::TransitKeys`]). Equal keys (identical
+//! packets) are matched first in, first out. Entries that are not asked for (packets for the router itself, or that it
+//! dropped) expire, and the oldest makes room when the table is full; a frame that is not found keeps the kernel's
+//! stamp.
 
 use qos_core::Label;
 use qos_core::{PortId, Time};
@@ -37,7 +38,8 @@ const NONE: u64 = u64::MAX;
 
 /// A bounded multi-map from key to [`Transit`], oldest first.
 ///
-/// Entries live in a ring in the order of their making and are chained by bucket, so that inserting, taking and expiring touch no allocator.
+/// Entries live in a ring in the order of their making and are chained by bucket, so that inserting, taking and
+/// expiring touch no allocator.
 #[derive(Debug)]
 pub struct InTransit {
     entries: Vec<Entry>,

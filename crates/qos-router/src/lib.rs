@@ -1,7 +1,7 @@
 //! `qos-router`: the data plane of one router.
 //!
-//! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket ([`control`],
-//! [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
+//! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket
+//! ([`control`], [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
 
 mod bridge;
 pub mod client;

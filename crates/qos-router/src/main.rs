@@ -48,10 +48,12 @@ struct Run {
     /// Milliseconds of shortest frames at the link's rate for which the receive rings have room
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     ring_ms: u64,
-    /// Nanoseconds before a departure from which to wait actively for its time, besides what the kernel takes to wake up (0: never)
+    /// Nanoseconds before a departure from which to wait actively for its time, besides what the kernel takes to wake
+    /// up (0: never)
     #[arg(long, default_value_t = daemon::DEFAULT_SPIN_NS)]
     spin: u64,
-    /// Network namespace of the router's own IP stack, from which IP SLA sends its probes; without it there is no IP SLA
+    /// Network namespace of the router's own IP stack, from which IP SLA sends its probes; without it there is no IP
+    /// SLA
     #[arg(long)]
     kernel_netns: Option<PathBuf>,
 }

@@ -29,8 +29,8 @@ pub struct Unsent {
 
 /// The counter of every interface of this network namespace, from `/proc/net/dev`.
 ///
-/// The counter of the other direction (`drop` under `Receive`) is of no use: it also counts frames that the packet socket has
-/// taken and that nobody else wants, such as those with a VLAN tag.
+/// The counter of the other direction (`drop` under `Receive`) is of no use: it also counts frames that the packet
+/// socket has taken and that nobody else wants, such as those with a VLAN tag.
 pub fn read() -> io::Result<Vec<Unsent>> {
     // `thread-self`, since a process may have been moved into its namespace after starting.
     Ok(parse(&std::fs::read_to_string("/proc/thread-self/net/dev")?))

@@ -66,7 +66,8 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
     Ok(wiring)
 }
 
-/// The other end of the line that port `name` is an end of: the port whose `inside` is this one's `wire`, and the other way round.
+/// The other end of the line that port `name` is an end of: the port whose `inside` is this one's `wire`, and the other
+/// way round.
 pub fn other_end<'a>(wiring: &'a PortsConfig, name: &str) -> Option<&'a str> {
     let port = &wiring.ports[name];
     let ends = |(other, peer): &(&'a String, &PortConfig)| {

@@ -1,9 +1,9 @@
 //! Packet sockets with a memory-mapped receive ring (packet(7), TPACKET_V2) and batched sending.
 //!
-//! Version 2 of the ring hands over frame by frame; version 3 would hold frames back until a block is full or its timer of at
-//! least a millisecond has run out. Sending does not use the kernel's transmit ring: over a veth pair the
-//! receiver still refers to the ring's pages after the kernel has reported the slot free, so reusing it would change packets
-//! that have been sent.
+//! Version 2 of the ring hands over frame by frame; version 3 would hold frames back until a block is full or its timer
+//! of at least a millisecond has run out. Sending does not use the kernel's transmit ring: over a veth pair the
+//! receiver still refers to the ring's pages after the kernel has reported the slot free, so reusing it would change
+//! packets that have been sent.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -248,7 +248,8 @@ impl Ring {
             return 0;
         }
         loop {
-            // SAFETY: the first `count` messages are initialised and refer to live vectors, and these to frames that live for 'a.
+            // SAFETY: the first `count` messages are initialised and refer to live vectors, and these to frames that
+            // live for 'a.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.socket.as_raw_fd(),

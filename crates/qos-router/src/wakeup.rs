@@ -2,10 +2,12 @@
 
 use qos_core::Time;
 
-/// The kernel's usual lateness counts up to here: beyond it the machine is busy rather than asleep, and waiting actively would only add to that.
+/// The kernel's usual lateness counts up to here: beyond it the machine is busy rather than asleep, and waiting
+/// actively would only add to that.
 const MOST_NS: u64 = 300_000;
 
-/// By how much the usual lateness falls after a sleep that ended earlier; it rises by [`RISE`] times that, so it is about the 90th percentile.
+/// By how much the usual lateness falls after a sleep that ended earlier; it rises by [`RISE`] times that, so it is
+/// about the 90th percentile.
 const STEP_NS: u64 = 2_000;
 const RISE: u64 = 9;
 
@@ -15,9 +17,10 @@ const SHARE: u64 = 50;
 /// Active waiting on that account that can be saved up.
 const SAVED_NS: u64 = 10_000_000;
 
-/// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that was idle takes longer than
-/// one that was not, and machines differ. An outlier counts as one that is too long and no more. What exceeds the least lead is rationed,
-/// so that a router with much traffic, or many on one machine, do not spend their processors on it.
+/// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that
+/// was idle takes longer than one that was not, and machines differ. An outlier counts as one that is too long and no
+/// more. What exceeds the least lead is rationed, so that a router with much traffic, or many on one machine, do not
+/// spend their processors on it.
 #[derive(Debug)]
 pub(crate) struct Wakeup {
     least_ns: u64,

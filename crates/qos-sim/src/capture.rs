@@ -286,7 +286,8 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The first sequence number of an end on the wire: another one for each stream and direction, so that none is taken for relative.
+/// The first sequence number of an end on the wire: another one for each stream and direction, so that none is taken
+/// for relative.
 fn first_number(stream: u32, way: Way) -> u32 {
     (stream * 2 + way as u32 + 1).wrapping_mul(0x9e37_79b1)
 }

@@ -1,7 +1,8 @@
 //! The simulated lab: hosts, routers and links in virtual time, by the engine that drives the virtual one.
 //!
-//! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no clock, starts no
-//! thread and draws no randomness from outside: the same scenario gives the same packets. `docs/simulation.md` says what is modelled.
+//! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no
+//! clock, starts no thread and draws no randomness from outside: the same scenario gives the same packets.
+//! `docs/simulation.md` says what is modelled.
 
 mod capture;
 mod event_queue;

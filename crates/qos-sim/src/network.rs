@@ -23,8 +23,8 @@ pub(crate) struct End {
     pub address: Ipv4Net,
     pub framing: Framing,
     pub rate_bps: u64,
-    /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the one at the other end of
-    /// its cable (`receive`).
+    /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the
+    /// one at the other end of its cable (`receive`).
     pub engine: usize,
     pub port: PortId,
 }
@@ -308,7 +308,8 @@ impl Network {
         Ok(StaticRoute { prefix: route.prefix.trunc(), end })
     }
 
-    /// By which end a node sends what is for an address: the longest prefix, links' own networks before routes. `Ok(None)`: no route.
+    /// By which end a node sends what is for an address: the longest prefix, links' own networks before routes.
+    /// `Ok(None)`: no route.
     ///
     /// # Errors
     /// When the address would have to be on a link and is not.

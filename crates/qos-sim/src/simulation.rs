@@ -12,7 +12,8 @@ use crate::run::{Run, World};
 use crate::scenario::{Capture, Scenario, FORMAT};
 use crate::traffic::layout::lay_out;
 
-/// Latest wall time that virtual time 0 may stand for, in nanoseconds since 1970: with the longest times it fits 64 bits.
+/// Latest wall time that virtual time 0 may stand for, in nanoseconds since 1970: with the longest times it fits 64
+/// bits.
 const LATEST_EPOCH_NS: u64 = 1 << 63;
 /// Samples of the counters that a scenario may ask for.
 const MOST_SAMPLES: u64 = 1_000_000;
@@ -39,7 +40,8 @@ impl Simulation {
         Ok(Simulation { world, captures })
     }
 
-    /// The captures that the scenario asks for, in the order in which [`run`](Simulation::run) wants somewhere to write them.
+    /// The captures that the scenario asks for, in the order in which [`run`](Simulation::run) wants somewhere to write
+    /// them.
     pub fn captures(&self) -> impl Iterator<Item = &Capture> {
         self.captures.iter()
     }

@@ -38,7 +38,8 @@ impl Dataplane {
         horizon
     }
 
-    /// Hands frames from the links to the kernel, in the order of their event times over all ports, and takes what it sends.
+    /// Hands frames from the links to the kernel, in the order of their event times over all ports, and takes what it
+    /// sends.
     pub(super) fn pass_through_kernel(&mut self) {
         let mut inward = std::mem::take(&mut self.inward);
         inward.sort_by_key(|d| d.time);

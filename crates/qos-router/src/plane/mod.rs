@@ -1,8 +1,8 @@
 //! Frames between the ports' interfaces and the engine, in event time.
 //!
-//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock, brings what leaves it
-//! through the kernel, and only then lets the output side catch up. So after a stall policers, queues and shapers see
-//! what they would have seen on time.
+//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock, brings
+//! what leaves it through the kernel, and only then lets the output side catch up. So after a stall policers, queues
+//! and shapers see what they would have seen on time.
 
 mod counts;
 mod inward;
@@ -74,8 +74,8 @@ pub struct Dataplane {
 }
 
 impl Dataplane {
-    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within bounds. IP SLA's
-    /// sockets are opened in `namespace`.
+    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within
+    /// bounds. IP SLA's sockets are opened in `namespace`.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
@@ -146,7 +146,8 @@ impl Dataplane {
         self.ports.iter().flat_map(Port::interfaces).any(|i| i.ring.ready())
     }
 
-    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor is broken.
+    /// Clears errors that sockets report because their interface went down or away, and says so. Call when a descriptor
+    /// is broken.
     pub fn take_errors(&self) {
         for interface in self.ports.iter().flat_map(Port::interfaces) {
             if let Some(error) = interface.ring.take_error() {
@@ -166,8 +167,9 @@ impl Dataplane {
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
-    /// Takes what has arrived, catches up with the clock and sends what is due. What arrives within the next `ahead` passes through the
-    /// kernel already, where that is possible, so that it does not leave late by the time that takes.
+    /// Takes what has arrived, catches up with the clock and sends what is due. What arrives within the next `ahead`
+    /// passes through the kernel already, where that is possible, so that it does not leave late by the time that
+    /// takes.
     pub fn round(&mut self, ahead: Duration) {
         let now = self.clock.tick();
         self.reached = self.take_from_links(now).max(self.reached);

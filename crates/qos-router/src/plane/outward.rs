@@ -93,8 +93,8 @@ impl Dataplane {
         }
     }
 
-    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time over all ports: a switch's
-    /// ports share their memory.
+    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time
+    /// over all ports: a switch's ports share their memory.
     pub(super) fn take_up_arrivals(&mut self) {
         for port in &mut self.ports {
             port.arrivals.sort_by_key(|a| a.event);

@@ -11,8 +11,8 @@ use crate::frame_pool::{Frame, FramePool};
 use crate::netdev;
 use crate::ring::{Ring, BATCH};
 
-/// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this is for the router's own; and
-/// a small ring stays in the processor's cache.
+/// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this
+/// is for the router's own; and a small ring stays in the processor's cache.
 const INSIDE_SLOTS: usize = 256;
 /// Bounds of the slots of a ring on a link.
 const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
@@ -131,8 +131,8 @@ impl Interface {
 }
 
 impl Port {
-    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The end of a line
-    /// whose other end is port `peer` has one only.
+    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The
+    /// end of a line whose other end is port `peer` has one only.
     pub fn open(
         id: PortId,
         framing: Framing,

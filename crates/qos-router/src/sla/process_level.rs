@@ -1,7 +1,8 @@
 //! Process level: the processor of a router, for packets that it does not merely forward.
 //!
-//! IOS forwards at interrupt level. A packet that the router itself sends or answers, or that it receives for a process, is handled by
-//! that process, which takes a time that can be seen in round-trip times. Here every such packet takes the same time, one at a time.
+//! IOS forwards at interrupt level. A packet that the router itself sends or answers, or that it receives for a
+//! process, is handled by that process, which takes a time that can be seen in round-trip times. Here every such packet
+//! takes the same time, one at a time.
 
 use std::collections::VecDeque;
 
@@ -32,8 +33,8 @@ impl ProcessLevel {
 
     /// Handles a packet that is there at `at`; returns when that is done.
     ///
-    /// The daemon may come to a packet after a later one, having been kept from working or reading one socket after the other. It
-    /// then gets the gap in which a punctual router would have handled it.
+    /// The daemon may come to a packet after a later one, having been kept from working or reading one socket after the
+    /// other. It then gets the gap in which a punctual router would have handled it.
     pub fn take_up(&mut self, at: u64) -> u64 {
         let Some(each) = self.each else { return at };
         let mut begin = at;

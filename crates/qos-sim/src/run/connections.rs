@@ -12,7 +12,8 @@ use crate::traffic::tcp::{sender, Transfer};
 use crate::traffic::Kind;
 
 impl<W: Write> Run<W> {
-    /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its timer.
+    /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its
+    /// timer.
     pub(super) fn with_transfer(
         &mut self,
         number: usize,

@@ -11,9 +11,9 @@ use crate::seed::Random;
 /// Room of an interface's queue in bytes of frames without check sequence: 1000 full ones, as in the virtual lab.
 pub const QUEUE_BYTES: u64 = 1000 * (MTU + ETHERNET_HEADER) as u64;
 const ETHERNET_HEADER: u32 = 14;
-/// Depth of the token bucket in line time: frames leave the host's queue so much ahead of the line's own clock, and wait at the line. Two full
-/// frames at least. It is the virtual lab's, whose kernel needs it to make up for late timers; so a connection's small queue
-/// holds there what it holds here.
+/// Depth of the token bucket in line time: frames leave the host's queue so much ahead of the line's own clock, and
+/// wait at the line. Two full frames at least. It is the virtual lab's, whose kernel needs it to make up for late
+/// timers; so a connection's small queue holds there what it holds here.
 const BURST_NS: u64 = 5_000_000;
 /// A full frame on the line, with Ethernet's 38 bytes.
 const FULL_FRAME: u64 = MTU as u64 + 38;
@@ -58,7 +58,8 @@ impl Interface {
         }
     }
 
-    /// The host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line. `None`: the queue is full.
+    /// The host hands over a packet of `counted_len` bytes with its Ethernet header, `line_len` on the line. `None`:
+    /// the queue is full.
     pub fn send(&mut self, now: Time, counted_len: u32, line_len: u32) -> Option<Taken> {
         let entered = match self.jitter_ns {
             0 => now,

@@ -11,7 +11,8 @@ use qos_core::time::{Duration, Time};
 
 /// The first byte of payload: the SYN is number 0.
 const FIRST: u64 = 1;
-/// The scale of windows that a SYN offers: what Linux chooses for its default of 6 MiB. It is only shown; windows here are not rounded.
+/// The scale of windows that a SYN offers: what Linux chooses for its default of 6 MiB. It is only shown; windows here
+/// are not rounded.
 const WINDOW_SCALE: u8 = 7;
 
 /// Where a connection stands.
@@ -279,7 +280,8 @@ impl Connection {
         }
     }
 
-    /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no room for them.
+    /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no
+    /// room for them.
     fn with_sender(&mut self, now: Time, out: &mut Vec<Segment>, act: impl FnOnce(&mut Sender, &mut Emit<'_>)) {
         let template = self.template(now);
         let mut emit = Emit::new(now, out, template);
@@ -331,8 +333,9 @@ impl Connection {
         }
     }
 
-    /// With [`Settings::small_queue`]: a segment with payload or FIN, of those put in `out` the first of which this was not told, leaves the
-    /// host's queue at `at` (at once when the queue dropped it). It must be told of each, in order, before [`Connection::deadline`] is asked.
+    /// With [`Settings::small_queue`]: a segment with payload or FIN, of those put in `out` the first of which this was
+    /// not told, leaves the host's queue at `at` (at once when the queue dropped it). It must be told of each, in
+    /// order, before [`Connection::deadline`] is asked.
     pub fn leaves_queue(&mut self, at: Time) {
         self.sender.leaves_queue(at);
     }

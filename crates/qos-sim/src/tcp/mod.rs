@@ -1,8 +1,9 @@
 //! One end of a TCP connection, as Linux has it, without IO and clock: segments and times in, segments out.
 //!
 //! [`Connection`] is driven like `qos-core`: the caller brings every segment and the time at which it arrives, calls
-//! [`Connection::on_timer`] when [`Connection::deadline`] is reached, and carries what appears in `out`. Segments hold no payload, only
-//! its length. `docs/simulation.md` lists what is modelled, by which document, and where it differs from Linux.
+//! [`Connection::on_timer`] when [`Connection::deadline`] is reached, and carries what appears in `out`. Segments hold
+//! no payload, only its length. `docs/simulation.md` lists what is modelled, by which document, and where it differs
+//! from Linux.
 
 mod agreed;
 mod congestion;

@@ -72,7 +72,8 @@ pub(crate) fn settings(profile: &Profile, flow: &Flow, path: &str) -> Result<Set
     settings.small_queue = true;
     if let Some(window) = flow.window_bytes {
         // Linux doubles what is asked for, and counts its own structures in it: half of a receive buffer becomes window
-        // (tcp_adv_win_scale 1), and about half of a send buffer holds payload where each packet has a structure of its own.
+        // (tcp_adv_win_scale 1), and about half of a send buffer holds payload where each packet has a structure of its
+        // own.
         settings.receive_buffer = window;
         settings.initial_receive_window = settings.initial_receive_window.min(window);
         settings.send_buffer = window;

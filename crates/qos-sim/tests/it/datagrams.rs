@@ -14,7 +14,8 @@ fn a_policer_passes_exactly_what_its_tokens_pay_for() {
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 31_250));
     scenario["flows"] = json!([flood("flood", 2_000_000, 1470, 10)]);
     let report = run(&scenario);
-    // The bucket counts the frame without its check sequence; datagrams come every 5.88 ms, the first one finds the bucket full.
+    // The bucket counts the frame without its check sequence; datagrams come every 5.88 ms, the first one finds the
+    // bucket full.
     let frame = 1470 + 8 + 20 + 14;
     let (mut tokens, mut passed, mut last) = (31_250u128 * 8 * 1_000_000_000, 0u64, 0u64);
     for number in 0..1701u64 {

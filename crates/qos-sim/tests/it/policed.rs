@@ -3,7 +3,8 @@
 use crate::scene::{dumbbell, policer, policy_out, run, MILLI, SECOND};
 use serde_json::{json, Value};
 
-/// The policer counts the Ethernet header, the measurements count IP packets: a rate or size of full IP packets as the policer sees it.
+/// The policer counts the Ethernet header, the measurements count IP packets: a rate or size of full IP packets as the
+/// policer sees it.
 fn with_header(ip: u64) -> u64 {
     ip * 1514 / 1500
 }
@@ -17,7 +18,8 @@ struct Case {
     seconds: u64,
 }
 
-/// One flow through a policer in front of the slow link: goodput in percent of the policed rate after 10 s, dropped packets in percent.
+/// One flow through a policer in front of the slow link: goodput in percent of the policed rate after 10 s, dropped
+/// packets in percent.
 fn policed(case: &Case, seed: u64) -> (f64, f64) {
     let mut scenario = dumbbell(case.link_bps, case.rtt_ms * MILLI / 2);
     scenario["seed"] = json!(seed);
@@ -37,7 +39,8 @@ fn policed(case: &Case, seed: u64) -> (f64, f64) {
     (100.0 * goodput, 100.0 * dropped as f64 / report.hosts["client"].packets_sent as f64)
 }
 
-/// Compares the mean of three seeds with Linux's goodput and drops; `None`: a drop ratio that was not measured or is known to differ.
+/// Compares the mean of three seeds with Linux's goodput and drops; `None`: a drop ratio that was not measured or is
+/// known to differ.
 fn compare(cases: &[(Case, f64, Option<f64>, f64)]) {
     let mut wrong = Vec::new();
     for (case, linux, drops, tolerance) in cases {

@@ -25,7 +25,8 @@ impl Receiver {
         receiver
     }
 
-    /// Segment `n` arrives after some time; returns the acknowledgements until then and of it: number and SACK blocks, in segments.
+    /// Segment `n` arrives after some time; returns the acknowledgements until then and of it: number and SACK blocks,
+    /// in segments.
     fn segment(&mut self, after: u64, n: u64) -> Vec<(u64, Vec<(u64, u64)>)> {
         let mut all = self.wait(after);
         let data = Segment { seq: 1 + n * MSS, len: 1000, ack: 1, has_ack: true, window: 65_535, ..Segment::default() };

@@ -1,4 +1,5 @@
-//! Probes, timeouts and what turns out to have been no loss, against documents: each test is one situation with its figures worked out.
+//! Probes, timeouts and what turns out to have been no loss, against documents: each test is one situation with its
+//! figures worked out.
 
 use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings};

@@ -5,11 +5,13 @@ use qos_core::time::{Rate, Time};
 use qos_sim::tcp::{CongestionControl, Settings};
 
 const SECOND: u64 = 1_000_000_000;
-/// The tables are of a continuous curve with one loss at its top. Whole segments, the round trip of a recovery and fast convergence are not
-/// in them; the largest differences seen are -16 % (Reno, 1/100) and +19 % (CUBIC, 1/1000, where its two regions meet).
+/// The tables are of a continuous curve with one loss at its top. Whole segments, the round trip of a recovery and fast
+/// convergence are not in them; the largest differences seen are -16 % (Reno, 1/100) and +19 % (CUBIC, 1/1000, where
+/// its two regions meet).
 const TOLERANCE: f64 = 0.20;
 
-/// Mean window in segments over a path that is never the limit, of which every `period`-th segment is lost, after half of the losses.
+/// Mean window in segments over a path that is never the limit, of which every `period`-th segment is lost, after half
+/// of the losses.
 fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64) -> f64 {
     let big = 1 << 40;
     let settings = Settings {
@@ -40,7 +42,8 @@ fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64
     segments * rtt_ns as f64 / end.since(start).0 as f64
 }
 
-/// RFC 9438 table 1 and 2 (RFC 5681's response by Mathis et al. for Reno): the mean window with one loss in 1/p segments.
+/// RFC 9438 table 1 and 2 (RFC 5681's response by Mathis et al. for Reno): the mean window with one loss in 1/p
+/// segments.
 #[test]
 fn periodic_loss_leaves_the_window_of_the_response_function() {
     let cases = [

@@ -1,7 +1,7 @@
 //! Windows and retransmissions that Linux is known to have in situations that are written down to the millisecond.
 //!
-//! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/simulation.md` names them); each test tells
-//! the situation in its own way.
+//! The figures are facts about Linux's TCP, as packetdrill's scripts for it state them (`docs/simulation.md` names
+//! them); each test tells the situation in its own way.
 
 use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings, State};
@@ -254,8 +254,8 @@ fn cubic_gains_nothing_from_being_idle() {
     assert_eq!(peer.cwnd(), 48);
     peer.wait(4_000 * MS);
     peer.write(160_000);
-    // The script's sender is paced and not limited by its window when the first acknowledgement comes, which counts for nothing then; so
-    // the script has 48 at first. Here all 48 segments leave at once.
+    // The script's sender is paced and not limited by its window when the first acknowledgement comes, which counts for
+    // nothing then; so the script has 48 at first. Here all 48 segments leave at once.
     for (from, cwnd) in [(40_000, 49), (60_000, 50), (80_000, 52), (100_000, 58)] {
         for i in 1..=10 {
             peer.ack_after(100 * MS, 1 + from + 2000 * i, &[]);

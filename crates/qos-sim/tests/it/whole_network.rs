@@ -1,4 +1,5 @@
-//! The whole network: nothing is lost count of, nothing depends on anything but the scenario, and time can begin anywhere.
+//! The whole network: nothing is lost count of, nothing depends on anything but the scenario, and time can begin
+//! anywhere.
 
 use crate::scene::{balanced, dumbbell, policer, policy_out, read, run, MILLI, SECOND};
 use proptest::prelude::*;
@@ -118,7 +119,8 @@ fn a_transfer_at_a_rate_gets_it_and_an_unlimited_one_the_line() {
     // 1448 of 1538 bytes are payload; acknowledgements go the other way.
     let line = 1e7 * 1448.0 / 1538.0;
     let all = goodput(Value::Null);
-    // What had arrived after a gap counts when the gap is filled: a little more can be delivered in a time than arrives in it.
+    // What had arrived after a gap counts when the gap is filled: a little more can be delivered in a time than arrives
+    // in it.
     assert!(all <= line * 1.002 && all > line * 0.95, "{all} of {line}");
 }
 

@@ -130,8 +130,8 @@ impl Congestion {
         self.window.is_limited()
     }
 
-    /// Notes how many segments are `out` and whether the window was full (`limited`), if that is more use of it than was noted in this round,
-    /// or the round is over; returns whether it was noted.
+    /// Notes how many segments are `out` and whether the window was full (`limited`), if that is more use of it than
+    /// was noted in this round, or the round is over; returns whether it was noted.
     pub fn note_use(&mut self, limited: bool, out: u32, round_over: bool) -> bool {
         let more = round_over || limited || (!self.window.limited && out > self.window.most_out);
         if more {

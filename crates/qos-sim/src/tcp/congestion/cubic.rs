@@ -7,8 +7,8 @@ use qos_core::time::{Duration, Time};
 /// β in 1024ths: 0.7 (RFC 9438; Linux's fraction).
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// Segments acknowledged per segment of growth in the Reno-friendly region, in eighths of the window: (1 + β) / (1 - β) / 3, that is
-/// 1 / α of RFC 9438, in whole eighths as Linux has it.
+/// Segments acknowledged per segment of growth in the Reno-friendly region, in eighths of the window: (1 + β) / (1 - β)
+/// / 3, that is 1 / α of RFC 9438, in whole eighths as Linux has it.
 const FRIENDLY_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// The window follows the curve anew at most as often as this while its size stays (Linux: HZ / 32).
 const LEAST_UPDATE: Duration = Duration(31_250_000);

@@ -1,5 +1,5 @@
-//! HyStart as Linux's CUBIC has it: slow start ends when acknowledgements come in a train as long as half a round trip, or when round
-//! trips grow. (It is not HyStart++ of RFC 9406.)
+//! HyStart as Linux's CUBIC has it: slow start ends when acknowledgements come in a train as long as half a round trip,
+//! or when round trips grow. (It is not HyStart++ of RFC 9406.)
 
 use super::window::Progress;
 use qos_core::time::{Duration, Time};

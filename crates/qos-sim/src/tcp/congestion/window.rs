@@ -38,7 +38,8 @@ impl Window {
         left
     }
 
-    /// Slow start, if the window is in it; returns the segments acknowledged by which it may grow otherwise: none where it was not in use.
+    /// Slow start, if the window is in it; returns the segments acknowledged by which it may grow otherwise: none where
+    /// it was not in use.
     pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
         match (self.is_limited(), self.in_slow_start()) {
             (false, _) => 0,

@@ -229,10 +229,11 @@ impl Receiver {
     }
 }
 
-/// The window: it begins small and grows with what arrives, at most to twice what comes in a round trip and to the buffer.
+/// The window: it begins small and grows with what arrives, at most to twice what comes in a round trip and to the
+/// buffer.
 ///
-/// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, or else by the least time in
-/// which a whole window came, as Linux.
+/// The application reads everything at once. The receiver measures the round trip by the echo of a timestamp, or else
+/// by the least time in which a whole window came, as Linux.
 #[derive(Clone, Debug)]
 struct ReceiveWindow {
     /// What may be offered at present (Linux rcv_ssthresh).
@@ -285,7 +286,8 @@ impl ReceiveWindow {
         }
         let copied = next - self.round_first;
         if copied > self.most_in_round {
-            // Twice as much, as this is a round trip late, and twice what the sender in slow start gains in a round trip.
+            // Twice as much, as this is a round trip late, and twice what the sender in slow start gains in a round
+            // trip.
             let twice = u128::from(2 * copied);
             let gain = twice * u128::from(copied - self.most_in_round) / u128::from(self.most_in_round.max(1));
             let window = u64::try_from(twice + 2 * gain).unwrap_or(u64::MAX).saturating_add(beyond);

@@ -129,8 +129,8 @@ impl Sender {
         }
     }
 
-    /// Samples the round trip (RFC 6298, RFC 7323): by the first segment acknowledged if nothing of it was sent again, else by the first
-    /// SACKed, else by the timestamp. Returns that of the last segment, for the congestion control.
+    /// Samples the round trip (RFC 6298, RFC 7323): by the first segment acknowledged if nothing of it was sent again,
+    /// else by the first SACKed, else by the timestamp. Returns that of the last segment, for the congestion control.
     fn measure(&mut self, now: Time, news: &News) -> Option<Duration> {
         let mut first = news.first_acked.filter(|_| !news.retransmission_acknowledged);
         let mut last = news.last_acked.filter(|_| first.is_some());

@@ -103,8 +103,8 @@ impl LossDetection {
         self.reordering_seen = true;
     }
 
-    /// Duplicates of `segments` segments were reported; false: the network, not the sender, made them, as there are more of them than it sent
-    /// segments again (`retransmitted`).
+    /// Duplicates of `segments` segments were reported; false: the network, not the sender, made them, as there are
+    /// more of them than it sent segments again (`retransmitted`).
     pub fn duplicated(&mut self, segments: u64, retransmitted: u64) -> bool {
         self.duplicates += segments;
         self.duplicates <= retransmitted

@@ -1,5 +1,5 @@
-//! The sending half: what it knows, in parts that each keep their own state. What it does with them is in `acknowledge`, `sack`, `recovery`
-//! and `transmit`.
+//! The sending half: what it knows, in parts that each keep their own state. What it does with them is in
+//! `acknowledge`, `sack`, `recovery` and `transmit`.
 
 mod acknowledge;
 mod emit;

@@ -43,7 +43,8 @@ impl Sender {
         Resend::Lost
     }
 
-    /// Everything that was out when the phase began is acknowledged; true: there is no more to do for this acknowledgement.
+    /// Everything that was out when the phase began is acknowledged; true: there is no more to do for this
+    /// acknowledgement.
     fn phase_ended(&mut self, echo: Option<Time>) -> bool {
         if self.episode.phase() != Phase::Recovery {
             return false;
@@ -114,7 +115,8 @@ impl Sender {
         }
     }
 
-    /// NewReno (RFC 6582): the head is lost after as many duplicates as the threshold, and at each partial acknowledgement.
+    /// NewReno (RFC 6582): the head is lost after as many duplicates as the threshold, and at each partial
+    /// acknowledgement.
     fn mark_lost_by_duplicates(&mut self, advanced: bool) {
         let enough = !self.episode.repairing() && self.board.sacked() >= self.loss.threshold();
         if enough || (self.episode.phase() == Phase::Recovery && advanced) {
@@ -266,8 +268,8 @@ impl Sender {
         self.counts.undone += 1;
     }
 
-    /// Without SACK a phase is not over with the last byte that was out when it began, but with the next (RFC 6582: lest old duplicates begin
-    /// another recovery).
+    /// Without SACK a phase is not over with the last byte that was out when it began, but with the next (RFC 6582:
+    /// lest old duplicates begin another recovery).
     fn waits_for_more(&self) -> bool {
         self.stream.una() == self.episode.high() && !self.agreed.sack
     }
@@ -325,7 +327,8 @@ impl Sender {
         }
     }
 
-    /// What the tail loss probe replaced was lost, if its acknowledgement says so: the window is reduced, and there is nothing to repair.
+    /// What the tail loss probe replaced was lost, if its acknowledgement says so: the window is reduced, and there is
+    /// nothing to repair.
     pub(super) fn judge_probe(&mut self, ack: u64, news: &News) {
         if self.probe.judge(ack, news) == Verdict::Repaired {
             self.probe.forget();

@@ -66,8 +66,8 @@ impl RttEstimator {
 
     /// Takes a sample of the round trip; `una` and `next` are the sender's first unacknowledged and next byte.
     ///
-    /// Like Linux: within a round the variance rises with the largest deviation at once, at its end it falls by a quarter of the
-    /// difference; a round trip that is shorter than expected weighs an eighth as much in the deviation.
+    /// Like Linux: within a round the variance rises with the largest deviation at once, at its end it falls by a
+    /// quarter of the difference; a round trip that is shorter than expected weighs an eighth as much in the deviation.
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let rtt = rtt.0.max(1);
         let least = if self.floor_on_sum { 1 } else { self.floor };
@@ -135,8 +135,8 @@ impl RttEstimator {
     }
 }
 
-/// The least round trip of the last five minutes (sysctl tcp_min_rtt_wlen 300): the least, and the least since it and since that, each
-/// at most a quarter of the window after the one before, by Kathleen Nichols' windowed minimum.
+/// The least round trip of the last five minutes (sysctl tcp_min_rtt_wlen 300): the least, and the least since it and
+/// since that, each at most a quarter of the window after the one before, by Kathleen Nichols' windowed minimum.
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRtt {
     /// Samples with their times, best first; `None` before the first.

@@ -1,7 +1,9 @@
-//! What was sent and not yet acknowledged, segment by segment, and how many of them are thought to be where (RFC 6675's pipe).
+//! What was sent and not yet acknowledged, segment by segment, and how many of them are thought to be where (RFC 6675's
+//! pipe).
 //!
-//! Segments are found by a number that grows with each; those in flight are also chained in the order of their last transmission, which
-//! is the order in which RACK judges them. Every operation costs the segments that it changes, besides a search of the window.
+//! Segments are found by a number that grows with each; those in flight are also chained in the order of their last
+//! transmission, which is the order in which RACK judges them. Every operation costs the segments that it changes,
+//! besides a search of the window.
 
 use qos_core::time::Time;
 use std::collections::{BTreeSet, VecDeque};
@@ -236,7 +238,8 @@ impl Scoreboard {
         (newer != NOBODY).then_some(newer)
     }
 
-    /// Marks a segment as received. A retransmission of a segment that is not thought lost is taken to be in flight still.
+    /// Marks a segment as received. A retransmission of a segment that is not thought lost is taken to be in flight
+    /// still.
     pub fn mark_sacked(&mut self, id: u64) {
         self.unchain(id);
         self.waiting.remove(&id);
@@ -371,7 +374,8 @@ impl Scoreboard {
         self.delivered += u64::from(self.sacked.saturating_sub(before));
     }
 
-    /// At least one segment is missing, and what is lost was not received: there cannot be more duplicates than the others.
+    /// At least one segment is missing, and what is lost was not received: there cannot be more duplicates than the
+    /// others.
     fn limit_duplicates(&mut self) {
         let out = self.out();
         let missing = self.lost.max(1).min(out);
@@ -393,7 +397,8 @@ impl Scoreboard {
         }
     }
 
-    /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the head.
+    /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the
+    /// head.
     pub fn any_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
     }

@@ -3,8 +3,8 @@
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What Linux counts for a queued segment beside its payload: its buffer's head of 1 KiB and the structure before it. It depends on kernel
-/// and configuration [uncertain].
+/// What Linux counts for a queued segment beside its payload: its buffer's head of 1 KiB and the structure before it.
+/// It depends on kernel and configuration [uncertain].
 const OVERHEAD_BYTES: u64 = 1280;
 /// Most that may wait (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
 const MOST_BYTES: u64 = 1 << 20;
@@ -69,8 +69,8 @@ impl SmallQueue {
         (self.leaving.len() + self.untold) as u64
     }
 
-    /// Whether there is room for another segment; if not, sending stops until [`SmallQueue::deadline`]. Retransmissions may wait twice as
-    /// much. With at most one segment out there is always room.
+    /// Whether there is room for another segment; if not, sending stops until [`SmallQueue::deadline`]. Retransmissions
+    /// may wait twice as much. With at most one segment out there is always room.
     pub fn admits(&mut self, now: Time, retransmission: bool, outstanding: &Outstanding) -> bool {
         let held = self.held(now);
         if outstanding.out <= 1 {

@@ -141,7 +141,8 @@ impl Sender {
         }
     }
 
-    /// Sets the retransmission timer: from now, or from the head's transmission when a probe or RACK's timer was set meanwhile.
+    /// Sets the retransmission timer: from now, or from the head's transmission when a probe or RACK's timer was set
+    /// meanwhile.
     pub(super) fn rearm(&mut self, now: Time) {
         let Some(head) = self.board.head() else {
             self.timers.stop();

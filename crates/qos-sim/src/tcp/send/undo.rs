@@ -1,5 +1,5 @@
-//! Taking a reduction of the window back that turns out to have been wrong: by duplicates reported (RFC 2883, RFC 3708) or by a timestamp
-//! echoed (Eifel, RFC 3522).
+//! Taking a reduction of the window back that turns out to have been wrong: by duplicates reported (RFC 2883, RFC 3708)
+//! or by a timestamp echoed (Eifel, RFC 3522).
 
 use crate::tcp::congestion::Congestion;
 use qos_core::time::Time;

@@ -1,4 +1,5 @@
-//! Connections over a path in virtual time: a fast network, a policer, a slower link, and what the network may do wrong.
+//! Connections over a path in virtual time: a fast network, a policer, a slower link, and what the network may do
+//! wrong.
 #![allow(dead_code, clippy::disallowed_macros)]
 
 pub mod peer;
