@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from qoslab.ios.secrets import without_secrets
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Moment, Observation
 from qoslab.model.matrix import as_texts
@@ -28,6 +30,9 @@ from qoslab.results import (
 )
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
+
+CONFIGURATION = re.compile(r"sh\w* +(run|start|conf|arch)", re.IGNORECASE)
+"""Show commands that print a configuration."""
 
 
 @dataclass
@@ -122,8 +127,10 @@ class Journal:
             )
 
     def observed(self, observation: Observation, moment: Moment, raw: str, data: Mapping[str, Any]) -> None:
-        """Write what a router answered, as it came and as it was parsed."""
+        """Write what a router answered, as it came and as it was parsed; of a configuration no secrets."""
         base = self.cell.observation(observation.node, moment, observation.command)
+        if CONFIGURATION.match(observation.command):
+            raw, data = without_secrets(raw), {"unparsed": "a configuration, of which the secrets were removed"}
         self.cell.write(base.with_name(base.name + ".txt"), raw)
         self.cell.write(base.with_name(base.name + ".json"), json.dumps(data, indent=1) + "\n")
         file = str(base.relative_to(self.cell.path))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from qoslab.errors import QoslabError
 from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.secrets import without_secrets
 from qoslab.model.experiment import Topology
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import data_plane, hardware
@@ -78,8 +79,8 @@ class Routers:
         self._running = {}
         for router in self._ios:
             self._running[router] = outcome.answers(router).get("show running-config", "")
-            cell.write(cell.configuration(f"{router}.running.ios"), self._running[router])
-            cell.write(cell.configuration(f"{router}.before.ios"), self.before(router))
+            cell.write(cell.configuration(f"{router}.running.ios"), without_secrets(self._running[router]))
+            cell.write(cell.configuration(f"{router}.before.ios"), without_secrets(self.before(router)))
         return outcome
 
     def before(self, router: str) -> str:

@@ -1,0 +1,48 @@
+"""No secret of a router is kept in a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.ios.secrets import without_secrets
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("enable secret 5 $1$abcd$HIDDEN", "enable secret 5"),
+        ("enable password HIDDEN", "enable password"),
+        ("enable password level 7 7 HIDDEN", "enable password level 7 7"),
+        ("username lab privilege 15 password 0 HIDDEN", "username lab privilege 15 password 0"),
+        ("username lab secret 9 HIDDEN", "username lab secret 9"),
+        (" password 7 HIDDEN", " password 7"),
+        ("snmp-server community HIDDEN RW 10", "snmp-server community"),
+        ("snmp-server host 192.0.2.1 version 2c HIDDEN", "snmp-server host 192.0.2.1"),
+        ("snmp-server user u g v3 auth sha HIDDEN priv aes 128 HIDDEN", "snmp-server user u g"),
+        ("  key-string 7 HIDDEN", "  key-string 7"),
+        (" ip ospf authentication-key HIDDEN", " ip ospf authentication-key"),
+        (" ip ospf message-digest-key 1 md5 7 HIDDEN", " ip ospf message-digest-key 1 md5 7"),
+        (" neighbor 192.0.2.1 password 7 HIDDEN", " neighbor 192.0.2.1 password 7"),
+        (" ppp chap password 0 HIDDEN", " ppp chap password 0"),
+        (" ppp pap sent-username u password 0 HIDDEN", " ppp pap sent-username u password 0"),
+        ("crypto isakmp key HIDDEN address 192.0.2.1", "crypto isakmp key"),
+        ("crypto isakmp key 6 HIDDEN address 192.0.2.1", "crypto isakmp key 6"),
+        ("  pre-shared-key address 192.0.2.1 key HIDDEN", "  pre-shared-key address 192.0.2.1 key"),
+        ("tacacs-server host 192.0.2.1 key 7 HIDDEN", "tacacs-server host 192.0.2.1 key 7"),
+        ("radius-server key HIDDEN", "radius-server key"),
+        (" key 7 HIDDEN", " key 7"),
+        (" standby 1 authentication md5 key-string HIDDEN", " standby 1 authentication md5"),
+    ],
+)
+def test_secrets_are_removed(line: str, kept: str) -> None:
+    around = "hostname R1\n{}\nend\n"
+    assert without_secrets(around.format(line)) == around.format(f"{kept} <removed>")
+
+
+def test_what_is_no_secret_stays() -> None:
+    text = (
+        "service password-encryption\nkey chain K\n key 1\n!\nroute-map M permit 10\n set community 65000:1\n"
+        "router bgp 1\n neighbor 192.0.2.1 send-community both\naaa authentication login default local\n"
+        "policy-map P\n class class-default\n  police cir 1000000\nline vty 0 4\n login local\nend\n"
+    )
+    assert without_secrets(text) == text
