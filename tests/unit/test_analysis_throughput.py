@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sample_run import EXPERIMENT, RECORDED, make_run
+from sample_run import EXPERIMENT, RECORDED, make_run, seal_anew
 
 from qoslab.analysis import analyse
 from qoslab.analysis.classes import Line
@@ -139,6 +139,7 @@ class TestHosts:
             for number, file in enumerate(cell.host_counters("client")):
                 text = self.TEXT.replace("\nTcp: 1 200 120000 -1 ", f"\nTcp: 1 200 120000 {number} ")
                 cell.write(file, text)
+        seal_anew(run.path)
         analyse(run)
         assert set(tables.read_table(run, "hosts")["host"]) == {"client"}
         found = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
