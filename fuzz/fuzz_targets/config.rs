@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qos_core::{frame, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
+use qos_core::{frame, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
 const PORTS: &str = r#"{"ports": {
     "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
@@ -36,7 +36,7 @@ fuzz_target!(|text: &str| {
         engine.receive(Time(step), port, descriptor, ());
         engine.transmit(Time(step), port, descriptor, ());
     }
-    engine.poll_inside(Time(1_000_000), &mut outputs);
+    engine.poll_inside(Time(1_000_000), Duration::ZERO, &mut outputs);
     for output in outputs.drain(..) {
         // With the label that a switch has given it.
         if let Output::Departure(inside) = output {
