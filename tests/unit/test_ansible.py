@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import socket
 import struct
 import subprocess
@@ -23,9 +24,10 @@ from ansible.playbook.play_context import PlayContext
 from ansible.plugins.connection.ssh import Connection as SshConnection
 from ansible.template import Templar
 
+from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
-from qoslab.run.devices.ansible.session import Outcome, TaskResult, device_message
+from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, TaskResult, device_message
 from qoslab.shipped import shipped
 
 REFUSED = {
@@ -213,25 +215,38 @@ def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: byte
     assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
 
 
-@pytest.mark.parametrize("trusted", [False, True], ids=["as it is read", "as a template of ours"])
-def test_the_text_of_a_configuration_is_no_template(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool
-) -> None:
-    """`ios_config` takes `src` through the templating of Ansible, which renders only what Ansible trusts."""
+def test_what_ios_config_is_given_may_be_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes `src` through the templating of Ansible, which renders what is trusted: of some releases all."""
     module = pytest.importorskip("ansible_collections.ansible.netcommon.plugins.action.network")
     trace, file = tmp_path / "ran", tmp_path / "R1.ios"
     text = f"interface Fa0/0\n description {{{{ lookup('pipe', 'touch {trace}') }}}}\n"
     file.write_text(text)
-    if trusted:
-        # As Ansible before 2.19 took it.
-        monkeypatch.setattr(module, "to_text", lambda read: TrustedAsTemplate().tag(read))
+    monkeypatch.setattr(module, "to_text", lambda read: TrustedAsTemplate().tag(read))
     task = SimpleNamespace(args={"src": str(file)}, _role=None)
     action = object.__new__(module.ActionModule)
     action._task, action._loader, action._templar = task, DataLoader(), Templar(DataLoader())
     monkeypatch.setattr(action, "_get_working_path", lambda: str(tmp_path))
     action._handle_src_option()
-    assert (task.args["src"] == text) != trusted
-    assert trace.exists() == trusted
+    assert task.args["src"] != text
+    assert trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("interface Fa0/0\n description {{ lookup('pipe', 'id') }}\n", "R1.ios:2:14: found '{{'"),
+        ("banner motd x{%raw%}x\n", "R1.ios:1:14: found '{%'"),
+        ("hostname a{#b\n", "R1.ios:1:11: found '{#'"),
+    ],
+)
+def test_so_text_that_could_be_rendered_is_never_sent(tmp_path: Path, text: str, place: str) -> None:
+    (tmp_path / "R1.ios").write_text(text)
+    with AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before") as session:
+        with pytest.raises(IosError, match=re.escape(place)):
+            session.carry_out(["apply", "verify"], intended=tmp_path)
+        (tmp_path / "R1.ios").rename(tmp_path / "R1.restore.ios")
+        with pytest.raises(IosError, match=re.escape(place.replace("R1.ios", "R1.restore.ios"))):
+            session.carry_out(["restore"], restore=tmp_path)
 
 
 @pytest.mark.parametrize("playbook", ["apply.yml", "restore.yml", "session.yml"])

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from qoslab.errors import DeviceError, MachineError, QoslabError
+from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
 from qoslab.results.files import writing
@@ -335,7 +335,12 @@ class AnsibleSession:
         `NAME.restore.ios`; `commands` are show commands whose answers verify brings along; Ansible's output goes to
         `keep`/INTENT/. Raises `RouterError` when a router refused, differs or was not reached: later intents were
         carried out nonetheless on the other routers. On an interrupt Ansible is stopped before the interrupt goes on.
+        `IosError`, before anything is sent, for text that Ansible could render.
         """
+        if intended is not None and "apply" in intents:
+            _refuse_templates(intended, "*.ios")
+        if restore is not None and "restore" in intents:
+            _refuse_templates(restore, "*.restore.ios")
         began = time.monotonic()
         outcome = Outcome(tuple(intents), (), tuple(commands))
         try:
@@ -465,6 +470,22 @@ def _write_behind_traffic(folder: Path) -> None:
     real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
     program.write_text(f'#!/bin/sh\nexec nice -n {BEHIND_TRAFFIC} {real} "$@"\n')
     program.chmod(0o700)
+
+
+def _refuse_templates(folder: Path, pattern: str) -> None:
+    """Refuse configurations that Ansible could take for templates, and run what they say.
+
+    `ios_config` renders the file that it sends: with ansible.netcommon 8.2.0 only where Ansible trusts the text,
+    which it does not; 8.7.1 declares all of it trusted.
+    """
+    for file in sorted(folder.glob(pattern)):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if found := re.search(r"\{[{%#]", line):
+                raise IosError(
+                    f"{file.name}:{number}:{found.start() + 1}: found {found[0]!r}, with which a template of Ansible "
+                    "begins: it would be rendered, not sent",
+                    hint="Write the line without it.",
+                )
 
 
 def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
