@@ -497,6 +497,8 @@ def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str
         ),
         "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
+        # what its processes leave when they are killed goes with the folder
+        "TMPDIR": str(scratch),
         "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
         "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / watch.CONNECTIONS),
         "ANSIBLE_FORCE_COLOR": "false",
