@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qoslab.ios.model import figures
 from qoslab.model.experiment import Link
 
 if TYPE_CHECKING:
@@ -13,16 +14,10 @@ MOST = 2**30
 """Bytes that the queues of a router, or the links of an experiment, may hold together."""
 FRAME = 1514
 """Bytes of the largest frame."""
-CLASS_QUEUES = 256
-"""Queues of a class with `fair-queue` where their number is not given."""
-FLOW_SHARE = 4
-"""Each of them may hold a fourth of the class's limit; the limit of the class itself is not enforced then."""
 
 
 def queued(device: Device) -> int:
     """Bytes that the output queues of a router hold when all are full of the largest frames."""
-    from qoslab.ios.model import figures  # only where routers are configured
-
     packets = 0
     for interface in device.interfaces.values():
         packets += interface.hold_queue_out or figures.FAIR_HOLD_QUEUE
@@ -36,15 +31,15 @@ def _policy(device: Device, name: str) -> int:
     policy = device.policy_maps.get(name)
     if policy is None:
         return 0
-    from qoslab.ios.model.figures import QUEUE_LIMIT
-
     packets = 0
     for each in policy.classes:
-        limit = each.queue_limit or QUEUE_LIMIT
+        limit = each.queue_limit or figures.QUEUE_LIMIT
         if each.service_policy is not None:
             packets += _policy(device, each.service_policy)
         elif each.fair_queue is not None:
-            packets += (each.fair_queue.queues or CLASS_QUEUES) * max(limit // FLOW_SHARE, 1)
+            # Each flow's queue has its part of the limit; the limit of the class itself is not enforced then.
+            queues = each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
+            packets += queues * max(limit // figures.FLOW_LIMIT_DIVISOR, 1)
         else:
             packets += limit
     return packets
