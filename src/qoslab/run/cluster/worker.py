@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import io
 import shutil
-import tempfile
 import threading
 import zipfile
 from pathlib import Path
@@ -74,7 +73,7 @@ def _worker(lab: str) -> Any:
     from qoslab.labs import lab_kind
     from qoslab.run.labs import machinery
     from qoslab.run.labs.worker import WorkerSlot
-    from qoslab.run.scratch import write_owner
+    from qoslab.run.scratch import own_folder
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()
@@ -83,8 +82,7 @@ def _worker(lab: str) -> Any:
         runs = machinery(lab_kind(lab))
         with _LOCK:
             number = len(_OPEN)
-            restored = Path(tempfile.mkdtemp(prefix="qoslab-restored-"))
-            write_owner(restored)
+            restored = own_folder("restored")
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
             worker = runs.worker(
