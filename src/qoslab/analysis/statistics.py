@@ -6,7 +6,6 @@ distribution except the advice on repetitions, which says so.
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -259,7 +258,6 @@ def _estimate(
     return Estimate(value, low, high, n, over, confidence)
 
 
-@functools.cache
 def _scipy() -> Any:
     """`scipy.stats`: it and statsmodels take seconds to import, and a run without repetitions needs neither."""
     from scipy import stats
