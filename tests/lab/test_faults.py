@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Command, processes
+from commands import Command, alive, processes
 from test_run import EXPERIMENT, inside, latest
 from test_simulated import simulators, wait_for_simulator
 
@@ -164,14 +164,6 @@ def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
     while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert list((clean / "tmp").rglob("*")) == []
-
-
-def alive(pid: int) -> bool:
-    """Whether the process is there and not merely unburied."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_simulator_ends_with_its_worker(clean: Path) -> None:

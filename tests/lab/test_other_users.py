@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Command
+from commands import Command, alive
 from test_simulated import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
@@ -85,6 +85,6 @@ def test_nothing_of_a_simulated_run_listens(clean: Path) -> None:
     assert manifest(clean)["cells"]
     # A worker that was told to end does so by itself, and whoever has its processes then takes them away.
     deadline = time.monotonic() + 20
-    while (left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < deadline:
+    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == []
