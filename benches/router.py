@@ -18,11 +18,7 @@ Needs `cargo build --release -p qos-router -p flood` and a machine that does not
 from __future__ import annotations
 
 import argparse
-import datetime
 import itertools
-import os
-import platform
-import re
 import resource
 import statistics
 import sys
@@ -32,10 +28,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "lab"))
 
+import page  # noqa: E402
 from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
 
 FLOOD = ROOT / "target" / "release" / "flood"
-PAGE = ROOT / "docs" / "performance.md"
 HEADING = "## qos-router"
 
 NOTE = """\
@@ -151,16 +147,6 @@ def cpu(lab: Lab) -> float:
     return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def machine() -> str:
-    """One line that names the machine."""
-    text = Path("/proc/cpuinfo").read_text()
-    model = re.search(r"model name\s*:\s*(.*)", text)
-    count = len(re.findall(r"^processor\b", text, re.MULTILINE))
-    name = model[1] if model else platform.machine()
-    load = os.getloadavg()[0]
-    return f"{name}, {count} cores, Linux {platform.release()}; load average before the start {load:.1f}"
-
-
 def kernel_lab() -> Lab:
     """The same nodes with the kernel forwarding between its own links."""
     lab = Lab(daemon=False)
@@ -238,17 +224,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help=f"put the section into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     options = parser.parse_args()
-    lines = [HEADING, "", f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {machine()}.", "", NOTE]
+    lines = [HEADING, "", f"{page.machine()}.", "", NOTE]
     lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]
     section = "\n".join(lines) + "\n"
     print(section)
     if options.write:
-        text = PAGE.read_text() if PAGE.exists() else "# Performance\n"
-        before, _, rest = text.partition(HEADING + "\n")
-        after = re.search(r"^## ", rest, re.MULTILINE)
-        PAGE.write_text(before.rstrip() + "\n\n" + section + ("\n" + rest[after.start() :] if after else ""))
+        page.write(section)
 
 
 if __name__ == "__main__":

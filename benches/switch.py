@@ -12,20 +12,16 @@ Needs `cargo build --release -p qos-router -p flood`; the first row a machine th
 from __future__ import annotations
 
 import argparse
-import datetime
-import os
-import platform
-import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "lab"))
 
+import page  # noqa: E402
 from catalyst import last_phase  # noqa: E402
 from dataplane import Lab  # noqa: E402
 
-PAGE = ROOT / "docs" / "performance.md"
 HEADING = "## Switch"
 LINE_BITS = 8 * 1518
 """Bits of a full frame with its check sequence."""
@@ -67,18 +63,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of traffic in each row")
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     arguments = parser.parse_args()
-    load = os.getloadavg()[0]
-    head = (
-        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, Linux {platform.release()}; load"
-        f" average before the start {load:.1f}. Made by `benches/switch.py`, whose docstring tells what is measured."
-    )
+    head = f"{page.machine()}. Made by `benches/switch.py`, whose docstring tells what is measured."
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
     print(section)
     if arguments.write:
-        page = PAGE.read_text()
-        found = re.search(rf"^{re.escape(HEADING)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
-        page = page.replace(found[0], section + "\n") if found else page.rstrip("\n") + "\n\n" + section
-        PAGE.write_text(page.rstrip("\n") + "\n")
+        page.write(section)
 
 
 if __name__ == "__main__":

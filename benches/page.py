@@ -1,0 +1,33 @@
+"""What the benchmarks share: their page in the documents, and the line that names the machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+
+
+def machine() -> str:
+    """Date, processor, kernel and load: what a section begins with."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = re.search(r"model name\s*:\s*(.*)", text)
+    name = model[1] if model else platform.machine()
+    return (
+        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {name}, {os.cpu_count()} cores, Linux {platform.release()}; "
+        f"load average before the start {os.getloadavg()[0]:.1f}"
+    )
+
+
+def write(section: str) -> None:
+    """Put a section in the place of the one with the same heading, which is its first line; a new one comes last."""
+    heading = section.partition("\n")[0]
+    level = heading.partition(" ")[0]
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^{re.escape(heading)}\n.*?(?=^#{{2,{len(level)}}} |\Z)", text, re.MULTILINE | re.DOTALL)
+    start, end = found.span() if found else (len(text), len(text))
+    parts = (text[:start].rstrip("\n"), section.strip("\n"), text[end:].strip("\n"))
+    PAGE.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
