@@ -21,8 +21,7 @@ from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import lab_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.faults import LabDied, PassingFault, death_of
-from qoslab.run.labs.worker import Machinery, WorkerSlot
-from qoslab.run.provenance import package_versions, tool_versions
+from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 from qoslab.verification.policy import policy_differences
@@ -234,6 +233,3 @@ class LabWorker:
                 self._tell(self._label, "")
         finally:
             lab.down()
-
-
-MACHINERY = Machinery(LabWorker, SharedCollector, tool_versions, package_versions)
