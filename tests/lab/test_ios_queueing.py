@@ -23,6 +23,7 @@ from qoslab.platforms import MODELS
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
+from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.units import Duration
 
@@ -154,7 +155,7 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
     load = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends}))
     cell = Cell(tmp_path, CellIdentity("flooded", (), 1))
     half = Duration(500_000_000)
-    flow = RunningFlow(lab, load, half, "cubic", FlowPlace(lab.topology, port=5201, seed=1, cell=cell))
+    flow = RunningFlow(VirtualLab(lab), load, half, "cubic", FlowPlace(lab.topology, port=5201, seed=1, cell=cell))
     # The queue holds at least 16 packets, which take 2 s.
     flow.commands = replace(flow.commands, deadline_s=1.0)
     result = run_flows([flow], lambda: None, lambda: None)["load"]
@@ -167,10 +168,10 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
             return (await client.counters(LINE))["interfaces"][LINE]["queue"]["depth"]
 
     assert asyncio.run(waiting()) > 3
-    before = read_engine_configuration(lab, "R1")
-    start_afresh(lab, ["R1", "R2"])
+    before = read_engine_configuration(VirtualLab(lab), "R1")
+    start_afresh(VirtualLab(lab), ["R1", "R2"])
     assert asyncio.run(waiting()) == 0
-    assert read_engine_configuration(lab, "R1") == before
+    assert read_engine_configuration(VirtualLab(lab), "R1") == before
     session(lab, "configure terminal", f"interface {LINE}", "clock rate 2000000", "end")
 
 

@@ -34,6 +34,7 @@ from qoslab.run.cell.probes import Probes, Setting
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, lab_routers, write_inventory
+from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity
 from qoslab.verification.policy import policy_differences
@@ -345,6 +346,12 @@ def probing(*described: dict[str, str | int]) -> Experiment:
     return Experiment.model_validate_json(json.dumps(text))
 
 
+class CommandLineOnly(VirtualLab):
+    """A lab whose routers are reached by their command lines alone, as real ones are."""
+
+    data_planes = ()
+
+
 @pytest.fixture
 def cell(tmp_path: Path) -> Cell:
     """An empty folder."""
@@ -358,12 +365,11 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
 
     def make(*described: dict[str, str | int]) -> Probes:
         setting = Setting(
-            routers,
+            CommandLineOnly(routers),
             probing(*described),
             cell,
             observe=lambda *words: collector.observe(*words).raw,
             enter=collector.configure,
-            data_planes=(),
         )
         made.append(Probes(setting))
         return made[-1]
@@ -384,7 +390,7 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     before = collector.observe("R1", "show running-config").raw
     journal = Journal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
     commands = CommandLines(collector.observe, collector.configure)
-    run = CellRun(routers, journal, commands, threading.Event(), data_planes=())
+    run = CellRun(CommandLineOnly(routers), journal, commands, threading.Event())
     try:
         run.measure(nullcontext())
         after = collector.observe("R1", "show running-config").raw

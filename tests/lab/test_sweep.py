@@ -16,6 +16,7 @@ from experiment_files import experiment_file
 from qoslab.results import RunFolder, tables
 from qoslab.results.records import FORMAT
 from qoslab.run.cell.sampling import read_health
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 pytestmark = pytest.mark.lab
 
@@ -121,7 +122,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
     command.wait_for("traffic")
     (lab,) = command.labs()
-    while read_health(lab, ["R1"])["R1"].transmitted < UNDER_WAY:
+    while read_health(VirtualLab(lab), ["R1"])["R1"].transmitted < UNDER_WAY:
         time.sleep(0.01)
     with lab.run(None, ["pkill", "-STOP", "-x", "qos-router"]) and lab.popen(None, ["sleep", "0.3"]) as pause:
         pause.wait()

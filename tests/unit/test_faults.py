@@ -10,6 +10,7 @@ from qoslab.lab import Lab, LabError
 from qoslab.lab.lab import DaemonFailure
 from qoslab.run import faults
 from qoslab.run.faults import death_of
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 
 class Dying:
@@ -25,7 +26,7 @@ class Dying:
         return state
 
     def death(self, **options: Any) -> str:
-        return death_of(cast(Lab, self), **options)
+        return death_of(VirtualLab(cast(Lab, self)), **options)
 
 
 KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")

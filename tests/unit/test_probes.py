@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -64,7 +65,8 @@ class Router:
         cell = Cell(folder, CellIdentity("a", (), 1))
         self._latest = iter(enumerate(latest))
         self._successes = successes
-        setting = Setting(cast(Lab, None), made, cell, observe=self._show, enter=lambda *_: "", data_planes=())
+        lab = cast(Lab, SimpleNamespace(data_planes=()))
+        setting = Setting(lab, made, cell, observe=self._show, enter=lambda *_: "")
         self.prober = IosProber(setting, made.probes[0])
 
     def _show(self, device: str, command: str) -> str:

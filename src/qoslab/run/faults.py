@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 
 from qoslab.errors import DeviceError
-from qoslab.lab import Lab, LabError
+from qoslab.run.lab import Lab
 
-LOG_LINES = 5
-"""How many of the last lines that a dead daemon said are told."""
 NOTICED_S = 1.0
 """Until the end of a daemon, which others notice by their broken connections, is known to the lab's supervisor."""
 
@@ -28,12 +26,8 @@ def death_of(lab: Lab, *, wait: bool = False) -> str:
     """
     deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
     while True:
-        try:
-            failures = lab.failures()
-        except LabError as error:
-            return f"the lab has died: {error.message}"
-        if failures:
-            return "the lab has died: " + "; ".join(failure.describe(LOG_LINES) for failure in failures)
+        if death := lab.death():
+            return f"the lab has died: {death}"
         if time.monotonic() >= deadline:
             return ""
         time.sleep(0.05)

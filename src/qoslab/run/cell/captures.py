@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 from qoslab.capture import TOOLS, CaptureError
-from qoslab.lab import Lab
 from qoslab.model.experiment import CapturePoint
 from qoslab.results import CaptureRecord
+from qoslab.run.lab import Lab
 
 START_WAIT_S = 15.0
 STOP_WAIT_S = 30.0
@@ -26,10 +25,11 @@ class RunningCapture:
         self.point = point
         self.file = file
         self._stderr = file.with_suffix(".stderr")
-        namespace, interface = lab.interface(point.node, point.interface)
-        argv = _TOOL.command(interface, str(file), filter=point.filter, snaplen=point.snaplen.bytes, comment=comment)
-        with self._stderr.open("wb") as errors:
-            self._process = lab.popen(namespace, argv, stdout=subprocess.DEVNULL, stderr=errors)
+        tap = lab.tap(point.node, point.interface)
+        self._host = tap.host
+        written = tap.host.scratch(file)
+        argv = _TOOL.command(tap.interface, written, filter=point.filter, snaplen=point.snaplen.bytes, comment=comment)
+        self._process = tap.host.start(argv, stdout=None, stderr=self._stderr)
 
     def _said(self) -> str:
         return self._stderr.read_text(errors="replace")
@@ -48,18 +48,17 @@ class RunningCapture:
 
     def stop(self) -> CaptureRecord:
         """Write the rest of the file and return the counts."""
-        self._process.send_signal(signal.SIGINT)
+        self._process.signal(signal.SIGINT)
         try:
             self._process.wait(STOP_WAIT_S)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             self.kill()
             raise CaptureError(f'capture "{self.point.name}": did not end within {STOP_WAIT_S:.0f} s') from None
+        self._host.fetch(self.file)
         counts = _TOOL.counts(self._said())
         self._stderr.unlink()
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
 
     def kill(self) -> None:
         """End it without caring for its file."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        self._process.end()

@@ -11,13 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from qoslab.errors import RunInvalid
-from qoslab.lab import Lab
-from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Flow, Topology
 from qoslab.model.moments import during as moment_during
-from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
+from qoslab.run.lab import Lab, Process
 from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
 from qoslab.traffic.endpoints import address_of
 from qoslab.units import Duration
@@ -32,7 +30,7 @@ Check = Callable[[], None]
 
 @dataclass
 class _Side:
-    process: LabProcess
+    process: Process
     stdout: Path
     stderr: Path
 
@@ -82,9 +80,8 @@ class RunningFlow:
         stderr = self._cell.traffic(self.flow.name, side, "err")
         with writing(stdout):
             stdout.parent.mkdir(parents=True, exist_ok=True)
-        with writing(stdout), stdout.open("xb") as out, stderr.open("xb") as err:
-            program = str(own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
-            process = self._lab.popen(node, [program, *argv[1:]], stdout=out, stderr=err)
+        with writing(stdout):
+            process = self._lab.host(node).start(argv, stdout=stdout, stderr=stderr)
         return _Side(process, stdout, stderr)
 
     def start_server(self) -> None:
@@ -99,8 +96,8 @@ class RunningFlow:
         deadline = time.monotonic() + LISTEN_WAIT_S
         while True:
             check()
-            shown = self._lab.run(self.flow.destination, ["cat", *tables]).stdout
-            # `cat` joins the two tables; a header in the middle is no socket line.
+            shown = self._lab.host(self.flow.destination).read(*tables)
+            # The two tables are one text; a header in the middle is no socket line.
             if is_listening([shown], listener):
                 return
             if self._server.process.poll() is not None or time.monotonic() > deadline:
@@ -139,14 +136,14 @@ class RunningFlow:
             return False
         client_ended = self._client.process.poll() is not None
         server_ended = self._server.process.poll() is not None
-        if server_ended and not client_ended and self._server.process.returncode != 0 and not self.flow.may_fail:
+        if server_ended and not client_ended and self._server.process.poll() != 0 and not self.flow.may_fail:
             # The client of a dead server may wait for minutes.
             return True
         if client_ended and not server_ended:
-            if self._client.process.returncode != 0 and not self.flow.may_fail:
+            if self._client.process.poll() != 0 and not self.flow.may_fail:
                 return True
             if not self.commands.server_exits and self._tool.finished(self.flow, self._server.output().stdout):
-                self._server.process.send_signal(signal.SIGINT)
+                self._server.process.signal(signal.SIGINT)
         if client_ended and server_ended:
             return True
         if time.monotonic() > self._deadline:
@@ -156,7 +153,7 @@ class RunningFlow:
             if client_ended and self.commands.cut_off and not self._cut:
                 self._cut = True
                 self._deadline += STOP_WAIT_S
-                self._server.process.send_signal(signal.SIGINT)
+                self._server.process.signal(signal.SIGINT)
                 return False
             side = "server" if client_ended else "client"
             raise TrafficError(
@@ -180,14 +177,8 @@ class RunningFlow:
     def stop(self) -> None:
         """End whatever still runs."""
         for side in (self._client, self._server):
-            if side is None or side.process.poll() is not None:
-                continue
-            side.process.terminate()
-            try:
-                side.process.wait(STOP_WAIT_S)
-            except Exception:  # its own TimeoutExpired; nothing else is raised
-                side.process.kill()
-                side.process.wait()
+            if side is not None:
+                side.process.end(STOP_WAIT_S)
 
 
 def run_flows(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
-from qoslab.lab import Lab, LabError
-from qoslab.lab.control import ControlError
 from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Moment
 from qoslab.model.moments import traffic_time
@@ -20,7 +18,6 @@ from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.run.cell.captures import RunningCapture
 from qoslab.run.cell.clocks import Clocks
-from qoslab.run.cell.cpu import CpuMeter
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.pace import fed_routers, senders
@@ -29,6 +26,7 @@ from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, 
 from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
 from qoslab.run.faults import LabDied, death_of
+from qoslab.run.lab import Lab
 from qoslab.traffic import FlowResult, TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
 
@@ -57,12 +55,7 @@ class CellRun:
         journal: Journal,
         routers: CommandLines,
         interrupted: threading.Event,
-        *,
-        data_planes: Collection[str] | None = None,
     ) -> None:
-        """`data_planes` are the routers whose data plane can be asked for counters, health and stamps (None: all of
-        them); a real router has only its command line.
-        """
         self._lab = lab
         self._journal = journal
         self._commands = routers
@@ -70,9 +63,7 @@ class CellRun:
         self.cell = journal.cell
         self._experiment = journal.task.experiment
         self._arm = journal.task.arm
-        self._data_planes = tuple(
-            name for name in routers_of(self._experiment.topology) if data_planes is None or name in data_planes
-        )
+        self._data_planes = tuple(name for name in routers_of(self._experiment.topology) if name in lab.data_planes)
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
 
     def check(self) -> None:
@@ -106,7 +97,7 @@ class CellRun:
         self.check()
         profile = self._experiment.tcp_of(self._arm)
         for host in hosts_of(self._experiment.topology):
-            self._lab.apply_tcp_profile(host, profile)
+            self._lab.host(host).apply_tcp(profile)
         for router in self._data_planes:
             self._keep_engine_configuration(router)
         start_afresh(self._lab, (*self._data_planes, *self._lab.lines))
@@ -119,15 +110,14 @@ class CellRun:
             self._observe("before")
         flows = self._flows(running)
         probes = self._probes(running)
-        cpu = CpuMeter(self._lab.pid)
         self._keep_host_counters(0)
         clocks = Clocks.read()
-        with self._journal.step(TRAFFIC, self._traffic_s), sampler, cpu, _probing(probes):
+        with self._journal.step(TRAFFIC, self._traffic_s), sampler, self._lab.load() as load, _probing(probes):
             started = None if probes is None else probes.start
             results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
         traffic_is_over()
         self._keep_host_counters(1)
-        self._journal.findings.cpu_s = cpu.seconds
+        self._journal.findings.cpu_s = load.seconds
         self._keep_results(results)
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
@@ -179,7 +169,6 @@ class CellRun:
             self.cell,
             observe=lambda *words: self._commands.observe(*words).raw,
             enter=self._commands.enter,
-            data_planes=self._data_planes,
         )
         probes = Probes(setting)
         running.callback(self._close, probes)
@@ -219,7 +208,7 @@ class CellRun:
             journal.invalid(f"the counters could not be read to the end: {sampler.error}")
         try:
             found.health = read_health(self._lab, (*self._data_planes, *self._lab.lines))
-        except (ControlError, LabError) as error:
+        except QoslabError as error:
             if journal.is_valid:
                 journal.invalid(f"how punctual the data planes were cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
@@ -249,10 +238,8 @@ class CellRun:
         """What the kernels of the hosts that send or receive count of their TCP: 0 before the traffic, 1 after it."""
         flows = self._experiment.flows_of(self._arm)
         for host in dict.fromkeys(name for flow in flows for name in (flow.source, flow.destination)):
-            shown = self._lab.run(host, ["cat", "/proc/net/snmp", "/proc/net/netstat"])
-            if shown.returncode:
-                raise RunInvalid(f"the TCP counters of {host} cannot be read: {shown.stderr.strip()}")
-            self.cell.write(self.cell.host_counters(host)[moment], shown.stdout)
+            shown = self._lab.host(host).read("/proc/net/snmp", "/proc/net/netstat")
+            self.cell.write(self.cell.host_counters(host)[moment], shown)
 
     def _keep_engine_configuration(self, router: str) -> None:
         path = self.cell.configuration(f"{router}.engine.json")

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
-from qoslab.lab import Lab
-from qoslab.lab.control import ControlClient, ControlError
+from qoslab.errors import QoslabError
 from qoslab.results import Cell, Health
+from qoslab.run.lab import DataPlane, Lab
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -19,11 +19,15 @@ PERIOD_S = 1.0
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
     """What each data plane says of its lateness and losses since its counters were cleared."""
-    if not routers:
-        return {}
-    return {
-        router: Health.model_validate(said) for router, said in asyncio.run(lab.health()).items() if router in routers
-    }
+
+    async def ask() -> dict[str, Health]:
+        found = {}
+        for router in routers:
+            async with lab.control(router) as client:
+                found[router] = Health.model_validate(await client.health())
+        return found
+
+    return asyncio.run(ask())
 
 
 def start_afresh(lab: Lab, routers: Sequence[str]) -> None:
@@ -42,7 +46,7 @@ def start_afresh(lab: Lab, routers: Sequence[str]) -> None:
     asyncio.run(ask())
 
 
-async def _empty_queues(client: ControlClient) -> None:
+async def _empty_queues(client: DataPlane) -> None:
     """Shut down the interfaces where something waits, which drops it, and bring them up again."""
     found = (await client.counters())["interfaces"]
     full = [name for name, each in found.items() if each["queue"]["depth"] or each["tx_ring"]["depth"]]
@@ -102,7 +106,7 @@ class CounterSampler:
                 for router, client in self._clients.items():
                     try:
                         self._cell.append_counters(router, dict(await client.counters()))
-                    except ControlError as error:
+                    except QoslabError as error:
                         # A dead data plane ends the cell elsewhere; here it only ends the series.
                         self.error = error
                         return

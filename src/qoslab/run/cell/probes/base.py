@@ -6,16 +6,16 @@ import asyncio
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
 from qoslab.ios.show.ip_sla import RETURN_CODES
-from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
+from qoslab.run.lab import Lab
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -35,8 +35,6 @@ class Setting:
     cell: Cell
     observe: Show
     enter: Enter
-    data_planes: Collection[str]
-    """Routers whose data plane can be asked; a real router has only its command line."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while a configuration is read, changed and given back, since probes run side by side."""
 

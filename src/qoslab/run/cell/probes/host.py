@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
 from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
-from qoslab.lab import Lab
-from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import Experiment, Probe, probe_target
-from qoslab.programs import own_program
 from qoslab.results import Cell, SenderRecord
 from qoslab.results.files import writing
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
+from qoslab.run.lab import Lab
 from qoslab.traffic import Listener, is_listening
 from qoslab.units import Duration
 
@@ -41,10 +38,8 @@ class Program:
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        with writing(self.output), self.output.open("xb") as out, self._errors.open("xb") as errors:
-            self._process: LabProcess = lab.popen(
-                host, [str(own_program("sla")), *arguments], stdout=out, stderr=errors, stdin=subprocess.DEVNULL
-            )
+        with writing(self.output):
+            self._process = lab.host(host).start(["sla", *arguments], stdout=self.output, stderr=self._errors)
 
     @property
     def said(self) -> str:
@@ -61,7 +56,7 @@ class Program:
         """Wait for its end. `RunInvalid` where it failed or does not end."""
         try:
             status = self._process.wait(END_S)
-        except subprocess.TimeoutExpired as error:
+        except TimeoutError as error:
             self.stop()
             raise RunInvalid("sla did not come to its end") from error
         if status != 0:
@@ -69,13 +64,7 @@ class Program:
 
     def stop(self) -> None:
         """End it, if it still runs."""
-        if not self.ended:
-            self._process.terminate()
-            try:
-                self._process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.end(END_S)
         if self._errors.exists() and self._errors.stat().st_size == 0:
             self._errors.unlink()
 
@@ -167,7 +156,7 @@ class HostResponder:
         """Wait until it answers. `RunInvalid` where it does not, with its reason."""
         deadline = time.monotonic() + LISTEN_S
         while True:
-            shown = self._lab.run(self._host, ["cat", "/proc/net/udp"]).stdout
+            shown = self._lab.host(self._host).read("/proc/net/udp")
             if is_listening([shown], Listener("udp", CONTROL_PORT)):
                 return
             if self._program.ended or time.monotonic() > deadline:

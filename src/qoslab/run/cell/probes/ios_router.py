@@ -74,7 +74,7 @@ class IosProber(Prober):
                     "and are not in its figures"
                 )
         self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
-        if self.probe.source in self.setting.data_planes:
+        if self.probe.source in self.setting.lab.data_planes:
             self.keep_samples(self.data_plane_report())
         if figures is None:
             raise self.unanswered(str(self._latest(self._show(str(self.number))).get("return_code", "Unknown")))

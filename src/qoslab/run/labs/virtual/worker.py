@@ -21,6 +21,7 @@ from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import lab_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.faults import LabDied, PassingFault, death_of
+from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
@@ -160,7 +161,7 @@ class LabWorker:
         assert self._lab is not None
         journal = Journal(task, cell, self._tell)
         commands = CommandLines(self._observe, self._enter_lines)
-        run = CellRun(self._lab, journal, commands, self._interrupted)
+        run = CellRun(VirtualLab(self._lab), journal, commands, self._interrupted)
         try:
             cell.write_experiment(task.experiment)
             with journal.step(CONFIGURE):
@@ -197,7 +198,7 @@ class LabWorker:
         if self._lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
         # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.
-        if death := death_of(self._lab, wait=True):
+        if death := death_of(VirtualLab(self._lab), wait=True):
             return death
         return error.message if isinstance(error, PassingFault) else ""
 
@@ -211,7 +212,7 @@ class LabWorker:
 
     def _check(self) -> None:
         """Raise where the lab has died."""
-        if self._lab is not None and (death := death_of(self._lab)):
+        if self._lab is not None and (death := death_of(VirtualLab(self._lab))):
             raise LabDied(death)
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:

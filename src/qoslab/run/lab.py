@@ -1,0 +1,134 @@
+"""What a run needs of a lab, whatever kind it is; each kind that has hosts and routers implements it in `run.labs`.
+
+What carries out a cell (`run.cell`) knows a lab by these protocols alone.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from qoslab.model.experiment import TcpProfile
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+
+class Process(Protocol):
+    """A program on a host. What it prints is in the files given at its start while it runs; it ends with the lab."""
+
+    def poll(self) -> int | None:
+        """Its status, negative for a signal; None while it runs."""
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the program itself; nothing where it has ended."""
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Its status. `TimeoutError` where it still runs after that time."""
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
+
+
+class Host(Protocol):
+    """A machine that sends, receives or captures. Its methods may be called from any thread."""
+
+    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> Process:
+        """Start a program that reads nothing; the files are new.
+
+        Its first word is a name that is looked up on that host: one of qoslab's own programs, or one of its path.
+        """
+
+    def read(self, *paths: str) -> str:
+        """Files of the host as text, one after the other, such as those of /proc/net; `RunInvalid` where one is not
+        there.
+        """
+
+    def scratch(self, to: Path) -> str:
+        """Where a program of the host writes what is to come to `to`, which `fetch` does."""
+
+    def fetch(self, to: Path) -> None:
+        """Bring what was written to the scratch of `to` there, whole."""
+
+    def apply_tcp(self, profile: TcpProfile) -> None:
+        """Let new connections have these settings. `MachineError` where the kernel has others afterwards."""
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Where the packets of an interface are seen."""
+
+    host: Host
+    interface: str
+    """As the host calls it."""
+
+
+class DataPlane(Protocol):
+    """A `qos-router`, asked over its control socket. A router that has only a command line has none.
+
+    All but `close` raise `QoslabError` where it does not answer or refuses.
+    """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def close(self) -> None:
+        """Hang up."""
+
+    async def config(self) -> formats.DataPlaneConfig | None:
+        """The configuration in force; None before the first."""
+
+    async def configure(self, config: formats.DataPlaneConfig) -> None:
+        """Put a complete configuration in force, or none of it."""
+
+    async def counters(self) -> formats.Counters:
+        """All counters."""
+
+    async def clear(self) -> None:
+        """Count anew, lateness and losses too."""
+
+    async def ip_sla(self, operation: int, *, samples: bool) -> formats.IpSlaReport:
+        """What an operation has measured; with `samples` also the stamps of each packet."""
+
+    async def health(self) -> formats.Health:
+        """Lateness and lost input."""
+
+
+class Load(Protocol):
+    """What the processes of a lab took of a machine."""
+
+    @property
+    def seconds(self) -> float:
+        """Of processor time, while the block ran."""
+
+
+class Lab(Protocol):
+    """Hosts, routers and links of one topology, held by one run."""
+
+    def host(self, name: str) -> Host:
+        """A host of the topology."""
+
+    def tap(self, node: str, interface: str) -> Tap:
+        """Where packets of an interface are captured."""
+
+    @property
+    def data_planes(self) -> Collection[str]:
+        """Routers whose data plane can be asked."""
+
+    @property
+    def lines(self) -> Collection[str]:
+        """Data planes that are no routers: they make delay, jitter and loss of a link between two hosts."""
+
+    def control(self, data_plane: str) -> DataPlane:
+        """A data plane, by the name of its router or line."""
+
+    def death(self) -> str:
+        """What of the lab has died, how, and what it said last; empty while all of it lives."""
+
+    def load(self) -> AbstractContextManager[Load]:
+        """Measures what the lab takes of this machine while the block runs."""

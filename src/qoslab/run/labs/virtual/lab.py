@@ -1,0 +1,130 @@
+"""The virtual lab as a run sees it: its hosts are namespaces of this machine."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+from qoslab import lab as virtual
+from qoslab.errors import RunInvalid
+from qoslab.lab.control import ControlClient
+from qoslab.lab.process import LabProcess
+from qoslab.model.experiment import TcpProfile
+from qoslab.platforms import routers_of
+from qoslab.programs import OWN_PROGRAMS, own_program
+from qoslab.run.cell.cpu import CpuMeter
+from qoslab.run.lab import Load, Tap
+
+LOG_LINES = 5
+"""How many of the last lines that a dead daemon said are told."""
+
+
+class VirtualProcess:
+    """See `run.lab.Process`."""
+
+    def __init__(self, process: LabProcess) -> None:
+        self._process = process
+
+    def poll(self) -> int | None:
+        """See `run.lab.Process`."""
+        return self._process.poll()
+
+    def signal(self, number: signal.Signals) -> None:
+        """See `run.lab.Process`."""
+        self._process.send_signal(number)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """See `run.lab.Process`."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(str(error)) from error
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """See `run.lab.Process`."""
+        if grace_s and self._process.poll() is None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_s)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+class VirtualHost:
+    """See `run.lab.Host`. A namespace: a host's, or that in which the links of a router end."""
+
+    def __init__(self, lab: virtual.Lab, namespace: str) -> None:
+        self._lab = lab
+        self._namespace = namespace
+
+    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> VirtualProcess:
+        """See `run.lab.Host`."""
+        program = str(own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
+        with Path("/dev/null").open("wb") if stdout is None else stdout.open("xb") as out, stderr.open("xb") as err:
+            command = [program, *argv[1:]]
+            process = self._lab.popen(self._namespace, command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        return VirtualProcess(process)
+
+    def read(self, *paths: str) -> str:
+        """See `run.lab.Host`."""
+        shown = self._lab.run(self._namespace, ["cat", *paths])
+        if shown.returncode:
+            raise RunInvalid(f"{self._namespace}: {shown.stderr.strip()}")
+        return shown.stdout
+
+    def scratch(self, to: Path) -> str:
+        """See `run.lab.Host`; the files are those of this machine."""
+        return str(to)
+
+    def fetch(self, to: Path) -> None:
+        """See `run.lab.Host`; it is there."""
+
+    def apply_tcp(self, profile: TcpProfile) -> None:
+        """See `run.lab.Host`."""
+        self._lab.apply_tcp_profile(self._namespace, profile)
+
+
+class VirtualLab:
+    """See `run.lab.Lab`."""
+
+    def __init__(self, lab: virtual.Lab) -> None:
+        self._lab = lab
+
+    def host(self, name: str) -> VirtualHost:
+        """See `run.lab.Lab`."""
+        return VirtualHost(self._lab, name)
+
+    def tap(self, node: str, interface: str) -> Tap:
+        """See `run.lab.Lab`."""
+        namespace, name = self._lab.interface(node, interface)
+        return Tap(VirtualHost(self._lab, namespace), name)
+
+    @property
+    def data_planes(self) -> Collection[str]:
+        """See `run.lab.Lab`: all routers."""
+        return routers_of(self._lab.topology)
+
+    @property
+    def lines(self) -> Collection[str]:
+        """See `run.lab.Lab`."""
+        return self._lab.lines
+
+    def control(self, data_plane: str) -> ControlClient:
+        """See `run.lab.Lab`."""
+        return self._lab.control(data_plane)
+
+    def death(self) -> str:
+        """See `run.lab.Lab`."""
+        try:
+            failures = self._lab.failures()
+        except virtual.LabError as error:
+            return error.message
+        return "; ".join(failure.describe(LOG_LINES) for failure in failures)
+
+    def load(self) -> AbstractContextManager[Load]:
+        """See `run.lab.Lab`."""
+        return CpuMeter(self._lab.pid)
