@@ -15,8 +15,8 @@ from qoslab.lab.process import LabProcess
 from qoslab.model.experiment import TcpProfile
 from qoslab.platforms import routers_of
 from qoslab.programs import OWN_PROGRAMS, own_program
-from qoslab.run.cell.cpu import CpuMeter
 from qoslab.run.lab import Load, Tap
+from qoslab.run.labs.virtual.cpu import CpuMeter
 
 LOG_LINES = 5
 """How many of the last lines that a dead daemon said are told."""
