@@ -33,7 +33,8 @@ from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.cell.probes import Probes, Setting
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import IosAccess, lab_routers, write_inventory
+from qoslab.run.devices.inventory import IosAccess, write_inventory
+from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity

@@ -15,7 +15,8 @@ from qoslab.lab import Lab
 from qoslab.platforms import MODELS
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import lab_routers, write_inventory
+from qoslab.run.devices.inventory import write_inventory
+from qoslab.run.labs.virtual.access import lab_routers
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch")]
 

@@ -28,8 +28,9 @@ def command(lab: str | None, output: Path | None) -> None:
     It has the lab's passwords. Load it with pyATS or Genie in qoslab's own environment, which has the parsers for
     classic IOS: genie parse "show policy-map interface" --testbed-file FILE --devices R1
     """
-    from qoslab.run.devices.inventory import lab_routers, read_inventory
+    from qoslab.run.devices.inventory import read_inventory
     from qoslab.run.devices.testbed import testbed, testbed_yaml
+    from qoslab.run.labs.virtual.access import lab_routers
 
     if lab is not None and (Path(lab).exists() or "/" in lab):
         made = testbed(Path(lab).stem, read_inventory(Path(lab)))

@@ -9,14 +9,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
-from qoslab.platforms import platform_of
-from qoslab.programs import own_program
-
-if TYPE_CHECKING:
-    from qoslab.lab import Lab
 
 LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
@@ -81,32 +76,6 @@ class LinuxAccess:
 
 
 Access = IosAccess | LinuxAccess
-
-
-def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
-    """The routers of a virtual lab that is up.
-
-    Control sockets are named by links in the folder `sockets`, where one is given: made anew for the next lab, they let
-    it have the same inventory.
-    """
-    routers: dict[str, Access] = {}
-    for name, node in lab.nodes.items():
-        platform = platform_of(node.node)
-        group = platform.ansible_role(node.node)
-        if group is None:
-            continue
-        if platform.reached_by == "command line":
-            ssh = lab.ssh(name)
-            routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, group)
-        elif platform.reached_by == "control socket":
-            socket = lab.runtime(name) / "control.sock"
-            if sockets is not None:
-                link = sockets / name
-                link.unlink(missing_ok=True)
-                link.symlink_to(socket)
-                socket = link
-            routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")), group=group)
-    return routers
 
 
 def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:

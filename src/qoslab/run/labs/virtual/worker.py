@@ -18,9 +18,10 @@ from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.devices.ansible.session import AnsibleSession, Outcome
 from qoslab.run.devices.collector import Observed, SharedCollector
-from qoslab.run.devices.inventory import lab_routers, write_inventory
+from qoslab.run.devices.inventory import write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.faults import LabDied, PassingFault, death_of
+from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.scratch import Scratch
