@@ -161,3 +161,14 @@ def test_floors_of_run() -> None:
         if floor[own.split(".")[2]] < floor[target.split(".")[2]]
     ]
     assert not wrong
+
+
+def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
+    """What carries out cells and talks to routers knows a lab by the protocols of `run.lab`."""
+    found = {
+        str(file.relative_to(PACKAGE))
+        for file in FILES
+        if file.is_relative_to(PACKAGE / "run")
+        if any(name.startswith("qoslab.lab.") for _, name in imports(file))
+    }
+    assert found and all(name.startswith("run/labs/virtual/") for name in found)
