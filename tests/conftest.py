@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from hypothesis import settings
 # How long an example takes is the machine's affair, and a busy one fails no test.
 settings.register_profile("qoslab", deadline=None)
 settings.load_profile("qoslab")
+
+# A shell has what it starts in the background ignore Ctrl-C, and nohup the end of its terminal; what is ignored stays
+# so in every process started from there, and a command that the tests interrupt would go on.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for ending in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(ending) is signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
