@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import re
 import socket
@@ -247,6 +248,33 @@ def test_so_text_that_could_be_rendered_is_never_sent(tmp_path: Path, text: str,
         (tmp_path / "R1.ios").rename(tmp_path / "R1.restore.ios")
         with pytest.raises(IosError, match=re.escape(place.replace("R1.ios", "R1.restore.ios"))):
             session.carry_out(["restore"], restore=tmp_path)
+
+
+def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
+    """The roles take the file through a filter, which is where Ansible would begin to send."""
+    (tmp_path / "inventory.ini").write_text("[ios]\nR1 ansible_connection=local\n")
+    (tmp_path / "R1.restore.ios").write_text("no banner motd\nhostname {{ lookup('pipe', 'id') }}\n")
+    play = {
+        "hosts": "ios",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "ansible.builtin.import_role": {"name": "ios", "tasks_from": "restore"},
+                "vars": {"ios_restore_folder": str(tmp_path)},
+            }
+        ],
+    }
+    (tmp_path / "by-hand.yml").write_text(yaml.safe_dump([play]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    done = subprocess.run(
+        [program, "-i", tmp_path / "inventory.ini", tmp_path / "by-hand.yml"],
+        env=os.environ | {"ANSIBLE_ROLES_PATH": str(shipped("playbooks") / "roles"), "ANSIBLE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', with which a template" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("playbook", ["apply.yml", "restore.yml", "session.yml"])

@@ -1,8 +1,10 @@
-"""The filter `ios_differences`: what of a configuration is not in force."""
+"""The filters `ios_differences`, what of a configuration is not in force, and `ios_plain`, no template."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 
 def ios_differences(text: str, running: str, before: str = "", family: str = "router") -> list[str]:
@@ -16,9 +18,20 @@ def ios_differences(text: str, running: str, before: str = "", family: str = "ro
     return configuration_differences(text, running, before=before or None, family=family)
 
 
+def ios_plain(file: str) -> str:
+    """The path of a configuration that is nothing but that; an error where Ansible could render some of its text."""
+    from ansible.errors import AnsibleFilterError
+
+    from qoslab.ios.templates import template_mark
+
+    if mark := template_mark(Path(file).read_text(encoding="utf-8")):
+        raise AnsibleFilterError(f"{file}:{mark}; write the line without it")
+    return file
+
+
 class FilterModule:
     """What Ansible asks for."""
 
-    def filters(self) -> dict[str, Callable[..., list[str]]]:
+    def filters(self) -> dict[str, Callable[..., Any]]:
         """By name."""
-        return {"ios_differences": ios_differences}
+        return {"ios_differences": ios_differences, "ios_plain": ios_plain}

@@ -27,6 +27,7 @@ from typing import Any, Literal, Self
 from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
+from qoslab.ios.templates import template_mark
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
@@ -473,19 +474,10 @@ def _write_behind_traffic(folder: Path) -> None:
 
 
 def _refuse_templates(folder: Path, pattern: str) -> None:
-    """Refuse configurations that Ansible could take for templates, and run what they say.
-
-    `ios_config` renders the file that it sends: with ansible.netcommon 8.2.0 only where Ansible trusts the text,
-    which it does not; 8.7.1 declares all of it trusted.
-    """
+    """Refuse configurations that Ansible could take for templates, and run what they say; the roles do so too."""
     for file in sorted(folder.glob(pattern)):
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            if found := re.search(r"\{[{%#]", line):
-                raise IosError(
-                    f"{file.name}:{number}:{found.start() + 1}: found {found[0]!r}, with which a template of Ansible "
-                    "begins: it would be rendered, not sent",
-                    hint="Write the line without it.",
-                )
+        if mark := template_mark(file.read_text(encoding="utf-8")):
+            raise IosError(f"{file.name}:{mark}", hint="Write the line without it.")
 
 
 def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
