@@ -28,7 +28,7 @@ from ansible.template import Templar
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
-from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, TaskResult, device_message
+from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, TaskResult, _keep, device_message
 from qoslab.shipped import shipped
 
 REFUSED = {
@@ -283,3 +283,11 @@ def test_playbooks_that_push_ask_for_such_an_ansible(playbook: str) -> None:
         first = play["tasks"][0]
         if play["hosts"] != "ios:linux_router":  # the session's second play: its first has asked
             assert "2.19" in first["ansible.builtin.assert"]["that"]
+
+
+def test_what_ansible_prints_is_kept_without_secrets(tmp_path: Path) -> None:
+    printed = 'fatal: [R1]: FAILED! => {"msg": "enable secret 5 $1$abcd$HIDDEN"}\n+snmp-server community HIDDEN\nok\n'
+    _keep(tmp_path, Outcome(("restore",), (), output={"restore": printed}))
+    kept = (tmp_path / "restore" / "stdout").read_text()
+    assert "HIDDEN" not in kept
+    assert kept.splitlines()[1:] == ["+snmp-server community <removed>", "ok"]

@@ -37,6 +37,8 @@ from qoslab.ios.secrets import without_secrets
 def test_secrets_are_removed(line: str, kept: str) -> None:
     around = "hostname R1\n{}\nend\n"
     assert without_secrets(around.format(line)) == around.format(f"{kept} <removed>")
+    # As a difference has it.
+    assert without_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
 
 
 def test_what_is_no_secret_stays() -> None:

@@ -24,7 +24,10 @@ _BEFORE = (
     r"wpa-psk (?:ascii|hex)",
 )
 """What a secret follows, an optional number for its form between them (`password 7 0822455D0A16`)."""
-_SECRET = re.compile(rf"^(.*?(?<!\S)(?:{'|'.join(_BEFORE)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE)
+_SECRET = re.compile(
+    rf"^((?:.*?(?<!\S)|[-+])(?:{'|'.join(_BEFORE)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE
+)
+"""In a difference, + or - comes before the line."""
 
 
 def without_secrets(text: str) -> str:

@@ -27,6 +27,7 @@ from typing import Any, Literal, Self
 from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
+from qoslab.ios.secrets import without_secrets
 from qoslab.ios.templates import template_mark
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
@@ -542,7 +543,8 @@ def _keep(folder: Path, outcome: Outcome) -> None:
         place.mkdir(parents=True, exist_ok=True)
         failed = any(task.intent == intent for task in outcome.failures)
         (place / "rc").write_text(f"{2 if failed else 0}\n")
-        (place / "stdout").write_text(outcome.output.get(intent, ""))
+        # A refused line, or what differs after restoring, may be a password's.
+        (place / "stdout").write_text(without_secrets(outcome.output.get(intent, "")))
 
 
 def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
