@@ -1,0 +1,74 @@
+"""What the documents promise about faults is held by tests, and each promise says by which.
+
+A paragraph, list item or row of a table that speaks of a fault names its tests in a comment that readers do not see:
+`<!-- held by: tests/lab/test_faults.py::test_… -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+PAGES = [TOP / "README.md", TOP / "SECURITY.md", *sorted((TOP / "docs").glob("*.md"))]
+FAULT = re.compile(
+    r"\b(?:dies|died|killed|SIG(?:TERM|INT|KILL|HUP)|Ctrl-C|interrupted|loss of power|full disk|suspended|"
+    r"clock was set|damaged?|panics?|half-made)\b"
+)
+HELD = re.compile(r"<!-- held by: (.*?) -->", re.DOTALL)
+BEGINS = re.compile(r"\s*(?:[-*] |\d+\. |\|)")
+
+
+def passages(text: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs, list items and rows of tables, each with its first line's number; no code and no headings."""
+    start, passage, code = 0, "", False
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        code ^= line.startswith("```")
+        ends = not line.strip() or line.startswith(("#", "```", "    ")) or code
+        if passage and (ends or BEGINS.match(line)):
+            yield start, passage
+            passage = ""
+        if not ends:
+            start = start if passage else number
+            passage += line + "\n"
+
+
+def unheld(text: str) -> list[str]:
+    """Passages that speak of a fault and name no test."""
+    return [
+        f"{number}: {passage.strip()[:100]}"
+        for number, passage in passages(text)
+        if FAULT.search(HELD.sub("", passage)) and not HELD.search(passage)
+    ]
+
+
+def there_is(test: str) -> bool:
+    """Whether a test exists, given as `FILE::NAME`: a function of Python or Rust."""
+    file, _, name = test.partition("::")
+    path = TOP / file
+    return (
+        bool(name) and path.is_file() and re.search(rf"\b(?:def|fn) {re.escape(name)}\(", path.read_text()) is not None
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_promise_about_a_fault_has_its_test(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not unheld(text), "say which test holds it: <!-- held by: FILE::TEST -->"
+    named = [test.strip() for found in HELD.findall(text) for test in found.split(",")]
+    assert [test for test in named if not there_is(test)] == []
+
+
+def test_what_holds_nothing_is_found() -> None:
+    text = "# When it dies\n\nIt was killed.\n- Ctrl-C ends it. <!-- held by: a::b -->\n- A full\n  disk: a full disk\n"
+    assert unheld(text + "\n    killed\n\n| SIGTERM | x |\n") == [
+        "3: It was killed.",
+        "5: - A full\n  disk: a full disk",
+        "10: | SIGTERM | x |",
+    ]
+    assert there_is("tests/unit/test_promises.py::there_is")
+    assert not there_is("tests/unit/test_promises.py::there_was")
+    assert not there_is("tests/unit/no_such.py::there_is")
