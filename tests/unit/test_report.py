@@ -20,6 +20,7 @@ import sample_run
 from qoslab.analysis import analyse
 from qoslab.analysis.figures import class_graph
 from qoslab.analysis.series import class_rates
+from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
 from qoslab.report import render, text
 from qoslab.report.page import build_page, notes, traced_cells
@@ -319,3 +320,17 @@ class TestBrowser:
         probe = json.loads(html.unescape(re.findall(r'<p id="probe">(.*?)</p>', dom)[-1]))
         assert probe["visible"][:3] == [True, False, True]
         assert probe["after"] == pytest.approx(probe["before"] / 5, abs=1)
+
+
+def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expectations = sample_run.EXPERIMENT["compare"]["expectations"]
+    experiment = {**sample_run.EXPERIMENT, "compare": {"expectations": expectations}}
+    folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
+    render(folder)
+    said = words(folder.report.read_text(encoding="utf-8"))
+    assert "Measured beside expected" in said
+    assert "Figure Measured Tolerance Verdict" in said
+    assert "ublished" not in said.split("Averages over cells")[0]
+    print_outcome(analyse(folder), folder, as_json=False)
+    heads = next(line for line in capsys.readouterr().out.splitlines() if "figure" in line)
+    assert heads.split() == ["arm", "figure", "measured", "tolerance", "verdict"]

@@ -102,7 +102,7 @@ def analyse(folder: RunFolder) -> Outcome:
     wanted = experiment.compare
     planned = comparing.Planned(manifest.cells)
     comparison = comparing.compare(
-        wanted.article if wanted else "",
+        (wanted.article or "") if wanted else "",
         found["metrics"].assign(valid=found["metrics"]["cell"].isin(list(trusted))),
         [each for each in manifest.published if planned.has(each.arm.split("/"), each.where)],
         [each for each in wanted.expectations if planned.has(each.arms, each.where)] if wanted else (),

@@ -71,8 +71,11 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
 def _comparison(comparison: pd.DataFrame, found: str) -> Table:
     """A row for each figure, in sections by arm; `found` heads what was measured, or simulated."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("arm", "figure", "published", found, "difference", "tolerance", "verdict"):
-        table.add_column(name, justify="right" if name in ("published", found, "difference") else "left")
+    # Without a publication its columns would be empty.
+    named = not comparison["published"].isna().all()
+    names = ("published", found, "difference") if named else (found,)
+    for name in ("arm", "figure", *names, "tolerance", "verdict"):
+        table.add_column(name, justify="right" if name in names else "left")
     arm = None
     for row in comparison.to_dict("records"):
         if arm is not None and row["arm"] != arm:
@@ -86,9 +89,9 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
             table,
             name,
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
-            published,
+            *([published] if named else []),
             (measured or "not measured") + _interval(row) + (f" (missing: {row['missing']})" if row["missing"] else ""),
-            _difference(row["published"], row["measured"]),
+            *([_difference(row["published"], row["measured"])] if named else []),
             row["tolerance"],
             row["verdict"],
             style=_STYLE[row["verdict"]],

@@ -264,7 +264,7 @@ def _after(
 
 def _published(file: Path, sweep: Sweep) -> Any:
     experiment = sweep.experiment
-    if experiment.compare is None:
+    if experiment.compare is None or experiment.compare.published is None:
         return ()
     arms = [arm.name for arm in experiment.arms]
     return load_published(file, experiment.compare.published, arms, parameters=parameters_of(experiment))

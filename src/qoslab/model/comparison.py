@@ -239,9 +239,9 @@ class FigureTable(Frozen):
 class Comparison(Frozen):
     """What the results are compared with."""
 
-    article: str
-    """The publication's title."""
-    published: str
+    article: str | None = None
+    """The publication's title. Left out with `published` where expectations are the author's own."""
+    published: str | None = None
     """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
     expectations: tuple[Expectation, ...] = ()
     """Which figures decide the verdict; a published figure without an expectation is informative."""

@@ -112,6 +112,7 @@ class Page:
     found: str
     """What its figures are called: measured."""
     article: str
+    """Names the publication; empty where there is none."""
     repetitions: int
     verdict: Verdict
     figures: list[FigureGroup]
@@ -167,7 +168,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         when=_when(manifest),
         remark=lab_kind(manifest.lab).remark,
         found=lab_kind(manifest.lab).found,
-        article=f"Published figures: {experiment.compare.article}." if experiment.compare else "",
+        article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
@@ -196,6 +197,11 @@ def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[
         for name in list(chosen.values())[:TRACED]:
             found.setdefault(name, trace.title)
     return found
+
+
+def _article(experiment: Experiment) -> str:
+    article = None if experiment.compare is None else experiment.compare.article
+    return "" if article is None else f"Published figures: {article}."
 
 
 def _when(manifest: Manifest) -> str:

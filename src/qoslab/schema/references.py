@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.comparison import Average, Expectation, Pair
+from qoslab.model.comparison import Average, Comparison, Expectation, Pair
 from qoslab.model.experiment import (
     TCP_PROFILES,
     BurstLoss,
@@ -358,6 +358,28 @@ class _Checker:
 
     # What it is compared with
 
+    def published(self, compare: Comparison) -> Iterator[Finding]:
+        if compare.published is None or compare.article is None:
+            if compare.published != compare.article:
+                given, lacking = ("article", "published") if compare.published is None else ("published", "article")
+                message = f'found "{given}" without "{lacking}", expected both or neither'
+                yield self.document.finding(("compare", given), message)
+            return
+        path = tidy(self.folder / compare.published)
+        if outside := refusal(self.folder / compare.published, self.roots):
+            yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
+        elif path.is_file():
+            arms = [arm.name for arm in self.experiment.arms]
+            try:
+                load_published(self.file, compare.published, arms, self.selectors, parameters_of(self.experiment))
+            except ExperimentError as error:
+                yield from error.findings
+        else:
+            message = f'found "{compare.published}", expected a CSV file: there is no file {path}'
+            known = [each.name for each in islice(path.parent.glob("*.csv"), 1000)]
+            hint = did_you_mean(path.name, known)
+            yield self.document.finding(("compare", "published"), message, hint)
+
     def comparison(self) -> Iterator[Finding]:
         compare = self.experiment.compare
         if compare is None:
@@ -376,19 +398,7 @@ class _Checker:
                         Reference.parse(metric)
                     except KeyError:
                         yield self.unknown((*here, "columns", place, "metrics", index), metric, METRICS)
-        path = tidy(self.folder / compare.published)
-        if outside := refusal(self.folder / compare.published, self.roots):
-            yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
-        elif path.is_file():
-            try:
-                load_published(self.file, compare.published, arms, self.selectors, parameters_of(self.experiment))
-            except ExperimentError as error:
-                yield from error.findings
-        else:
-            message = f'found "{compare.published}", expected a CSV file: there is no file {path}'
-            known = [each.name for each in islice(path.parent.glob("*.csv"), 1000)]
-            hint = did_you_mean(path.name, known)
-            yield self.document.finding(("compare", "published"), message, hint)
+        yield from self.published(compare)
         for index, expectation in enumerate(compare.expectations):
             yield from self.expectation(("compare", "expectations", index), expectation, arms)
         for index, average in enumerate(compare.averages):
