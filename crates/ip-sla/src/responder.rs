@@ -1,8 +1,8 @@
 //! The responder: answers control messages and the UDP packets that follow them.
 //!
-//! A control message has no password, so what it can ask for is bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`], none below
-//! [`LEAST_PORT`]; and both are for the prefixes only that were allowed. Two responders never answer each other for ever, whatever
-//! sender a packet claims: an answer of a responder is not answered again.
+//! A control message has no password, so what it can ask for is bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`],
+//! none below [`LEAST_PORT`]; and both are for the prefixes only that were allowed. Two responders never answer each
+//! other for ever, whatever sender a packet claims: an answer of a responder is not answered again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,8 @@ pub const LONGEST_MS: u32 = 3_600_000;
 pub const LEAST_PORT: u16 = 1024;
 /// Senders that are remembered.
 const SENDERS: usize = 1024;
-/// Within this time the same bytes from the same sender are one's own answer that was answered, or a copy, not a new run's packet.
+/// Within this time the same bytes from the same sender are one's own answer that was answered, or a copy, not a new
+/// run's packet.
 const AGAIN: Nanos = SECOND;
 
 /// Why a control message is not answered.
@@ -103,8 +104,8 @@ pub struct Responder {
 const RECENT: usize = 5;
 
 impl Responder {
-    /// Answers permanently on these ports, and only who is in one of the prefixes, or anyone where there are none. A port that was
-    /// opened by a control message stays open.
+    /// Answers permanently on these ports, and only who is in one of the prefixes, or anyone where there are none. A
+    /// port that was opened by a control message stays open.
     pub fn configure(&mut self, permanent: &[u16], allowed: &[Ipv4Net]) {
         self.allowed = allowed.to_vec();
         self.ports.retain(|_, port| port.until.is_some());
@@ -181,7 +182,8 @@ impl Responder {
         Ok(message)
     }
 
-    /// Fills in the answer to a packet that arrived on `port` at `received` and goes back at `sending`. False where it is none of ours.
+    /// Fills in the answer to a packet that arrived on `port` at `received` and goes back at `sending`. False where it
+    /// is none of ours.
     pub fn answer(
         &mut self,
         port: u16,
@@ -222,7 +224,8 @@ impl Responder {
         true
     }
 
-    /// What is remembered of a sender; the one that was silent for longest is forgotten for it where there are too many.
+    /// What is remembered of a sender; the one that was silent for longest is forgotten for it where there are too
+    /// many.
     fn sender(&mut self, from: (Ipv4Addr, u16), port: u16) -> &mut Sender {
         let key = (from.0, from.1, port);
         if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {

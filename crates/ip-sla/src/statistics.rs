@@ -136,7 +136,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds those of another run. `sent = rtt.count + losses.total + losses.late` holds for the sum when it holds for both.
+    /// Adds those of another run. `sent = rtt.count + losses.total + losses.late` holds for the sum when it holds for
+    /// both.
     pub fn merge(&mut self, other: &Statistics) {
         self.sent += other.sent;
         self.rtt.merge(&other.rtt);
@@ -247,8 +248,8 @@ fn out_of_sequence(losses: &mut Losses, earlier: &Answered, packet: &Answered) {
     }
 }
 
-/// Splits the losses by direction, from the responder's count in the last answer: of the packets up to that one, those that it
-/// did not get were lost on the way there.
+/// Splits the losses by direction, from the responder's count in the last answer: of the packets up to that one, those
+/// that it did not get were lost on the way there.
 fn directions(losses: &mut Losses, fate: &[Fate]) {
     let last = fate.iter().rev().find_map(|each| match each {
         Fate::Answered(packet) => packet.received.map(|count| (packet.index, u64::from(count))),

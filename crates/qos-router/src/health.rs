@@ -16,12 +16,13 @@ pub struct Health {
     pub transmitted: u64,
     /// Frames on their way to the daemon that the kernel dropped because it was too slow (receive ring full).
     pub lost_input: u64,
-    /// Frames that cannot be passed: shorter than an Ethernet header, too long, or with a checksum that cannot be completed.
+    /// Frames that cannot be passed: shorter than an Ethernet header, too long, or with a checksum that cannot be
+    /// completed.
     pub malformed: u64,
     /// Frames that the kernel would not take from the daemon (interface down, buffer full) or could not deliver.
     pub unsent: u64,
-    /// Frames that came back from the kernel after something later on the same port had been decided: these decisions are
-    /// not quite those of a punctual router.
+    /// Frames that came back from the kernel after something later on the same port had been decided: these decisions
+    /// are not quite those of a punctual router.
     pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,

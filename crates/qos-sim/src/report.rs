@@ -92,8 +92,8 @@ pub struct HostReport {
     pub tcp: TcpReport,
 }
 
-/// What a host's TCP counted. As RFC 4022 wants it, segments that were sent again are not among the sent ones; nor are, other than there,
-/// acknowledgements without data.
+/// What a host's TCP counted. As RFC 4022 wants it, segments that were sent again are not among the sent ones; nor are,
+/// other than there, acknowledgements without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct TcpReport {

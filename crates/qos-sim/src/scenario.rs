@@ -35,9 +35,9 @@ pub struct Scenario {
     /// How long after the end of the traffic the network may take until nothing is under way any more.
     #[serde(default = "thirty_seconds")]
     pub drain_ns: u64,
-    /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a full-sized frame on the
-    /// host's link. Without any, deterministic senders fall into step with each other (S. Floyd and V. Jacobson, "On traffic phase effects in
-    /// packet-switched gateways", 1992).
+    /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a
+    /// full-sized frame on the host's link. Without any, deterministic senders fall into step with each other (S. Floyd
+    /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     #[serde(default)]
     pub host_jitter_ns: Option<u64>,
     /// Each flow starts so much after its time, evenly from 0 to this.
@@ -66,7 +66,8 @@ pub struct NodeConfig {
     /// A host's TCP; that of a present Linux where absent.
     #[serde(default)]
     pub tcp: Option<Profile>,
-    /// A router's configuration, as the control protocol's `configure` has it; ports with default queueing where absent.
+    /// A router's configuration, as the control protocol's `configure` has it; ports with default queueing where
+    /// absent.
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
 }
@@ -130,7 +131,8 @@ pub struct LinkEnd {
     /// The interface's address, with the length of the network's prefix.
     #[schemars(with = "String")]
     pub address: Ipv4Net,
-    /// Seed of jitter and loss at this end's port (`docs/control-protocol.md`); follows from the scenario's seed where absent.
+    /// Seed of jitter and loss at this end's port (`docs/control-protocol.md`); follows from the scenario's seed where
+    /// absent.
     #[serde(default)]
     pub seed: Option<u64>,
 }
@@ -166,7 +168,8 @@ pub struct Flow {
     pub start_ns: u64,
     /// How long each stream sends. Null: until the flows that have a duration have ended.
     pub duration_ns: Option<u64>,
-    /// A stream that has not come to its end so long after the flow's time is given up; waited for as long as `drain_ns` where absent.
+    /// A stream that has not come to its end so long after the flow's time is given up; waited for as long as
+    /// `drain_ns` where absent.
     #[serde(default)]
     pub cut_off_ns: Option<u64>,
     /// Code point of every packet.

@@ -17,13 +17,15 @@ pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
 /// `queue-limit` of a class, packets.
 pub const QUEUE_LIMIT: u32 = 64;
 
-/// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude small numbers.
+/// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude
+/// small numbers.
 pub const CLASS_FLOW_QUEUES: u32 = 256;
 
 /// The part of the queue limit that one flow may take under fair queueing within a class: a quarter.
 pub const FLOW_LIMIT_DIVISOR: u32 = 4;
 
-/// Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded (`max-reserved-bandwidth`).
+/// Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded
+/// (`max-reserved-bandwidth`).
 pub const CLASSIC_RESERVABLE_PERCENT: u32 = 75;
 
 /// The same of the later generation: one per cent is kept for class-default.
@@ -32,16 +34,16 @@ pub const HQF_RESERVABLE_PERCENT: u32 = 99;
 /// Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s).
 pub const PRIORITY_BURST_MS: u64 = 200;
 
-/// Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue limit 64 packets`);
-/// unconfirmed for the hidden queue of the classic one.
+/// Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue
+/// limit 64 packets`); unconfirmed for the hidden queue of the classic one.
 pub const PRIORITY_QUEUE_LIMIT: u32 = 64;
 
-/// Conversations that the system keeps for itself, between those of flows and those of classes: on an interface with N flow queues the priority
-/// conversation is N + 8 and the first class N + 9.
+/// Conversations that the system keeps for itself, between those of flows and those of classes: on an interface with N
+/// flow queues the priority conversation is N + 8 and the first class N + 9.
 pub const SYSTEM_CONVERSATIONS: u32 = 8;
 
-/// The weight of a class in classic class-based queueing is this, by the number of flow queues, times the interface's bandwidth divided by the class's.
-/// Unconfirmed: remembered from a study of it.
+/// The weight of a class in classic class-based queueing is this, by the number of flow queues, times the interface's
+/// bandwidth divided by the class's. Unconfirmed: remembered from a study of it.
 pub const fn class_weight_constant(flow_queues: u32) -> u64 {
     match flow_queues {
         0..=32 => 64,
@@ -70,8 +72,8 @@ pub const HQF_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 30, 32, 34];
 /// Least thresholds by precedence, classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 31, 33, 35];
 
-/// Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
-/// but for EF, which is remembered.
+/// Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with
+/// 15.x, but for EF, which is remembered.
 pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 
 /// The same of the classic generation. Unconfirmed.
@@ -100,8 +102,8 @@ pub const SERIAL_TX_RING_FAIR: u32 = 2;
 /// Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811).
 pub const SERIAL_TX_RING_FIFO: u32 = 128;
 
-/// Transmit ring of an Ethernet interface up to [`ETHERNET_FAST_ABOVE_BPS`]. Unconfirmed: between the rule of thumb's ends, one or two
-/// entries below 2 Mb/s and 128 above 100 Mb/s.
+/// Transmit ring of an Ethernet interface up to [`ETHERNET_FAST_ABOVE_BPS`]. Unconfirmed: between the rule of thumb's
+/// ends, one or two entries below 2 Mb/s and 128 above 100 Mb/s.
 pub const ETHERNET_TX_RING: u32 = 64;
 
 /// Transmit ring of a faster Ethernet interface, by the same rule of thumb.
@@ -116,8 +118,9 @@ pub const POLICE_LEAST_BURST: u64 = 1_500;
 /// The default burst of a policer is this fraction of a second of its rate in *bits*, taken as bytes: CIR/32 is 250 ms.
 pub const POLICE_BURST_DIVISOR: u64 = 32;
 
-// The dynamic bucket. None of these figures is published by the authors: they are those with which a prototype of the algorithm, inferred from the
-// claims of US 8,743,693, was tried in a simulator over the scenarios of the LANMAN 2007 slides.
+// The dynamic bucket. None of these figures is published by the authors: they are those with which a prototype of the
+// algorithm, inferred from the claims of US 8,743,693, was tried in a simulator over the scenarios of the LANMAN 2007
+// slides.
 
 /// Its size at the start, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s.
 pub const DYNAMIC_INITIAL_BYTES: u64 = 15_000;
@@ -128,13 +131,15 @@ pub const DYNAMIC_MINIMUM_BYTES: u64 = 3_000;
 /// Its greatest size, milliseconds of the rate: a long timeout of TCP must not make it grow for ever.
 pub const DYNAMIC_MAXIMUM_MS: u64 = 1_500;
 
-/// How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as future work.
+/// How often its level is compared, ms. Fixed, as the authors' was: they name a coupling to the round-trip time as
+/// future work.
 pub const DYNAMIC_MONITORING_MS: u64 = 100;
 
 /// Without a packet for so long there is no demand, ms: above the timeouts of TCP that still belong to one episode.
 pub const DYNAMIC_IDLE_MS: u64 = 3_000;
 
-/// After so long without a packet, ms, the tokens of a bucket of fixed size count as not wanted, rather than as lost: as with the dynamic bucket.
+/// After so long without a packet, ms, the tokens of a bucket of fixed size count as not wanted, rather than as lost:
+/// as with the dynamic bucket.
 pub const POLICE_IDLE_MS: u64 = DYNAMIC_IDLE_MS;
 
 /// Its first growths, per cent of what overflowed: the patent's abstract has an adaptation that is faster at first.
@@ -155,14 +160,15 @@ pub const DYNAMIC_SPARE_PERCENT: u32 = 10;
 /// Interval of the classic shaper, ms.
 pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
 
-/// Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is unconfirmed for some rates.
+/// Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is
+/// unconfirmed for some rates.
 pub const CLASSIC_LOW_RATE_BURST_BITS: u64 = 8_000;
 
 /// Interval of the later generation's shaper, ms.
 pub const HQF_SHAPE_INTERVAL_MS: u64 = 4;
 
-/// Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not modelled, so this only keeps
-/// memory bounded; a frame beyond it is dropped as `overrun`.
+/// Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not
+/// modelled, so this only keeps memory bounded; a frame beyond it is dropped as `overrun`.
 pub const LINK_BACKLOG_FRAMES: usize = 16_384;
 
 /// Flow queues of weighted fair queueing by the interface's bandwidth.
@@ -179,8 +185,8 @@ pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
 /// Numerator of the weight of a conversation: 32384/(precedence + 1).
 pub const WEIGHT_NUMERATOR: u64 = 32_384;
 
-// Where sources disagree or are missing, and both readings can be run. docs/ask-a-device.md has the experiment that would
-// decide each on a real router.
+// Where sources disagree or are missing, and both readings can be run. docs/ask-a-device.md has the experiment that
+// would decide each on a real router.
 
 /// What the depth of a class counts in `show policy-map interface` of the later generation. A published print has a
 /// parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, beside a flow of
@@ -210,8 +216,8 @@ pub const CHILD_MATCHES_PARENTS_MARK: bool = false;
 /// - false: as a print of a single-rate policer has it, which shows 0, unless that was before the first sample.
 pub const CLASSIC_DROP_RATE_COUNTS_POLICE: bool = false;
 
-/// Whether `Total output drops` of an interface counts what policers of its output policy drop. Nothing was found either
-/// way.
+/// Whether `Total output drops` of an interface counts what policers of its output policy drop. Nothing was found
+/// either way.
 ///
 /// - true: all that the interface was given and did not send;
 /// - false: only what queues dropped.

@@ -17,7 +17,8 @@ pub enum BandwidthConfig {
     Percent(u32),
     /// `bandwidth remaining percent P`: of what priority classes leave.
     RemainingPercent(u32),
-    /// `bandwidth remaining ratio R`: a part of what priority classes leave, relative to the other classes' (1 without).
+    /// `bandwidth remaining ratio R`: a part of what priority classes leave, relative to the other classes' (1
+    /// without).
     RemainingRatio(u32),
 }
 

@@ -56,14 +56,16 @@ impl PortsConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PortConfig {
-    /// The interface that leads to the router's own IP stack. Two ports of which each names the other's `wire` here are a line: what
-    /// comes from the one link leaves on the other, after the first one's rate, delay, jitter and loss. The engine only carries it.
+    /// The interface that leads to the router's own IP stack. Two ports of which each names the other's `wire` here are
+    /// a line: what comes from the one link leaves on the other, after the first one's rate, delay, jitter and loss.
+    /// The engine only carries it.
     pub inside: String,
     /// The interface that is the end of the link. The engine only carries it.
     pub wire: String,
     /// The link.
     pub link: LinkConfig,
-    /// The other end serialises its frames on the link's clock already (it is an engine too), so that arrival times are used as they are.
+    /// The other end serialises its frames on the link's clock already (it is an engine too), so that arrival times are
+    /// used as they are.
     pub paced_by_peer: bool,
 }
 
@@ -122,11 +124,12 @@ pub struct JitterConfig {
     pub distribution: JitterDistribution,
     /// Size in nanoseconds: what the distribution makes of it.
     pub ns: u64,
-    /// Correlation of each frame with the one before, of the normal sequence behind the delays (a Gaussian copula): at least 0, less than 1.
+    /// Correlation of each frame with the one before, of the normal sequence behind the delays (a Gaussian copula): at
+    /// least 0, less than 1.
     #[cfg_attr(feature = "serde", serde(default))]
     pub correlation: f64,
-    /// Frames may overtake one another. Where they may not, one that would waits for the one before it, which makes the mean delay longer
-    /// when frames come closer together than the jitter.
+    /// Frames may overtake one another. Where they may not, one that would waits for the one before it, which makes the
+    /// mean delay longer when frames come closer together than the jitter.
     #[cfg_attr(feature = "serde", serde(default))]
     pub reorder: bool,
 }
@@ -139,7 +142,8 @@ pub struct JitterConfig {
 pub enum JitterDistribution {
     /// Evenly from delay - size to delay + size.
     Uniform,
-    /// Normally around the delay, the size being the standard deviation; cut at [`crate::config::wiring::NORMAL_JITTER_CUT`] of them.
+    /// Normally around the delay, the size being the standard deviation; cut at
+    /// [`crate::config::wiring::NORMAL_JITTER_CUT`] of them.
     Normal,
     /// The delay is the least, and the size the mean of what is added.
     Exponential,
@@ -156,8 +160,9 @@ pub enum LossConfig {
         /// From 0 to 1.
         probability: f64,
     },
-    /// Bursts: a channel with a good and a bad state (Gilbert 1960, Elliott 1963; the letters are those of Haßlinger and Hohlfeld, MMB 2008,
-    /// and of Linux' netem). In the long run p/(p + r) of the frames find it bad, for 1/r frames on end.
+    /// Bursts: a channel with a good and a bad state (Gilbert 1960, Elliott 1963; the letters are those of Haßlinger
+    /// and Hohlfeld, MMB 2008, and of Linux' netem). In the long run p/(p + r) of the frames find it bad, for 1/r
+    /// frames on end.
     GilbertElliott {
         /// Probability of going from good to bad before a frame.
         p: f64,

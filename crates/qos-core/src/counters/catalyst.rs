@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst_constants::{INPUT_QUEUES, QUEUES, THRESHOLDS};
 
-/// What a switch port counts, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and threshold 3.
+/// What a switch port counts, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and
+/// threshold 3.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -20,7 +21,8 @@ pub struct SwitchPortCounters {
     pub cos_in: [u64; 8],
     /// Frames that left, by the class of service of their label.
     pub cos_out: [u64; 8],
-    /// Frames that joined an ingress queue, by queue and threshold. The ring behind them is never full (docs/qos-router.md), so none is dropped there.
+    /// Frames that joined an ingress queue, by queue and threshold. The ring behind them is never full
+    /// (docs/qos-router.md), so none is dropped there.
     pub input_enqueued: [[u64; THRESHOLDS]; INPUT_QUEUES],
     /// Frames that joined an egress queue, by queue and threshold.
     pub enqueued: [[u64; THRESHOLDS]; QUEUES],

@@ -29,15 +29,17 @@ pub struct PoliceCounters {
     pub dynamic: Option<DynamicCounters>,
 }
 
-/// Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in neither) although there was
-/// demand: the packet before had come no longer ago than the idle time, 3 s or that of the dynamic bucket. Known at arrivals.
+/// Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in neither)
+/// although there was demand: the packet before had come no longer ago than the idle time, 3 s or that of the dynamic
+/// bucket. Known at arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TokensLost {
     /// How many, in bytes.
     pub bytes: u64,
-    /// The longest time from when tokens began to be lost to the last of consecutive packets that each found that some were lost since the one before.
+    /// The longest time from when tokens began to be lost to the last of consecutive packets that each found that some
+    /// were lost since the one before.
     pub longest_ns: u64,
 }
 

@@ -1,6 +1,7 @@
 //! What the engine counted: the `counters` and `resolve` replies of `docs/control-protocol.md`, as types.
 //!
-//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::frame::descriptor::Descriptor::counted_len`]).
+//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see
+//! [`crate::frame::descriptor::Descriptor::counted_len`]).
 
 use std::collections::BTreeMap;
 
@@ -107,7 +108,8 @@ pub struct DirectionCounters {
     pub rate_bps: f64,
     /// Average in packets per second.
     pub rate_pps: f64,
-    /// Packets dropped, whatever the reason. (Output drops are not in `packets`; input ones are, except while the interface is down.)
+    /// Packets dropped, whatever the reason. (Output drops are not in `packets`; input ones are, except while the
+    /// interface is down.)
     pub drops: u64,
 }
 
@@ -174,8 +176,8 @@ pub struct RingCounters {
     pub depth: u32,
 }
 
-/// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to its start on the line. So
-/// shaper, queues and transmit ring count, line time and propagation do not.
+/// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to
+/// its start on the line. So shaper, queues and transmit ring count, line time and propagation do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -119,8 +119,8 @@ pub struct ResolvedShape {
     pub increment_bytes: Option<u64>,
 }
 
-/// Fair queueing with its defaults: classic weighted fair queueing has a congestive discard threshold, in packets of all
-/// flows together, fair queueing of the later generation a limit for each flow.
+/// Fair queueing with its defaults: classic weighted fair queueing has a congestive discard threshold, in packets of
+/// all flows together, fair queueing of the later generation a limit for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

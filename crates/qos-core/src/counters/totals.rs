@@ -3,7 +3,8 @@
 use crate::counters::count::Count;
 use crate::frame::drop_reason::DropReason;
 
-/// Where all the frames went that one direction of a port was given since the engine was made. `offered = sent + dropped + queued`.
+/// Where all the frames went that one direction of a port was given since the engine was made. `offered = sent +
+/// dropped + queued`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTotals {
     /// Given to `receive` or `transmit`.

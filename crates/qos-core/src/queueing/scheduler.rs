@@ -455,8 +455,8 @@ impl<P> Scheduler<P> {
         enqueued
     }
 
-    /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number of
-    /// all, unless it is the new one.
+    /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number
+    /// of all, unless it is the new one.
     fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<Option<Item<P>>, DropReason> {
         let number = self.queue(leaf).number(descriptor)?;
         if self.hold.is_none_or(|hold| self.held < hold) {

@@ -1,15 +1,17 @@
-//! IP SLA in the daemon: the operations and the responder of the `ip-sla` crate, with sockets in the network namespace of the
-//! router's own IP stack.
+//! IP SLA in the daemon: the operations and the responder of the `ip-sla` crate, with sockets in the network namespace
+//! of the router's own IP stack.
 //!
-//! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues as any packet of the router's own
-//! does. T1 is the event time at which the engine first sees the frame (the kernel's stamp where it leaves the IP stack, before policies and
-//! queues). T4 is the event time at which the last bit of the reply has arrived on the wire side and has passed the input policy. A responder's
-//! T2 is taken like T4, and T3 just before the reply is handed to the kernel. What never crosses a port (a probe to an address of
-//! the router itself, or a prober on a host, which has no engine) has the kernel's receive stamps of the socket instead.
+//! A probe is sent by a socket there, so the kernel routes it and it reaches the output queues as any packet of the
+//! router's own does. T1 is the event time at which the engine first sees the frame (the kernel's stamp where it leaves
+//! the IP stack, before policies and queues). T4 is the event time at which the last bit of the reply has arrived on
+//! the wire side and has passed the input policy. A responder's T2 is taken like T4, and T3 just before the reply is
+//! handed to the kernel. What never crosses a port (a probe to an address of the router itself, or a prober on a host,
+//! which has no engine) has the kernel's receive stamps of the socket instead.
 //!
-//! Where the configuration says how long process level takes for a packet, it takes one up between T1 and the output queues, between
-//! arrival and T2, and between arrival and T4 ([`process_level`]). The kernel answers ICMP requests by itself: its answer leaves when process
-//! level is done with the request, and a timestamp reply is stamped with that time.
+//! Where the configuration says how long process level takes for a packet, it takes one up between T1 and the output
+//! queues, between arrival and T2, and between arrival and T4 ([`process_level`]). The kernel answers ICMP requests by
+//! itself: its answer leaves when process level is done with the request, and a timestamp reply is stamped with that
+//! time.
 
 mod namespace;
 mod process_level;
@@ -80,7 +82,8 @@ const TIMESTAMP_REPLY: u8 = 14;
 pub struct Own {
     /// When it comes to the output policy and queues.
     pub at: Time,
-    /// What a timestamp reply says of reception and transmission, in milliseconds since midnight UT; none where its own stamps stand.
+    /// What a timestamp reply says of reception and transmission, in milliseconds since midnight UT; none where its own
+    /// stamps stand.
     pub stamp: Option<u32>,
 }
 
@@ -152,7 +155,8 @@ impl Agent {
         }
         let mut sockets = responder::Sockets::new();
         if config.responder {
-            // The port that the kernel chose for an operation is free to be wanted: the operation takes another with its next packet.
+            // The port that the kernel chose for an operation is free to be wanted: the operation takes another with
+            // its next packet.
             for port in &config.responder_ports {
                 if let Some(number) = self.ports.remove(port) {
                     self.sockets.remove(&number);
@@ -378,8 +382,8 @@ impl Agent {
     }
 }
 
-/// When a packet was there for a process: as it was seen on its port and process level has taken it up, or as the kernel says. Of a packet that
-/// several sockets get the first one has the stamp, so process level takes it up once.
+/// When a packet was there for a process: as it was seen on its port and process level has taken it up, or as the
+/// kernel says. Of a packet that several sockets get the first one has the stamp, so process level takes it up once.
 fn arrival(
     stamps: &mut Stamps,
     process: &mut ProcessLevel,

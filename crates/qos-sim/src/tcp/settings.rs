@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Bytes of an IPv4 header without options.
 const IPV4_HEADER_BYTES: u32 = 20;
 const MS: u64 = 1_000_000;
-/// Payload's share of the memory of full segments, in 256ths: what Linux 6.18 was seen to find behind a virtual Ethernet (its scaling_ratio;
-/// before Linux 6.6 it is a half).
+/// Payload's share of the memory of full segments, in 256ths: what Linux 6.18 was seen to find behind a virtual
+/// Ethernet (its scaling_ratio; before Linux 6.6 it is a half).
 const PAYLOAD_SHARE: u64 = 157;
 
 /// How the congestion window grows and shrinks.
@@ -76,7 +76,8 @@ pub struct Settings {
     pub rack: bool,
     /// RACK's reordering window stays a quarter of the least round trip (bit 1 of tcp_recovery).
     pub rack_static_window: bool,
-    /// RACK waits for its reordering window even when a duplicate threshold of segments is SACKed (bit 2 of tcp_recovery).
+    /// RACK waits for its reordering window even when a duplicate threshold of segments is SACKed (bit 2 of
+    /// tcp_recovery).
     pub rack_no_threshold: bool,
     /// Tail loss probe (RFC 8985); heeded with `sack` only.
     pub tail_loss_probe: bool,
@@ -84,9 +85,11 @@ pub struct Settings {
     pub frto: bool,
     /// Slow start ends when round trips grow (Linux `cubic`'s hystart=1).
     pub hystart: bool,
-    /// HyStart's rounds begin when the window has reached 16 segments (Linux 5.16 to 6.13), rather than with the first segment.
+    /// HyStart's rounds begin when the window has reached 16 segments (Linux 5.16 to 6.13), rather than with the first
+    /// segment.
     pub hystart_late_rounds: bool,
-    /// The window grows by segments acknowledged (RFC 3465 without its limit, as Linux); else by one an acknowledgement (RFC 5681).
+    /// The window grows by segments acknowledged (RFC 3465 without its limit, as Linux); else by one an acknowledgement
+    /// (RFC 5681).
     pub byte_counting: bool,
     /// Initial and restart window in segments.
     pub initial_window: u32,
@@ -149,7 +152,8 @@ impl Settings {
             sack_compression_ns: MS,
             sack_compression_count: 44,
             initial_receive_window: 65_535,
-            // The second and third figure of sysctl tcp_rmem, of which as much becomes window as payload takes of a segment's memory.
+            // The second and third figure of sysctl tcp_rmem, of which as much becomes window as payload takes of a
+            // segment's memory.
             initial_receive_clamp: 131_072 * PAYLOAD_SHARE / 256,
             receive_buffer: 6_291_456 * PAYLOAD_SHARE / 256,
             small_queue: false,
