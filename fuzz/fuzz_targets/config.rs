@@ -5,13 +5,17 @@ use libfuzzer_sys::fuzz_target;
 use qos_core::{frame, Duration, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
 
 const PORTS: &str = r#"{"ports": {
-    "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
-    "Serial0/1/0": {"inside": "c", "wire": "d", "link": {"rate_bps": 512000, "framing": "ppp"}, "paced_by_peer": true}}}"#;
+    "FastEthernet0/1": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"},
+        "paced_by_peer": false},
+    "Serial0/1/0": {"inside": "c", "wire": "d", "link": {"rate_bps": 512000, "framing": "ppp"},
+        "paced_by_peer": true}}}"#;
 
 /// A switch has Ethernet links only.
 const SWITCH_PORTS: &str = r#"{"ports": {
-    "FastEthernet0/0": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": false},
-    "FastEthernet0/1": {"inside": "c", "wire": "d", "link": {"rate_bps": 100000000, "framing": "ethernet"}, "paced_by_peer": true}}}"#;
+    "FastEthernet0/0": {"inside": "a", "wire": "b", "link": {"rate_bps": 100000000, "framing": "ethernet"},
+        "paced_by_peer": false},
+    "FastEthernet0/1": {"inside": "c", "wire": "d", "link": {"rate_bps": 100000000, "framing": "ethernet"},
+        "paced_by_peer": true}}}"#;
 
 fuzz_target!(|text: &str| {
     let _ = PortsConfig::from_json(text);

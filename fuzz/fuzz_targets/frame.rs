@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use qos_core::wire::Framing;
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::wire::Framing;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (dscp, bytes) = (input.0 & 0x3f, input.1);

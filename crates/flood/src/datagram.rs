@@ -108,7 +108,9 @@ mod tests {
         }
 
         #[test]
-        fn a_packet_is_taken_apart(source: u16, port: u16, payload in prop::collection::vec(any::<u8>(), 0..60), words in 0usize..=10) {
+        fn a_packet_is_taken_apart(
+            source: u16, port: u16, payload in prop::collection::vec(any::<u8>(), 0..60), words in 0usize..=10
+        ) {
             let mut packet = vec![0; 20 + words * 4];
             packet[0] = 0x45 + words as u8;
             packet[9] = 17;

@@ -18,7 +18,10 @@ pub enum Error {
     #[error("cannot send to {0}: {reason}", reason = .1.desc())]
     Destination(Ipv4Addr, Errno),
     /// The datagrams would be fragmented.
-    #[error("found a size of {size} bytes, but packets to {destination} can have at most {mtu}: fragments would be lost one by one")]
+    #[error(
+        "found a size of {size} bytes, but packets to {destination} can have at most {mtu}: \
+         fragments would be lost one by one"
+    )]
     Size {
         /// Asked for.
         size: u32,
@@ -31,7 +34,10 @@ pub enum Error {
     #[error("the first datagram to {0} could not be sent: {reason}", reason = .1.desc())]
     First(SocketAddrV4, Errno),
     /// No right to see datagrams to all ports.
-    #[error("receiving on any port needs a raw socket, which takes CAP_NET_RAW: start as root, or receive on one port with --port")]
+    #[error(
+        "receiving on any port needs a raw socket, which takes CAP_NET_RAW: start as root, \
+         or receive on one port with --port"
+    )]
     Raw,
     /// Anything else that the system refused.
     #[error("{0}: {reason}", reason = .1.desc())]

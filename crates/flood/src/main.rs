@@ -47,7 +47,11 @@ struct Send {
     #[arg(long, value_name = "MS", value_parser = quantity::milliseconds)]
     delay: Option<Quantity>,
     /// IP length of each packet, headers included
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(i64::from(LEAST_SIZE)..=i64::from(GREATEST_SIZE)))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = clap::value_parser!(u32).range(i64::from(LEAST_SIZE)..=i64::from(GREATEST_SIZE)),
+    )]
     size: Option<u32>,
     /// Destination port; a random one for each datagram where absent
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]

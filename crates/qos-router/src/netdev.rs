@@ -54,8 +54,10 @@ mod tests {
     #[test]
     fn proc_net_dev_is_read() {
         let text = "Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16
+ face |bytes    packets errs drop fifo frame compressed multicast|\
+bytes    packets errs drop fifo colls carrier compressed
+    lo:       1       2    3    4    5     6          7         8 \
+       9      10   11   12   13    14      15         16
  Fa0-1: 1 2 3 40 5 6 7 8 9 10 11 120 13 14 15 16
 ";
         let expected = [("lo", 12), ("Fa0-1", 120)].map(|(name, frames)| Unsent { name: name.into(), frames });

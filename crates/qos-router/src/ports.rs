@@ -99,7 +99,8 @@ mod tests {
     fn two_ports_that_lead_to_each_others_link_are_a_line() {
         let end = |inside: &str, wire: &str| {
             format!(
-                r#"{{"inside": "{inside}", "wire": "{wire}", "paced_by_peer": false, "link": {{"rate_bps": 1000000, "framing": "ethernet"}}}}"#
+                r#"{{"inside": "{inside}", "wire": "{wire}", "paced_by_peer": false,
+                    "link": {{"rate_bps": 1000000, "framing": "ethernet"}}}}"#
             )
         };
         let both = |near: String, far: String| format!(r#"{{"ports": {{"near": {near}, "far": {far}}}}}"#);

@@ -31,7 +31,8 @@ fn policed(rate_bps: u64, link_bps: u64, streams: u32, seconds: u64) -> Value {
 /// A flood of full-sized datagrams at the rate of the line.
 fn flood(seconds: u64) -> Value {
     let mut scenario = policed(100_000_000, 100_000_000, 1, seconds);
-    scenario["flows"] = json!([{"name": "t", "protocol": "udp", "source": "client", "destination": "server", "port": 5201,
+    scenario["flows"] = json!([{"name": "t", "protocol": "udp", "source": "client", "destination": "server",
+        "port": 5201,
         "duration_ns": seconds * SECOND, "rate_bps": 90_000_000, "payload_bytes": 1472}]);
     scenario
 }

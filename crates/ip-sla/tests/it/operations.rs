@@ -62,8 +62,8 @@ fn answer(request: &[u8], at: Nanos) -> Vec<u8> {
     bytes
 }
 
-const JITTER: &str = r#"{"type": "icmp-jitter", "target": "172.16.1.130", "frequency_s": 2, "timeout_ms": 1000, "threshold_ms": 500,
-    "schedule": {"life_s": null, "start": "now"}}"#;
+const JITTER: &str = r#"{"type": "icmp-jitter", "target": "172.16.1.130", "frequency_s": 2, "timeout_ms": 1000,
+    "threshold_ms": 500, "schedule": {"life_s": null, "start": "now"}}"#;
 
 #[test]
 fn a_timestamp_request_is_an_ip_packet_of_40_bytes() {
@@ -232,8 +232,10 @@ proptest! {
         let mut sums = (0, 0);
         for found in report.hours.iter().map(|h| h.statistics) {
             prop_assert_eq!(found.sent, found.rtt.count + found.losses.total + found.losses.late);
-            prop_assert_eq!(found.losses.total, found.losses.source_to_destination + found.losses.destination_to_source + found.losses.missing);
-            prop_assert!(found.rtt.count == 0 || found.rtt.min <= found.rtt.average() && found.rtt.average() <= found.rtt.max);
+            prop_assert_eq!(found.losses.total,
+                found.losses.source_to_destination + found.losses.destination_to_source + found.losses.missing);
+            prop_assert!(found.rtt.count == 0 || found.rtt.min <= found.rtt.average()
+                && found.rtt.average() <= found.rtt.max);
             prop_assert!(found.jitter_sd.positive.count + found.jitter_sd.negative.count <= found.jitter_sd.pairs);
             sums = (sums.0 + found.rtt.count, sums.1 + found.sent);
         }

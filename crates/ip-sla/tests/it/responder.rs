@@ -97,7 +97,9 @@ fn the_same_echo_later_is_a_new_run() {
 
 proptest! {
     #[test]
-    fn no_bytes_open_more_than_is_allowed(messages in prop::collection::vec((any::<u16>(), any::<u32>(), 0u64..10), 0..300)) {
+    fn no_bytes_open_more_than_is_allowed(
+        messages in prop::collection::vec((any::<u16>(), any::<u32>(), 0u64..10), 0..300)
+    ) {
         let mut responder = Responder::default();
         let mut now = START;
         for (port, duration_ms, later) in messages {

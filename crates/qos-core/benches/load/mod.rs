@@ -60,7 +60,8 @@ impl Kind {
             Kind::Fifo => ("classic", json!({})),
             Kind::Policer => (
                 "classic",
-                json!({"police": {"cir": {"bps": 50_000_000}, "exceed": [{"action": "drop"}], "violate": [{"action": "drop"}]}}),
+                json!({"police": {"cir": {"bps": 50_000_000}, "exceed": [{"action": "drop"}],
+                    "violate": [{"action": "drop"}]}}),
             ),
             Kind::ClassicShaper => ("classic", json!({"shape": shape})),
             Kind::HqfShaper => ("hqf", json!({"shape": shape})),

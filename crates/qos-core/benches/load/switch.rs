@@ -29,11 +29,13 @@ fn switch(thresholds: &Value) -> Value {
     let set = json!({"buffers": [25, 25, 25, 25], "thresholds": vec![thresholds; 4]});
     json!({"qos": true, "rewrite_ip_dscp": true,
         "maps": {"cos_dscp": [0, 8, 16, 24, 32, 40, 48, 56], "ip_prec_dscp": [0, 8, 16, 24, 32, 40, 48, 56],
-            "dscp_cos": (0..64).map(|dscp| dscp >> 3).collect::<Vec<u8>>(), "policed_dscp": (0..64).collect::<Vec<u8>>(),
+            "dscp_cos": (0..64).map(|dscp| dscp >> 3).collect::<Vec<u8>>(),
+            "policed_dscp": (0..64).collect::<Vec<u8>>(),
             "cos_output_q": pairs(8), "cos_input_q": pairs(8), "dscp_input_q": pairs(64),
             "dscp_output_q": (0..64).map(output).collect::<Vec<_>>()},
         "queue_sets": [set, set],
-        "input": {"buffers": [90, 10], "bandwidth": [4, 4], "thresholds": [[100, 100], [100, 100]], "priority": {"queue": 2, "bandwidth": 10}}})
+        "input": {"buffers": [90, 10], "bandwidth": [4, 4], "thresholds": [[100, 100], [100, 100]],
+            "priority": {"queue": 2, "bandwidth": 10}}})
 }
 
 impl SwitchLoad {
@@ -56,7 +58,8 @@ impl SwitchLoad {
                 (name(number), json!({"enabled": true, "bandwidth_kbps": 100_000, "switch": port}))
             })
             .collect();
-        let config = json!({"format": 1, "router": "S1", "generation": "classic", "switch": switch(&thresholds), "interfaces": interfaces});
+        let config = json!({"format": 1, "router": "S1", "generation": "classic", "switch": switch(&thresholds),
+            "interfaces": interfaces});
         let wiring = json!({"ports": wiring}).to_string();
         let mut engine = Engine::new(&PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();

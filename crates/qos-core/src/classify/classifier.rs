@@ -361,7 +361,9 @@ mod tests {
             for field in FIELDS {
                 let index = ClassIndex::by(field, matchers.iter(), &lists);
                 let mut counted = lists.clone();
-                let mut tries = |packet: &Descriptor, position: usize| matchers[position].matches(packet, &mut counted).is_some();
+                let mut tries = |packet: &Descriptor, position: usize| {
+                    matchers[position].matches(packet, &mut counted).is_some()
+                };
                 for (packet, expected) in packets.iter().zip(&expected) {
                     let found = match index.candidates(packet) {
                         Some(mut candidates) => candidates.find(|position| tries(packet, *position)),

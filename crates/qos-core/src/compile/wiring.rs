@@ -19,7 +19,8 @@ pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
         let early = most_early(&jitter);
         if early > link.delay_ns {
             let message = format!(
-                "a frame could be {early} ns earlier than the delay of {} ns: give a delay of at least that, or exponential jitter",
+                "a frame could be {early} ns earlier than the delay of {} ns: give a delay of at least that, \
+                 or exponential jitter",
                 link.delay_ns
             );
             return wrong("jitter.ns", message);

@@ -81,7 +81,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn back_to_back_frames_take_exactly_their_time(rate in 1_000u64..100_000_000_000, lengths in prop::collection::vec(20u32..2000, 1..200)) {
+        fn back_to_back_frames_take_exactly_their_time(
+            rate in 1_000u64..100_000_000_000, lengths in prop::collection::vec(20u32..2000, 1..200)
+        ) {
             let mut link = Serialiser::new(Rate(rate), Time(5));
             let mut bytes = 0u128;
             for length in lengths {

@@ -92,7 +92,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_is_at_most_one_per_cent_wide(wait in (0u32..64, any::<u64>()).prop_map(|(shift, any)| any >> shift)) {
+        fn a_bucket_is_at_most_one_per_cent_wide(
+            wait in (0u32..64, any::<u64>()).prop_map(|(shift, any)| any >> shift)
+        ) {
             let shown = greatest(bucket(wait));
             prop_assert!(shown >= wait && shown - wait <= wait / 128);
             prop_assert_eq!(bucket(shown), bucket(wait));

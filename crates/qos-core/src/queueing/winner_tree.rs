@@ -86,7 +86,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_search(size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)) {
+        fn agrees_with_a_search(
+            size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)
+        ) {
             let mut tree: WinnerTree = WinnerTree::new(size);
             let mut keys = vec![u64::NONE; size];
             prop_assert_eq!(tree.least(), None);
@@ -94,7 +96,8 @@ mod tests {
                 let index = index % size;
                 keys[index] = key.unwrap_or(u64::NONE);
                 tree.set(index, keys[index]);
-                let expected = keys.iter().enumerate().filter(|(_, key)| **key != u64::NONE).min_by_key(|(index, key)| (**key, *index));
+                let used = keys.iter().enumerate().filter(|(_, key)| **key != u64::NONE);
+                let expected = used.min_by_key(|(index, key)| (**key, *index));
                 prop_assert_eq!(tree.least(), expected.map(|(index, _)| index));
             }
         }

@@ -109,7 +109,8 @@ proptest! {
                 json!({"name": name, "bandwidth": {unit: amount}})
             }
         }).collect();
-        let mut config = serde_json::to_value(with_policy(if hqf { "hqf" } else { "classic" }, 2_000, json!(classes))).unwrap();
+        let generation = if hqf { "hqf" } else { "classic" };
+        let mut config = serde_json::to_value(with_policy(generation, 2_000, json!(classes))).unwrap();
         config["interfaces"]["Out"]["max_reserved_percent"] = json!(most.filter(|_| !hqf));
         let percent = if hqf { 99 } else { most.unwrap_or(75) };
         let limit = if in_percent { percent } else { percent * 20 };
@@ -124,7 +125,8 @@ proptest! {
             Some(class) => {
                 let field = if asked[class].2 { "priority" } else { "bandwidth" };
                 let path = path.unwrap_or_default();
-                prop_assert!(path.ends_with(&format!("classes[{class}].{field}")), "{} instead of class {}", path, class);
+                prop_assert!(path.ends_with(&format!("classes[{class}].{field}")),
+                    "{} instead of class {}", path, class);
             }
         }
     }
@@ -135,7 +137,8 @@ proptest! {
 fn more_than_the_parent_has() {
     let maps = |child: u32| {
         let shape = json!({"mode": "average", "rate": {"bps": 500_000}});
-        json!({"Inner": {"classes": [kbps("c1", child)]}, "P": {"classes": [class("class-default", json!({"shape": shape, "service_policy": "Inner"}))]}})
+        json!({"Inner": {"classes": [kbps("c1", child)]},
+            "P": {"classes": [class("class-default", json!({"shape": shape, "service_policy": "Inner"}))]}})
     };
     let config = |child: u32| configuration("hqf", maps(child), interface(2_000, None, Some("P")));
     assert_eq!(refused(&config(495)), None);

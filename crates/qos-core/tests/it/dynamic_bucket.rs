@@ -104,7 +104,8 @@ proptest! {
     #[test]
     fn the_rate_holds(
         rate in 64_000u64..10_000_000,
-        packets in prop::collection::vec((prop_oneof![Just(0u64), 0u64..20_000_000, 0u64..2 * SECOND], 60u32..1_500), 1..150),
+        packets in prop::collection::vec(
+            (prop_oneof![Just(0u64), 0u64..20_000_000, 0u64..2 * SECOND], 60u32..1_500), 1..150),
     ) {
         let greatest = 60_000;
         let mut bucket = DynamicBucket::new(rate, plan(3_000, greatest), Time(0));
@@ -209,8 +210,9 @@ fn defaults_are_filled_in_and_shown() {
     let resolved = serde_json::to_value(engine.resolve()).unwrap();
     assert_eq!(
         resolved["policy_maps"]["P"]["classes"][0]["police"]["dynamic"],
-        json!({"initial_bytes": 15_000, "minimum_bytes": 3_000, "maximum_bytes": 187_500, "monitoring_ms": 200, "idle_ms": 3_000,
-            "first_growth_percent": 200, "first_growths": 3, "growth_percent": 100, "shrink_percent": 2, "spare_percent": 10})
+        json!({"initial_bytes": 15_000, "minimum_bytes": 3_000, "maximum_bytes": 187_500, "monitoring_ms": 200,
+            "idle_ms": 3_000, "first_growth_percent": 200, "first_growths": 3, "growth_percent": 100,
+            "shrink_percent": 2, "spare_percent": 10})
     );
     let mut slow = policed(json!({}));
     let police = json!({"cir": {"bps": 8_000}, "dynamic": {}});

@@ -32,7 +32,8 @@ fn configurations() -> Vec<RouterConfig> {
             "hqf",
             10_000,
             json!([{"name": "low", "shape": shape(300_000), "queue_limit": {"packets": 8}},
-                {"name": "af", "police": {"cir": {"percent": 3}, "pir": {"percent": 6}, "exceed": [{"action": "set-dscp-transmit", "value": 8}],
+                {"name": "af", "police": {"cir": {"percent": 3}, "pir": {"percent": 6},
+                    "exceed": [{"action": "set-dscp-transmit", "value": 8}],
                     "violate": [{"action": "drop"}]}},
                 {"name": "class-default", "fair_queue": {"queues": 16}}]),
         ),
@@ -157,9 +158,11 @@ proptest! {
     /// brings what came inside through before it polls decides as one that is there for each frame.
     #[test]
     fn a_router_that_naps_decides_alike(
-        arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000, ahead in 0u64..2_000_000
+        arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000,
+        ahead in 0u64..2_000_000
     ) {
-        let port = |rate: u64, delay: u64| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": delay}, "paced_by_peer": false});
+        let port = |rate: u64, delay: u64| json!({"inside": "i", "wire": "w",
+            "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": delay}, "paced_by_peer": false});
         let wiring = json!({"ports": {"In": port(10_000_000, delay), "Out": port(2_000_000, 500)}}).to_string();
         let action = if police {
             json!({"name": "class-default", "police": {"cir": {"bps": 500_000}}})
@@ -167,11 +170,14 @@ proptest! {
             json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}}})
         };
         let new = || {
-            let mut engine: Engine<usize> = Engine::new(&qos_core::PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
+            let ports = qos_core::PortsConfig::from_json(&wiring).unwrap();
+            let mut engine: Engine<usize> = Engine::new(&ports, Time(0)).unwrap();
             engine.configure(Time(0), &with_policy("classic", 2_000, json!([action]))).unwrap();
             engine
         };
-        let frame = |arrival: &Arrival| frame::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet);
+        let frame = |arrival: &Arrival| {
+            frame::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet)
+        };
         let end = arrivals[arrivals.len() - 1].0 + 600_000_000_000;
 
         let (mut engine, mut outputs, mut punctual) = (new(), Vec::new(), Vec::new());

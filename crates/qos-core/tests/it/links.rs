@@ -175,7 +175,10 @@ fn delays_are_distributed_as_asked_for() {
 
 #[test]
 fn frames_overtake_only_where_they_may() {
-    let link = |reorder: bool| json!({"delay_ns": 20 * MILLI, "jitter": {"distribution": "uniform", "ns": 10 * MILLI, "reorder": reorder}});
+    let link = |reorder: bool| {
+        let jitter = json!({"distribution": "uniform", "ns": 10 * MILLI, "reorder": reorder});
+        json!({"delay_ns": 20 * MILLI, "jitter": jitter})
+    };
     let overtaken = |reorder: bool| {
         let times = cross(&link(reorder), 1_000, MILLI, Side::Wire);
         let arrivals: Vec<i64> = times.into_iter().flatten().zip(0..).map(|(t, n)| t + n * MILLI as i64).collect();
@@ -217,7 +220,9 @@ proptest! {
     #[test]
     fn fates_are_the_seeds(seed in any::<u64>(), probability in 0.01f64..0.5) {
         let jitter = json!({"distribution": "normal", "ns": MILLI, "correlation": 0.3, "reorder": true});
-        let link = |seed: u64, loss: Value| json!({"delay_ns": 5 * MILLI, "jitter": jitter, "loss": loss, "seed": seed});
+        let link = |seed: u64, loss: Value| {
+            json!({"delay_ns": 5 * MILLI, "jitter": jitter, "loss": loss, "seed": seed})
+        };
         let random = json!({"model": "random", "probability": probability});
         let first = cross(&link(seed, random.clone()), 300, MILLI, Side::Wire);
         prop_assert_eq!(&first, &cross(&link(seed, random.clone()), 300, MILLI, Side::Wire));
@@ -232,7 +237,8 @@ proptest! {
     /// A caller that sleeps finds the same fates as one that is there for each frame.
     #[test]
     fn a_late_caller_finds_the_same(nap in 1u64..400, seed in any::<u64>(), reorder in any::<bool>()) {
-        let link = json!({"delay_ns": 20 * MILLI, "seed": seed, "jitter": {"distribution": "exponential", "ns": 4 * MILLI, "reorder": reorder},
+        let link = json!({"delay_ns": 20 * MILLI, "seed": seed,
+            "jitter": {"distribution": "exponential", "ns": 4 * MILLI, "reorder": reorder},
             "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.4}});
         let fates = |every: u64| {
             let (mut engine, mut outputs) = (router(&link), Vec::new());

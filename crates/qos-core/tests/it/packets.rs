@@ -63,7 +63,10 @@ fn headers_are_read() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_described(mut bytes in prop::collection::vec(any::<u8>(), 0..200), framing in any_framing(), dscp in 0u8..64, ethertype in prop::sample::select(vec![[8u8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]])) {
+    fn any_bytes_are_described(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..200), framing in any_framing(), dscp in 0u8..64,
+        ethertype in prop::sample::select(vec![[8u8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]])
+    ) {
         for _ in 0..2 {
             let before = parse(&bytes, framing);
             prop_assert!(before.network_len as usize <= bytes.len());

@@ -38,7 +38,8 @@ proptest! {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
         let config = llq(generation, 2_000, json!({"unit": "percent", "number": 30}));
         engine.configure(Time(0), &with_ring(&config, ring, 2_000_000)).unwrap();
-        let floods: Vec<_> = [0, 2, 3].iter().zip(lengths).map(|(dscp, len)| Source::new(len, *dscp, u16::from(*dscp), 1_500_000)).collect();
+        let flood = |(dscp, len): (&u8, usize)| Source::new(len, *dscp, u16::from(*dscp), 1_500_000);
+        let floods: Vec<_> = [0, 2, 3].iter().zip(lengths).map(flood).collect();
         let descriptors: Vec<_> = floods.iter().map(|flood| flood.descriptor(Ppp)).collect();
         let mut arrivals = Vec::new();
         let (mut outputs, mut now, mut next) = (Vec::new(), SECOND / 2, [0u64; 3]);
@@ -77,7 +78,8 @@ proptest! {
         ip_len in 60usize..1500,
     ) {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let config = with_policy(generation, 2_000, json!([{"name": "c1", "priority": {"unit": "kbps", "number": kbps, "burst_bytes": burst}}]));
+        let priority = json!({"unit": "kbps", "number": kbps, "burst_bytes": burst});
+        let config = with_policy(generation, 2_000, json!([{"name": "c1", "priority": priority}]));
         engine.configure(Time(0), &config).unwrap();
         let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(ip_len, 1, 1, 1_900_000)];
         let seconds = 10;
@@ -114,7 +116,8 @@ fn without_congestion_a_priority_class_is_not_policed() {
 /// Level 1 is served before level 2, and both before the rest.
 #[test]
 fn level_1_goes_first() {
-    let classes = json!([{"name": "c2", "priority": {"unit": "strict", "level": 2}}, {"name": "c1", "priority": {"unit": "strict", "level": 1}}]);
+    let classes = json!([{"name": "c2", "priority": {"unit": "strict", "level": 2}},
+        {"name": "c1", "priority": {"unit": "strict", "level": 1}}]);
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
     engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
     for dscp in [0, 0, 0, 0, 0, 2, 2, 1, 1] {
@@ -132,8 +135,10 @@ fn level_1_goes_first() {
 fn priority_in_a_child_goes_before_its_siblings() {
     for generation in ["classic", "hqf"] {
         let maps = json!({
-            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 30}}, {"name": "c2", "bandwidth": {"percent": 30}}]},
-            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}}, "service_policy": "Inner"}]}});
+            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 30}},
+                {"name": "c2", "bandwidth": {"percent": 30}}]},
+            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}},
+                "service_policy": "Inner"}]}});
         let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
         engine.configure(Time(0), &configuration(generation, maps, interface(100_000, None, Some("P")))).unwrap();
         // 100 kb/s of the 150 that are admitted: nothing of it is dropped.

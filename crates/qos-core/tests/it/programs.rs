@@ -23,7 +23,8 @@ proptest! {
         start in prop::array::uniform4(any::<u8>()),
         operations in prop::collection::vec(
             prop_oneof![
-                20 => (prop::sample::select(vec![8u8, 0x18, 0x28, 0x27, 7]), any::<u8>(), any::<u8>()).prop_map(|(op, a, b)| vec![op, a, b]),
+                20 => (prop::sample::select(vec![8u8, 0x18, 0x28, 0x27, 7]), any::<u8>(), any::<u8>())
+                    .prop_map(|(op, a, b)| vec![op, a, b]),
                 4 => (15u8..26).prop_map(|gap| vec![0, gap]),
                 2 => Just(vec![1]),
                 1 => prop::array::uniform4(any::<u8>()).prop_map(|c| [vec![2], c.to_vec()].concat()),

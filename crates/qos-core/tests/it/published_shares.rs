@@ -40,7 +40,8 @@ fn twenty_thirty_and_the_rest() {
     let config = with_policy(
         "hqf",
         2_000,
-        json!([{"name": "c1", "bandwidth": {"percent": 20}}, {"name": "c2", "bandwidth": {"percent": 30}}, {"name": "class-default", "fair_queue": {}}]),
+        json!([{"name": "c1", "bandwidth": {"percent": 20}}, {"name": "c2", "bandwidth": {"percent": 30}},
+            {"name": "class-default", "fair_queue": {}}]),
     );
     let sources: Vec<_> =
         lengths.iter().zip(0..).map(|(len, n)| Source::new(*len, n, u16::from(n), 2_500_000)).collect();
@@ -58,8 +59,10 @@ fn twenty_thirty_and_the_rest() {
 #[test]
 fn seventy_per_cent_inside_thirty() {
     let maps = json!({
-        "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": 70}, "fair_queue": {}}, {"name": "class-default", "fair_queue": {}}]},
-        "P": {"classes": [{"name": "parent", "bandwidth": {"percent": 30}, "service_policy": "Inner"}, {"name": "c3", "bandwidth": {"percent": 20}}]}});
+        "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": 70}, "fair_queue": {}},
+            {"name": "class-default", "fair_queue": {}}]},
+        "P": {"classes": [{"name": "parent", "bandwidth": {"percent": 30}, "service_policy": "Inner"},
+            {"name": "c3", "bandwidth": {"percent": 20}}]}});
     let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
     config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
     let lengths = [256, 1300, 256, 256];
@@ -139,7 +142,8 @@ fn flows_of_a_class_get_equal_bytes() {
         let config = with_policy(
             "hqf",
             2_000,
-            json!([{"name": "c1", "bandwidth": {"percent": 30}, "fair_queue": {"queues": 4096}}, {"name": "c2", "bandwidth": {"percent": 20}}]),
+            json!([{"name": "c1", "bandwidth": {"percent": 30}, "fair_queue": {"queues": 4096}},
+                {"name": "c2", "bandwidth": {"percent": 20}}]),
         );
         let lengths: Vec<_> = (0..flows).map(|n| if n == 0 { 256 } else { 1300 }).chain([256, 256]).collect();
         let sources: Vec<_> = lengths

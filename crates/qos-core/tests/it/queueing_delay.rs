@@ -48,7 +48,9 @@ proptest! {
     #[test]
     fn it_is_the_time_from_arrival_to_the_start_on_the_line(
         config in prop::sample::select(configurations()),
-        packets in prop::collection::vec((prop_oneof![Just(0), 0u64..20 * MILLI], 28usize..1_500, 0u16..20, prop::sample::select(vec![0u8, 10])), 1..250),
+        packets in prop::collection::vec(
+            (prop_oneof![Just(0), 0u64..20 * MILLI], 28usize..1_500, 0u16..20, prop::sample::select(vec![0u8, 10])),
+            1..250),
         naps in prop::collection::vec(any::<bool>(), 1..40),
     ) {
         let mut engine: Engine<usize> = common::engine(RATE, Framing::Ppp);
@@ -74,7 +76,8 @@ proptest! {
             .map(|(left, number, _)| left.0 - u64::from(arrivals[number].1) * BYTE - arrivals[number].0)
             .collect();
         waits.sort_unstable();
-        let Some(delay) = shown(&mut engine, end) else { return Err(TestCaseError::fail("the first packet always leaves")) };
+        let delay = shown(&mut engine, end);
+        let Some(delay) = delay else { return Err(TestCaseError::fail("the first packet always leaves")) };
         let count = waits.len();
         prop_assert_eq!(delay.packets, count as u64);
         prop_assert_eq!(delay.mean_ns, waits.iter().sum::<u64>() / count as u64);
@@ -90,7 +93,8 @@ proptest! {
 
 #[test]
 fn shaper_and_ring_count_and_the_policer_takes_no_time() {
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 80_000}, "bc": {"bits": 8_000}, "be": {"bits": 0}}}]);
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 80_000},
+        "bc": {"bits": 8_000}, "be": {"bits": 0}}}]);
     let mut engine: Engine<usize> = common::engine(RATE, Framing::Ppp);
     engine.configure(Time(0), &with_policy("classic", 8_000, shape)).unwrap();
     let mut outputs = Vec::new();

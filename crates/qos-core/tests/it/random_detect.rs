@@ -17,9 +17,12 @@ proptest! {
         arrivals in prop::collection::vec((0u64..8_000_000, 0usize..2), 1..400),
     ) {
         let thresholds: Vec<_> = rows.iter().enumerate()
-            .map(|(value, (min, above, denominator))| json!({"value": value, "min": min, "max": min + above, "denominator": denominator}))
+            .map(|(value, (min, above, denominator))| {
+                json!({"value": value, "min": min, "max": min + above, "denominator": denominator})
+            })
             .collect();
-        let config = with_policy(generation, 2_000, json!([{"name": "udp", "bandwidth": {"percent": 50}, "queue_limit": {"packets": 1000},
+        let config = with_policy(generation, 2_000, json!([{"name": "udp", "bandwidth": {"percent": 50},
+            "queue_limit": {"packets": 1000},
             "random_detect": {"basis": "precedence", "exponential_weight": weight, "thresholds": thresholds}}]));
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
         engine.configure(Time(0), &config).unwrap();
@@ -73,7 +76,8 @@ fn drops_are_as_many_as_the_probabilities_say() {
         "hqf",
         2_000,
         json!([{"name": "class-default", "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "dscp", "exponential_weight": 6, "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
+            "random_detect": {"basis": "dscp", "exponential_weight": 6,
+                "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
     );
     let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
     engine.configure(Time(0), &config).unwrap();

@@ -72,7 +72,8 @@ proptest! {
             for last in &conformed[first..] {
                 bytes += last.1;
                 let time = u128::from(last.0 - conformed[first].0);
-                prop_assert!(bytes * 8 * u128::from(SECOND) <= u128::from(bc) * 8 * u128::from(SECOND) + u128::from(cir) * time);
+                let allowed = u128::from(bc) * 8 * u128::from(SECOND) + u128::from(cir) * time;
+                prop_assert!(bytes * 8 * u128::from(SECOND) <= allowed);
             }
         }
     }
@@ -82,10 +83,12 @@ proptest! {
         let mut buckets = TokenBuckets::single_bucket(cir, burst, Time(0));
         // Twice the rate, for 20000 packets.
         let gap = u64::from(bytes) * 8 * SECOND / cir / 2;
-        let conformed = (0..20_000u64).filter(|n| buckets.colour(Time(n * gap), bytes) == Colour::Conform).count() as u64;
+        let conforms = |n: &u64| buckets.colour(Time(n * gap), bytes) == Colour::Conform;
+        let conformed = (0..20_000u64).filter(conforms).count() as u64;
         let expected = u128::from(cir) * u128::from(20_000 * gap) / u128::from(SECOND) / 8 + u128::from(burst);
         let measured = u128::from(conformed) * u128::from(bytes);
-        prop_assert!(measured.abs_diff(expected) <= expected / 1000 + u128::from(bytes) + 1, "{measured} bytes instead of {expected}");
+        prop_assert!(measured.abs_diff(expected) <= expected / 1000 + u128::from(bytes) + 1,
+            "{measured} bytes instead of {expected}");
     }
 
     /// The shaper's rate is exact to a thousandth, whatever the bursts, even where they are smaller than a packet.
@@ -105,7 +108,8 @@ proptest! {
         let config = with_policy(generation, 100_000, json!([{"name": "class-default", "shape": shape}]));
         let mut engine: Engine<u64> = common::engine(1_000_000_000, Framing::Ethernet);
         engine.configure(Time(0), &config).unwrap();
-        let figures = engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].shape.unwrap();
+        let figures =
+            engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].shape.unwrap();
         let descriptor = common::udp(ip_len, 0, Framing::Ethernet);
         // Long enough for a packet to be a small part of it.
         let bits = u64::from(descriptor.counted_len) * 8;
@@ -118,7 +122,8 @@ proptest! {
         let expected = (u128::from(figures.target_bps) * u128::from(length) / u128::from(SECOND)) as u64;
         let burst = figures.bc_bits + figures.be_bits;
         let slack = expected / 1000 + burst.max(bits) + 2 * bits;
-        prop_assert!(sent <= expected + slack && sent + slack >= expected, "{sent} bits instead of {expected}, {figures:?}");
+        prop_assert!(sent <= expected + slack && sent + slack >= expected,
+            "{sent} bits instead of {expected}, {figures:?}");
 
         // And in no interval more than the burst, the increments that fall into it, and a packet's debt.
         let departures = departures(&outputs);

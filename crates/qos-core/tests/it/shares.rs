@@ -83,9 +83,14 @@ proptest! {
 
     /// Later generation: classes with bandwidth their kb/s, class-default what is left.
     #[test]
-    fn classes_share_by_their_bandwidth_within_a_packet(kbps in prop::collection::vec(10u64..400, 1..5), seed in packets(5)) {
+    fn classes_share_by_their_bandwidth_within_a_packet(
+        kbps in prop::collection::vec(10u64..400, 1..5), seed in packets(5)
+    ) {
         let mut classes: Vec<Value> = kbps.iter().enumerate()
-            .map(|(n, kbps)| json!({"name": format!("c{}", n + 1), "bandwidth": {"kbps": kbps}, "queue_limit": {"packets": LIMIT}}))
+            .map(|(n, kbps)| {
+                let bandwidth = json!({"kbps": kbps});
+                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
+            })
             .collect();
         classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
         let count = kbps.len() as u8 + 1;
@@ -98,9 +103,14 @@ proptest! {
 
     /// The same with parts of the rest.
     #[test]
-    fn classes_share_the_rest_by_their_ratios_within_a_packet(ratios in prop::array::uniform3(1u64..50), packets in packets(4)) {
+    fn classes_share_the_rest_by_their_ratios_within_a_packet(
+        ratios in prop::array::uniform3(1u64..50), packets in packets(4)
+    ) {
         let mut classes: Vec<Value> = ratios.iter().enumerate()
-            .map(|(n, ratio)| json!({"name": format!("c{}", n + 1), "bandwidth": {"remaining_ratio": ratio}, "queue_limit": {"packets": LIMIT}}))
+            .map(|(n, ratio)| {
+                let bandwidth = json!({"remaining_ratio": ratio});
+                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
+            })
             .collect();
         classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
         let served = run_empty(&with_policy("hqf", 2_000, json!(classes)), &packets);
@@ -111,13 +121,19 @@ proptest! {
     /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of
     /// class-default 32384.
     #[test]
-    fn classic_classes_share_by_their_weights_within_a_packet(kbps in prop::array::uniform3(20u64..500), packets in packets(4)) {
+    fn classic_classes_share_by_their_weights_within_a_packet(
+        kbps in prop::array::uniform3(20u64..500), packets in packets(4)
+    ) {
         let mut classes: Vec<Value> = kbps.iter().enumerate()
-            .map(|(n, kbps)| json!({"name": format!("c{}", n + 1), "bandwidth": {"kbps": kbps}, "queue_limit": {"packets": LIMIT}}))
+            .map(|(n, kbps)| {
+                let bandwidth = json!({"kbps": kbps});
+                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
+            })
             .collect();
         classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
         let served = run_empty(&with_policy("classic", 2_000, json!(classes)), &packets);
-        let costs: Vec<_> = std::iter::once(32_384).chain(kbps.map(|kbps| 16 * 2_000 / kbps)).map(|cost| cost as f64).collect();
+        let costs: Vec<_> =
+            std::iter::once(32_384).chain(kbps.map(|kbps| 16 * 2_000 / kbps)).map(|cost| cost as f64).collect();
         within_one_packet(&served, &costs)?;
     }
 
@@ -126,8 +142,10 @@ proptest! {
     fn nested_classes_share_at_each_level_within_a_packet(inner in 5u64..95, outer in 5u64..95, packets in packets(3)) {
         let limit = json!({"packets": LIMIT});
         let config = configuration("hqf", json!({
-            "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": inner}, "queue_limit": limit}, {"name": "class-default", "queue_limit": limit}]},
-            "P": {"classes": [{"name": "parent", "bandwidth": {"percent": outer}, "service_policy": "Inner"}, {"name": "class-default", "queue_limit": limit}]}}),
+            "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": inner}, "queue_limit": limit},
+                {"name": "class-default", "queue_limit": limit}]},
+            "P": {"classes": [{"name": "parent", "bandwidth": {"percent": outer}, "service_policy": "Inner"},
+                {"name": "class-default", "queue_limit": limit}]}}),
             interface(2_000, None, Some("P")));
         let mut config = serde_json::to_value(&config).unwrap();
         config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
@@ -193,8 +211,10 @@ proptest! {
         lengths in prop::array::uniform3(60usize..1500),
     ) {
         let config = configuration(generation, json!({
-            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 20}}, {"name": "c2", "bandwidth": {"percent": 50}}]},
-            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": rate}}, "service_policy": "Inner"}]}}),
+            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 20}},
+                {"name": "c2", "bandwidth": {"percent": 50}}]},
+            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": rate}},
+                "service_policy": "Inner"}]}}),
             interface(100_000, None, Some("P")));
         let mut engine: Engine<usize> = common::engine(1_000_000_000, Ppp);
         engine.configure(Time(0), &config).unwrap();
@@ -210,12 +230,14 @@ proptest! {
                 // From the first packet's end: its own bits do not belong to the time.
                 let bits: u64 = frames[1..].iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
                 let time = frames[window - 1].0.since(frames[0].0).0;
-                let bound = figures.bc_bits + figures.be_bits + (time / interval + 2) * (figures.increment_bytes * 8 + 8) + longest;
+                let credit = (time / interval + 2) * (figures.increment_bytes * 8 + 8);
+                let bound = figures.bc_bits + figures.be_bits + credit + longest;
                 prop_assert!(bits <= bound, "{bits} bits in {time} ns, {bound} at most");
             }
         }
         let all: u64 = departures.iter().map(|(.., bytes)| u64::from(*bytes) * 8).sum();
-        prop_assert!(all + figures.bc_bits + figures.be_bits + 2 * longest >= rate * 10 * 99 / 100, "{all} bits: the shaper's rate is used");
+        prop_assert!(all + figures.bc_bits + figures.be_bits + 2 * longest >= rate * 10 * 99 / 100,
+            "{all} bits: the shaper's rate is used");
     }
 }
 
@@ -258,10 +280,13 @@ proptest! {
     #[test]
     fn changes_of_ring_and_clock_lose_nothing(
         generation in prop::sample::select(vec!["classic", "hqf"]),
-        steps in prop::collection::vec((prop::option::of((1u32..12, 64_000u64..2_000_000)), 1u64..200, 28usize..1500, 0u8..3), 1..200),
+        steps in prop::collection::vec(
+            (prop::option::of((1u32..12, 64_000u64..2_000_000)), 1u64..200, 28usize..1500, 0u8..3), 1..200),
     ) {
-        let config = with_policy(generation, 2_000, json!([{"name": "c1", "bandwidth": {"percent": 20}, "queue_limit": {"packets": LIMIT}},
-            {"name": "c2", "priority": {"unit": "strict"}, "queue_limit": {"packets": LIMIT}}, {"name": "class-default", "queue_limit": {"packets": LIMIT}}]));
+        let config = with_policy(generation, 2_000, json!([{"name": "c1", "bandwidth": {"percent": 20},
+            "queue_limit": {"packets": LIMIT}},
+            {"name": "c2", "priority": {"unit": "strict"}, "queue_limit": {"packets": LIMIT}},
+            {"name": "class-default", "queue_limit": {"packets": LIMIT}}]));
         let mut config = serde_json::to_value(&config).unwrap();
         let mut engine: Engine<(u8, usize)> = common::engine(LINE, Ppp);
         engine.configure(Time(0), &common::read(&config)).unwrap();
@@ -280,7 +305,8 @@ proptest! {
         let departures = departures(&outputs);
         prop_assert_eq!(departures.len(), count);
         for dscp in 0..3 {
-            let order: Vec<_> = departures.iter().filter(|(_, (class, _), _)| *class == dscp).map(|(_, (_, number), _)| *number).collect();
+            let of_class = departures.iter().filter(|(_, (class, _), _)| *class == dscp);
+            let order: Vec<_> = of_class.map(|(_, (_, number), _)| *number).collect();
             prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
         }
     }

@@ -91,7 +91,10 @@ proptest! {
     /// In any window that begins with a frame of a shaped queue, the frames that start before its last one take at most
     /// 1/w of the window, and of one longest frame's time at the port's operational bandwidth.
     #[test]
-    fn a_shaped_queue_never_exceeds_its_part(load in load(0..4), weights in prop::array::uniform4(0u32..40), share in prop::array::uniform4(1u32..=255), limit in prop_oneof![Just(100u64), 10..=90u64], expedite in any::<bool>()) {
+    fn a_shaped_queue_never_exceeds_its_part(
+        load in load(0..4), weights in prop::array::uniform4(0u32..40), share in prop::array::uniform4(1u32..=255),
+        limit in prop_oneof![Just(100u64), 10..=90u64], expedite in any::<bool>()
+    ) {
         let mut engine = engine(json!({"shape": weights, "share": share, "limit": limit, "priority_queue": expedite}));
         let sent = offer(&mut engine, &load, 1);
         let operational = if limit == 70 { 7_038 } else { limit * 100 };
@@ -108,7 +111,8 @@ proptest! {
                 greatest = greatest.max(lead);
                 // Departures are whole nanoseconds.
                 let rounding = 2 * (number as i128 + 1) * i128::from(SPEED);
-                prop_assert!(lead >= greatest - i128::from(slack) * i128::from(SPEED) - rounding, "queue {queue}, weight {weight}: frame {number}");
+                prop_assert!(lead >= greatest - i128::from(slack) * i128::from(SPEED) - rounding,
+                    "queue {queue}, weight {weight}: frame {number}");
                 taken += u128::from(frame.wire());
             }
         }
@@ -117,7 +121,10 @@ proptest! {
     /// Of two shared queues that are both busy, what they have sent divided by their weights never differs by more than
     /// a frame of each divided by its weight; and while there is something in a shared queue the port never rests.
     #[test]
-    fn shared_queues_are_proportional_and_conserve_work(weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4, limit in prop_oneof![Just(100u64), 10..=90u64]) {
+    fn shared_queues_are_proportional_and_conserve_work(
+        weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4,
+        limit in prop_oneof![Just(100u64), 10..=90u64]
+    ) {
         let mut engine = engine(json!({"shape": [0, 0, 0, 0], "share": weights, "limit": limit}));
         let mut load = Vec::new();
         for (queue, len) in lens.into_iter().enumerate().take(busy) {
@@ -136,7 +143,8 @@ proptest! {
                         let line = |queue: usize| (lens[queue].max(46) + 38) as f64 / f64::from(weights[queue]);
                         // The first frame went before the others were there.
                         let first = (sent[0].line_len as f64) / f64::from(weights[sent[0].queue]);
-                        prop_assert!((of(a) - of(b)).abs() <= line(a) + line(b) + first + 0.01, "{bytes:?} at weights {weights:?}");
+                        prop_assert!((of(a) - of(b)).abs() <= line(a) + line(b) + first + 0.01,
+                            "{bytes:?} at weights {weights:?}");
                     }
                 }
             }
@@ -155,17 +163,24 @@ proptest! {
     /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then. Queue-set
     /// 2 is this port's own, so that the memory has enough for it whatever is reserved.
     #[test]
-    fn weighted_tail_drop_begins_above_the_threshold(load in load(0..4), t1 in prop::array::uniform4(1u32..400), maximum in prop::array::uniform4(1u32..400), reserved in prop::array::uniform4(1u32..=100)) {
+    fn weighted_tail_drop_begins_above_the_threshold(
+        load in load(0..4), t1 in prop::array::uniform4(1u32..400), maximum in prop::array::uniform4(1u32..400),
+        reserved in prop::array::uniform4(1u32..=100)
+    ) {
         let mut switch = defaults();
         for queue in 0..4 {
-            switch["queue_sets"][1]["thresholds"][queue] = json!({"t1": t1[queue], "t2": 100, "reserved": reserved[queue], "maximum": maximum[queue]});
+            switch["queue_sets"][1]["thresholds"][queue] =
+                json!({"t1": t1[queue], "t2": 100, "reserved": reserved[queue], "maximum": maximum[queue]});
         }
         let mut engine: Engine<usize> = Engine::new(&ports(1), Time(0)).unwrap();
-        engine.configure(Time(0), &read(&config(&switch, json!({name(1): interface(json!({"speed_bps": SPEED, "queue_set": 2}))})))).unwrap();
+        let interfaces = json!({name(1): interface(json!({"speed_bps": SPEED, "queue_set": 2}))});
+        engine.configure(Time(0), &read(&config(&switch, interfaces))).unwrap();
         let mut now = 0;
         for &(queue, ip_len, gap) in load.iter().take(250) {
             now += gap;
-            let state = |engine: &mut Engine<usize>| engine.counters(Time(now), None).interfaces[&name(1)].switch.clone().unwrap();
+            let state = |engine: &mut Engine<usize>| {
+                engine.counters(Time(now), None).interfaces[&name(1)].switch.clone().unwrap()
+            };
             let before = state(&mut engine);
             engine.transmit(Time(now), PORT, frame(queue, ip_len), queue);
             let after = state(&mut engine);
@@ -181,17 +196,21 @@ proptest! {
     /// However late the caller polls: the same frames leave at the same times and the same are dropped.
     #[test]
     fn late_polls_change_nothing(load in load(0..4), poll_every in 1u64..300 * MILLI, port in 0usize..4) {
-        let port = [json!({}), json!({"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70}), json!({"priority_queue": true}), json!({"shape": [50, 0, 80, 0], "limit": 40})][port].clone();
+        let port = [json!({}), json!({"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70}),
+            json!({"priority_queue": true}), json!({"shape": [50, 0, 80, 0], "limit": 40})][port].clone();
         let punctual = offer(&mut engine(port.clone()), &load, 1);
         let late = offer(&mut engine(port), &load, poll_every);
-        let of = |sent: &[Sent]| sent.iter().map(|frame| (frame.start, frame.queue, frame.line_len)).collect::<Vec<_>>();
+        let figures = |frame: &Sent| (frame.start, frame.queue, frame.line_len);
+        let of = |sent: &[Sent]| sent.iter().map(figures).collect::<Vec<_>>();
         prop_assert_eq!(of(&late), of(&punctual));
     }
 
     /// Random programs over many ports: cells are never negative (which would panic), every frame is accounted for, and
     /// in the end all cells are back.
     #[test]
-    fn every_cell_comes_back(steps in prop::collection::vec((0u8..24, 0usize..30, 0usize..4, lengths(), 0u64..40_000), 1..400)) {
+    fn every_cell_comes_back(
+        steps in prop::collection::vec((0u8..24, 0usize..30, 0usize..4, lengths(), 0u64..40_000), 1..400)
+    ) {
         let mut engine: Engine<usize> = Engine::new(&ports(30), Time(0)).unwrap();
         let mut outputs = Vec::new();
         let (mut now, mut offered) = (0, BTreeMap::new());
@@ -201,9 +220,11 @@ proptest! {
             now += gap;
             match step {
                 0 => {
-                    let thresholds = json!({"t1": 1 + ip_len % 3_200, "t2": 1 + gap % 3_200, "reserved": 1 + ip_len % 100, "maximum": 1 + (gap * 7) % 3_200});
+                    let thresholds = json!({"t1": 1 + ip_len % 3_200, "t2": 1 + gap % 3_200,
+                        "reserved": 1 + ip_len % 100, "maximum": 1 + (gap * 7) % 3_200});
                     switch["queue_sets"][ip_len % 2]["thresholds"][queue] = thresholds;
-                    switch["queue_sets"][ip_len % 2]["buffers"] = json!([[25, 25, 25, 25], [0, 100, 0, 0], [70, 10, 10, 10], [1, 1, 1, 97]][queue]);
+                    switch["queue_sets"][ip_len % 2]["buffers"] =
+                        json!([[25, 25, 25, 25], [0, 100, 0, 0], [70, 10, 10, 10], [1, 1, 1, 97]][queue]);
                 }
                 1 => switch["qos"] = json!(ip_len % 4 > 0),
                 2 => engine.poll(Time(now), &mut outputs),
@@ -216,14 +237,17 @@ proptest! {
                 }
             }
             if step < 2 {
-                let port = json!({"queue_set": 1 + queue % 2, "shape": [ip_len % 100, 0, queue, 0], "priority_queue": queue == 3});
-                let interfaces = json!({name(1 + ip_len % 30): {"enabled": gap % 3 > 0, "bandwidth_kbps": 1_000_000, "switch": port}});
+                let port = json!({"queue_set": 1 + queue % 2, "shape": [ip_len % 100, 0, queue, 0],
+                    "priority_queue": queue == 3});
+                let interfaces = json!({name(1 + ip_len % 30): {"enabled": gap % 3 > 0, "bandwidth_kbps": 1_000_000,
+                    "switch": port}});
                 engine.configure(Time(now), &read(&config(&switch, interfaces))).unwrap();
             }
             engine.audit().unwrap();
         }
         let memory = engine.counters(Time(now), None).switch.unwrap();
-        prop_assert!(memory.cells_common_free <= memory.cells_common && memory.cells_reserved <= 2 * memory.cells_total);
+        prop_assert!(memory.cells_common_free <= memory.cells_common
+            && memory.cells_reserved <= 2 * memory.cells_total);
         engine.poll(Time(now + 3_600 * SECOND), &mut outputs);
         let counters = engine.counters(Time(now + 3_600 * SECOND), None);
         let memory = counters.switch.unwrap();

@@ -107,7 +107,8 @@ fn policies_are_checked() {
         &path("police.bc.bytes"),
         "8000 to 1000000",
     );
-    let marked = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 8_000}, "exceed": [{"action": "set-dscp-transmit", "value": 0}]});
+    let marked = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 8_000},
+        "exceed": [{"action": "set-dscp-transmit", "value": 0}]});
     refused(&class(json!({"police": marked})), &path("police.exceed"), "policed-dscp-transmit");
     let mut port = interface(json!({}));
     port["service_policy_output"] = json!("P");

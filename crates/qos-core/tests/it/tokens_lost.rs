@@ -89,7 +89,8 @@ proptest! {
         kind in kinds(),
         rate in 64_000u64..10_000_000,
         burst in 3_000u64..60_000,
-        packets in prop::collection::vec((prop_oneof![Just(0u64), 0u64..20 * MILLI, 0u64..=IDLE], 60u32..1_500), 1..300),
+        packets in prop::collection::vec(
+            (prop_oneof![Just(0u64), 0u64..20 * MILLI, 0u64..=IDLE], 60u32..1_500), 1..300),
     ) {
         let mut policer = Policer::new(kind, rate, burst);
         let full = policer.level(kind);
@@ -109,7 +110,8 @@ proptest! {
             // Two floors may be one less than the floor of the sum, for each bucket.
             let found = u128::from(lost.bytes + spent + policer.level(kind));
             let all = given + u128::from(full);
-            prop_assert!(found <= all && all - found <= 1 + u128::from(matches!(kind, Kind::SingleRate)), "{} of {}", found, all);
+            let rounding = 1 + u128::from(matches!(kind, Kind::SingleRate));
+            prop_assert!(found <= all && all - found <= rounding, "{} of {}", found, all);
         }
     }
 
@@ -186,7 +188,8 @@ fn the_longest_time_is_that_of_packets_one_after_the_other() {
 fn every_policer_shows_it_since_it_was_cleared() {
     for dynamic in [json!(null), json!({"initial_bytes": 3_000})] {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let police = json!({"cir": {"bps": 8_000_000}, "bc": dynamic.is_null().then(|| json!({"bytes": 3_000})), "dynamic": dynamic});
+        let police = json!({"cir": {"bps": 8_000_000}, "bc": dynamic.is_null().then(|| json!({"bytes": 3_000})),
+            "dynamic": dynamic});
         let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
         engine.configure(Time(0), &configuration("hqf", maps, interface(100_000, None, Some("P")))).unwrap();
         let mut after = |clear: bool, packets: &[u64]| {

@@ -71,7 +71,10 @@ pub(super) struct Port {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An interface is missing.
-    #[error("interface {name:?} ({place}) does not exist in this network namespace, which has {existing}; create it or correct the ports file")]
+    #[error(
+        "interface {name:?} ({place}) does not exist in this network namespace, which has {existing}; \
+         create it or correct the ports file"
+    )]
     Missing {
         /// Its name.
         name: String,

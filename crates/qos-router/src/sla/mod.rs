@@ -150,7 +150,8 @@ impl Agent {
         let config = config.ip_sla.clone().unwrap_or_default();
         config.check().map_err(|(path, message)| ConfigError::new(format!("ip_sla.{path}"), message))?;
         if matches!(self.namespace, Namespace::None) && config != Config::default() {
-            let message = "the daemon was started without --kernel-netns, so it cannot reach the router's IP stack; start it with that option";
+            let message = "the daemon was started without --kernel-netns, so it cannot reach the router's IP stack; \
+                           start it with that option";
             return Err(ConfigError::new("ip_sla", message));
         }
         let mut sockets = responder::Sockets::new();

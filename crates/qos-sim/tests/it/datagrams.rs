@@ -122,7 +122,8 @@ fn random_loss_has_its_probability_and_its_seed() {
 #[test]
 fn streams_that_take_turns_are_evenly_spaced() {
     let mut scenario = dumbbell(100_000_000, 0);
-    scenario["flows"] = json!([{"name": "flood", "protocol": "udp", "source": "client", "destination": "server", "port": 7,
+    scenario["flows"] = json!([{"name": "flood", "protocol": "udp", "source": "client", "destination": "server",
+        "port": 7,
         "client_port": 50_000, "streams": 4, "take_turns": true, "duration_ns": SECOND, "rate_bps": 1_000_000,
         "rate_layer": "ip", "payload_bytes": 222, "interval_ns": 500 * MILLI}]);
     let report = run(&scenario);

@@ -49,7 +49,8 @@ fn compare(cases: &[(Case, f64, Option<f64>, f64)]) {
         let dropped = runs.iter().map(|run| run.1).sum::<f64>() / 3.0;
         if (goodput - linux).abs() > *tolerance || drops.is_some_and(|drops| (dropped - drops).abs() > 2.0) {
             let Case { control, rtt_ms, bucket, .. } = case;
-            wrong.push(format!("{control}, {rtt_ms} ms, {bucket} bytes: {goodput:.1} % and {dropped:.1} %, Linux {linux} % and {drops:?} %"));
+            let found = format!("{goodput:.1} % and {dropped:.1} %");
+            wrong.push(format!("{control}, {rtt_ms} ms, {bucket} bytes: {found}, Linux {linux} % and {drops:?} %"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -100,7 +101,8 @@ fn four_flows_without_distance_lose_a_third_and_share_fairly() {
             scenario["host_jitter_ns"] = Value::Null;
             scenario["nodes"]["R1"]["configuration"] =
                 policy_out("FastEthernet0/1", 100_000, policer(with_header(1_000_000), with_header(31_250)));
-            scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",
+            scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client",
+                "destination": "server",
                 "port": 5201, "streams": 4, "duration_ns": 30 * SECOND, "congestion_control": control}]);
             let report = run(&scenario);
             let rates: Vec<f64> =

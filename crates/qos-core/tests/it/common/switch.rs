@@ -14,15 +14,19 @@ pub fn defaults() -> Value {
     };
     let input = |dscp: usize| if (40..48).contains(&dscp) { (2, 1) } else { (1, 1) };
     let thresholds = |t: u32| json!({"t1": t, "t2": t, "reserved": 50, "maximum": 400});
-    let set = json!({"buffers": [25, 25, 25, 25], "thresholds": [thresholds(100), thresholds(200), thresholds(100), thresholds(100)]});
+    let set = json!({"buffers": [25, 25, 25, 25],
+        "thresholds": [thresholds(100), thresholds(200), thresholds(100), thresholds(100)]});
     json!({
         "qos": true, "rewrite_ip_dscp": true,
         "maps": {
             "cos_dscp": [0, 8, 16, 24, 32, 40, 48, 56], "ip_prec_dscp": [0, 8, 16, 24, 32, 40, 48, 56],
-            "dscp_cos": (0..64).map(|dscp| dscp >> 3).collect::<Vec<u8>>(), "policed_dscp": (0..64).collect::<Vec<u8>>(),
+            "dscp_cos": (0..64).map(|dscp| dscp >> 3).collect::<Vec<u8>>(),
+            "policed_dscp": (0..64).collect::<Vec<u8>>(),
             "dscp_mutation": {},
-            "cos_output_q": [[2, 1], [2, 1], [3, 1], [3, 1], [4, 1], [1, 1], [4, 1], [4, 1]], "dscp_output_q": by_dscp(output),
-            "cos_input_q": [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [2, 1], [1, 1], [1, 1]], "dscp_input_q": by_dscp(input)},
+            "cos_output_q": [[2, 1], [2, 1], [3, 1], [3, 1], [4, 1], [1, 1], [4, 1], [4, 1]],
+            "dscp_output_q": by_dscp(output),
+            "cos_input_q": [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1], [2, 1], [1, 1], [1, 1]],
+            "dscp_input_q": by_dscp(input)},
         "queue_sets": [set, set],
         "input": {"buffers": [90, 10], "bandwidth": [4, 4], "thresholds": [[100, 100], [100, 100]],
             "priority": {"queue": 2, "bandwidth": 10}},

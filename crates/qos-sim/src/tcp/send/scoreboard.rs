@@ -510,7 +510,9 @@ mod tests {
 
         /// RFC 6675: lost are those with at least so many SACKed ones above.
         #[test]
-        fn segments_below_enough_sacked_ones_are_lost(sacked in prop::collection::vec(0u64..40, 0..40), threshold in 1u32..6) {
+        fn segments_below_enough_sacked_ones_are_lost(
+            sacked in prop::collection::vec(0u64..40, 0..40), threshold in 1u32..6
+        ) {
             let mut board = Scoreboard::new();
             for _ in 0..40 {
                 take(&mut board, Time(0), Step::Send);
