@@ -41,6 +41,13 @@ def test_documents_are_wrapped(file: Path) -> None:
     assert [number for number, line in prose(file) if len(line) > WIDTH] == []
 
 
+@pytest.mark.parametrize("file", tracked("*.rs"), ids=str)
+def test_rust_lines_are_wrapped(file: Path) -> None:
+    """rustfmt leaves comments, macros and long texts as they are."""
+    lines = enumerate((TOP / file).read_text(encoding="utf-8").splitlines(), 1)
+    assert [number for number, line in lines if len(line) > WIDTH] == []
+
+
 def test_the_formatter_is_never_overruled() -> None:
     mark = "# fmt: " + "skip"
     assert [str(file) for file in tracked("*.py") if mark in (TOP / file).read_text(encoding="utf-8")] == []
@@ -57,6 +64,30 @@ def test_no_function_is_too_long() -> None:
     files = [file for file in tracked("*.py") if file.parts[0] != "tests"]
     found = {file: too_long((TOP / file).read_text(encoding="utf-8")) for file in files}
     assert {file: names for file, names in found.items() if names} == {}
+
+
+def too_long_in_rust(text: str) -> list[str]:
+    """Functions of a Rust file, as rustfmt indents them, that are longer than they may be."""
+    lines = text.splitlines()
+    found = []
+    for start, line in enumerate(lines):
+        function = re.match(r"( *)(?:[a-z()]+ )*fn (\w+)", line)
+        # One of a single line has no closing brace of its own.
+        if function and not line.endswith((";", "}")):
+            count = lines[start:].index(f"{function[1]}}}") + 1
+            found += [f"{function[2]}: {count} lines"] if count > LONGEST_FUNCTION else []
+    return found
+
+
+def test_no_rust_function_is_too_long() -> None:
+    found = {file: too_long_in_rust((TOP / file).read_text(encoding="utf-8")) for file in tracked("*.rs")}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
+def test_the_length_of_a_rust_function_is_that_of_its_whole_text(lines: int, found: list[str]) -> None:
+    text = "mod tests {\n    pub(crate) fn f() {\n" + "        pass();\n" * (lines - 2) + "    }\n}\n"
+    assert too_long_in_rust(text + "fn g() {}\n\nfn h() {\n}\n") == found
 
 
 @pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])

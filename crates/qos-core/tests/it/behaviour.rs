@@ -180,7 +180,8 @@ fn what_waits_moves_to_the_new_policy() {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
     }
     assert_eq!(class(&mut engine, 0, 0).queue.unwrap().depth_packets, 49);
-    let low = json!([{"name": "low", "queue_limit": {"packets": 30}}, {"name": "udp", "shape": {"mode": "average", "rate": {"bps": 128_000}}, "queue_limit": {"packets": 20}}]);
+    let low = json!([{"name": "low", "queue_limit": {"packets": 30}},
+        {"name": "udp", "shape": {"mode": "average", "rate": {"bps": 128_000}}, "queue_limit": {"packets": 20}}]);
     engine.configure(Time(0), &with_policy("hqf", 100_000, low)).unwrap();
     let moved = class(&mut engine, 0, 1);
     assert_eq!(moved.packets, 49, "what waits counts as offered to the new policy");
@@ -217,7 +218,8 @@ fn a_shut_interface_drops_everything() {
 #[test]
 fn frames_come_in_on_the_links_clock() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    let police = json!({"P": {"classes": [{"name": "af", "set": [{"field": "qos_group", "value": 7}, {"field": "dscp", "value": 46}]},
+    let police = json!({"P": {"classes": [{"name": "af",
+        "set": [{"field": "qos_group", "value": 7}, {"field": "dscp", "value": 46}]},
         {"name": "udp", "police": {"cir": {"bps": 8_000}}}]}});
     engine.configure(Time(0), &configuration("hqf", police, interface(10_000, Some("P"), None))).unwrap();
     let marked = frame::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
@@ -228,14 +230,12 @@ fn frames_come_in_on_the_links_clock() {
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
     let line = 1272 * 8 * 100;
-    assert!(
-        matches!(&outputs[0], Output::Departure(d) if d.time == Time(line) && d.side == Side::Inside && d.descriptor.dscp == 0)
-    );
+    assert!(matches!(&outputs[0], Output::Departure(d) if d.time == Time(line) && d.side == Side::Inside
+            && d.descriptor.dscp == 0));
     assert!(matches!(&outputs[1], Output::Departure(d) if d.time == Time(2 * line)
         && (d.descriptor.dscp, d.descriptor.qos_group, d.descriptor.input_port) == (46, 7, Some(PORT))));
-    assert!(
-        matches!(&outputs[2], Output::Dropped(d) if d.time == Time(3 * line) && d.reason == DropReason::Police && d.towards == Side::Inside)
-    );
+    assert!(matches!(&outputs[2], Output::Dropped(d) if d.time == Time(3 * line) && d.reason == DropReason::Police
+            && d.towards == Side::Inside));
     let out = out(&mut engine, SECOND);
     assert_eq!((out.input.packets, out.input.bytes, out.input.drops), (3, 3 * 1248, 1));
     let classes = out.policy_input.unwrap().classes;
@@ -249,14 +249,19 @@ fn classes_are_tried_in_order() {
     let config = read(&json!({"format": 1, "router": "R1", "generation": "hqf",
         "access_lists": {"110": [
             {"action": "deny", "protocol": 17, "source": {"address": "10.0.10.1", "wildcard": "0.0.0.0"},
-                "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"}, "destination_port": {"op": "eq", "ports": [5001, 5002]}},
-            {"action": "permit", "source": {"address": "10.0.0.0", "wildcard": "0.0.255.255"}, "destination": {"address": "10.0.20.10", "wildcard": "0.0.0.0"}}]},
+                "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
+                "destination_port": {"op": "eq", "ports": [5001, 5002]}},
+            {"action": "permit", "source": {"address": "10.0.0.0", "wildcard": "0.0.255.255"},
+                "destination": {"address": "10.0.20.10", "wildcard": "0.0.0.0"}}]},
         "class_maps": {
-            "list": {"match": "all", "criteria": [{"type": "access_group", "name": "110"}, {"type": "dscp", "values": [46], "negate": true}]},
-            "voice": {"match": "any", "criteria": [{"type": "precedence", "values": [5, 6], "ip_only": true}, {"type": "class_map", "name": "small"}]},
+            "list": {"match": "all", "criteria": [{"type": "access_group", "name": "110"},
+                {"type": "dscp", "values": [46], "negate": true}]},
+            "voice": {"match": "any", "criteria": [{"type": "precedence", "values": [5, 6], "ip_only": true},
+                {"type": "class_map", "name": "small"}]},
             "small": {"match": "all", "criteria": [{"type": "packet_length", "min": 100, "max": 250}]},
             "none": {"match": "any", "criteria": []}},
-        "policy_maps": {"P": {"classes": [{"name": "none"}, {"name": "list"}, {"name": "voice", "service_policy": "C"}]},
+        "policy_maps": {"P": {"classes": [{"name": "none"}, {"name": "list"},
+            {"name": "voice", "service_policy": "C"}]},
             "C": {"classes": [{"name": "small", "police": {"cir": {"bps": 8_000}}}]}},
         "interfaces": {"Out": interface(100_000, None, Some("P"))}}));
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
@@ -297,18 +302,29 @@ fn percentages_are_of_the_bandwidth_or_the_parents_shape() {
     assert_eq!(cir(json!({"mode": "average", "rate": {"percent": 50}})), (77_200, Some(10), 2_412));
 }
 
-#[test]
-fn a_bad_configuration_changes_nothing() {
-    let good = with_policy("classic", 100_000, json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]));
+fn good() -> RouterConfig {
+    with_policy("classic", 100_000, json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]))
+}
+
+/// Each is refused with a path and a message, and what ran before goes on.
+fn refused(cases: &[(RouterConfig, &str, &str)]) {
+    let good = good();
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     engine.configure(Time(0), &good).unwrap();
+    for (config, path, message) in cases {
+        let error = engine.configure(Time(0), config).unwrap_err();
+        assert_eq!(error.path, *path, "{error}");
+        assert!(error.message.contains(message), "{error}");
+        assert_eq!(engine.config(), Some(&good));
+    }
+}
+
+#[test]
+fn a_bad_policy_changes_nothing() {
     let policy = |classes: Value| with_policy("classic", 100_000, classes);
-    let changed = |change: fn(&mut RouterConfig)| {
-        let mut config = good.clone();
-        change(&mut config);
-        config
-    };
-    let cases = [
+    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
+    let input = configuration("classic", json!({"P": {"classes": shape}}), interface(100_000, Some("P"), None));
+    refused(&[
         (
             policy(json!([{"name": "class-default", "police": {"cir": {"bps": 1}}}])),
             "policy_maps.P.classes[0].police.cir",
@@ -336,6 +352,18 @@ fn a_bad_configuration_changes_nothing() {
             "policy_maps.P.classes[0].set[0].value",
             "0 to 63",
         ),
+        (input, "interfaces.Out.service_policy_input", "output only"),
+    ]);
+}
+
+#[test]
+fn a_bad_interface_changes_nothing() {
+    let changed = |change: fn(&mut RouterConfig)| {
+        let mut config = good();
+        change(&mut config);
+        config
+    };
+    refused(&[
         (changed(|c| c.format = 2), "format", "this engine reads 1"),
         (
             changed(|c| c.interfaces.get_mut("Out").unwrap().clock_rate_bps = Some(1)),
@@ -361,18 +389,7 @@ fn a_bad_configuration_changes_nothing() {
             "interfaces.Nowhere",
             "it has Out",
         ),
-    ];
-    for (config, path, message) in cases {
-        let error = engine.configure(Time(0), &config).unwrap_err();
-        assert_eq!(error.path, path, "{error}");
-        assert!(error.message.contains(message), "{error}");
-        assert_eq!(engine.config(), Some(&good));
-    }
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
-    let input = configuration("classic", json!({"P": {"classes": shape}}), interface(100_000, Some("P"), None));
-    let error = engine.configure(Time(0), &input).unwrap_err();
-    assert_eq!(error.path, "interfaces.Out.service_policy_input");
-    assert!(error.message.contains("output only"), "{error}");
+    ]);
 }
 
 #[test]

@@ -29,21 +29,26 @@ fn with(changes: &[(&str, Value)]) -> String {
     refusal(&scenario)
 }
 
+fn told(cases: &[(String, &str)]) {
+    for (said, expected) in cases {
+        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
+    }
+}
+
 #[test]
-fn what_is_wrong_is_told() {
-    let lan = "/links/0/ends/0";
-    let tcp = json!({"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201, "duration_ns": SECOND});
-    let changed = |key: &str, value: Value| {
-        let mut flow = tcp.clone();
-        flow[key] = value;
-        with(&[("/flows/0", flow)])
-    };
-    for (said, expected) in [
+fn what_is_wrong_with_the_scenario_is_told() {
+    told(&[
         (with(&[("/format", json!(2))]), "format: found 2, expected 1"),
         (with(&[("/speed", json!(2))]), "speed: unknown field `speed`"),
         (with(&[("/sample_ns", json!(1))]), "sample_ns: found 1, expected at most 1000000 samples"),
         (with(&[("/drain_ns", json!(u64::MAX))]), "drain_ns: found more than 1000000000000000 ns"),
-        // Topology.
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_link_is_told() {
+    let lan = "/links/0/ends/0";
+    told(&[
         (
             with(&[(&format!("{lan}/node"), json!("nobody"))]),
             "links[0].ends[0].node: found \"nobody\", which is no node: there are R1, client, server",
@@ -68,6 +73,12 @@ fn what_is_wrong_is_told() {
             "links[1].loss.probability: 2: give a probability from 0 to 1",
         ),
         (with(&[("/links/1/name", json!("lan"))]), "links[1].name: found \"lan\", as links[0] has it"),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_node_is_told() {
+    told(&[
         (with(&[("/nodes/R9", json!({"kind": "router"}))]), "nodes.R9: no link ends at this node"),
         (
             with(&[("/nodes/client/configuration", json!({"format": 1, "router": "c", "generation": "hqf"}))]),
@@ -89,7 +100,12 @@ fn what_is_wrong_is_told() {
             )]),
             "nodes.R1.configuration.policy_map: unknown field",
         ),
-        // Routes.
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_route_is_told() {
+    told(&[
         (with(&[("/nodes/client/routes", json!([]))]), "flows[0]: no route to 10.0.2.10 at client: client"),
         (
             with(&[("/nodes/client/routes/0/via", json!("10.0.1.7"))]),
@@ -107,7 +123,12 @@ fn what_is_wrong_is_told() {
             with(&[("/flows/0/destination_address", json!("10.0.2.11"))]),
             "flows[0].destination_address: found 10.0.2.11, expected an address of server, which has 10.0.2.10",
         ),
-        // Flows.
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_flow_is_told() {
+    told(&[
         (with(&[("/flows", json!([]))]), "flows: found no flow, expected at least one"),
         (with(&[("/flows/0/duration_ns", Value::Null)]), "flows: found no flow with a duration"),
         (with(&[("/flows/-", flood("flood", 1000, 100, 1))]), "flows[1].name: found \"flood\" a second time"),
@@ -134,11 +155,29 @@ fn what_is_wrong_is_told() {
             with(&[("/flows/0/client_port", json!(65_535)), ("/flows/0/streams", json!(2))]),
             "flows[0].client_port: found 65535 for 2 streams",
         ),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_tcp_flow_is_told() {
+    let tcp = json!({"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201,
+        "duration_ns": SECOND});
+    let changed = |key: &str, value: Value| {
+        let mut flow = tcp.clone();
+        flow[key] = value;
+        with(&[("/flows/0", flow)])
+    };
+    told(&[
         (changed("gap_ns", json!(5)), "flows[0].gap_ns: found on a TCP flow"),
         (changed("port", Value::Null), "flows[0].port: found none, expected the port of the receiver"),
         (changed("window_bytes", json!(100)), "flows[0].window_bytes: found 100, expected a full segment (1448)"),
         (changed("congestion_control", json!("bbr")), "flows[0].congestion_control: unknown variant `bbr`"),
-        // Captures.
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_a_capture_is_told() {
+    told(&[
         (
             with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
             "captures[0].interface: found \"eth1\", which no link of server uses",
@@ -157,9 +196,7 @@ fn what_is_wrong_is_told() {
             )]),
             "captures[0].snaplen: found 0",
         ),
-    ] {
-        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
-    }
+    ]);
 }
 
 #[test]
@@ -178,7 +215,8 @@ fn a_loop_is_found_before_the_run() {
 #[test]
 fn a_profile_that_no_model_has_is_refused_with_its_key() {
     let mut scenario = sound();
-    scenario["flows"] = json!([{"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201, "duration_ns": SECOND}]);
+    scenario["flows"] = json!([{"name": "t", "protocol": "tcp", "source": "client", "destination": "server",
+        "port": 5201, "duration_ns": SECOND}]);
     for (key, value, expected) in [
         ("congestion_control", json!("vegas"), "nodes.client.tcp.congestion_control: unknown variant `vegas`"),
         ("early_retrans", json!(1), "nodes.client.tcp.early_retrans: found 1, expected 0, 3 or 4"),
@@ -226,7 +264,8 @@ fn full() -> Value {
     scenario["links"][1]["loss"] =
         json!({"model": "gilbert_elliott", "p": 0.01, "r": 0.1, "loss_good": 0.0, "loss_bad": 0.5});
     scenario["links"][1]["jitter"] = json!({"distribution": "normal", "ns": 1000, "correlation": 0.5, "reorder": true});
-    let common = json!({"source": "client", "source_address": "10.0.1.10", "destination": "server", "destination_address": "10.0.2.10",
+    let common = json!({"source": "client", "source_address": "10.0.1.10", "destination": "server",
+        "destination_address": "10.0.2.10",
         "client_port": 4000, "streams": 2, "start_ns": 0, "duration_ns": 20 * MILLI, "cut_off_ns": MILLI, "dscp": 0,
         "interval_ns": 10 * MILLI, "rate_bps": 1_000_000, "rate_layer": "payload", "payload_bytes": 1000});
     let flow = |more: Value| {
@@ -238,7 +277,8 @@ fn full() -> Value {
         flow(json!({"name": "u", "protocol": "udp", "port": 1, "gap_ns": null, "take_turns": true, "seed": 3})),
         flow(json!({"name": "t", "protocol": "tcp", "port": 2, "congestion_control": "reno", "window_bytes": 16384}))
     ]);
-    scenario["captures"] = json!([{"name": "c", "node": "R1", "interface": "FastEthernet0/1", "snaplen": 60, "filter": "tcp", "file": "c"}]);
+    scenario["captures"] = json!([{"name": "c", "node": "R1", "interface": "FastEthernet0/1", "snaplen": 60,
+        "filter": "tcp", "file": "c"}]);
     scenario
 }
 
@@ -248,8 +288,9 @@ proptest! {
     #[test]
     fn whatever_is_changed_is_refused_or_runs(
         changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
-            json!(null), json!(0), json!(1), json!(2), json!(7), json!(1_000_000), json!(u64::MAX), json!(-1), json!(0.5), json!(1e300),
-            json!(""), json!("client"), json!("R1"), json!("10.0.1.10"), json!("10.0.2.1/0"), json!("0.0.0.0/0"), json!("tcp"), json!("udp"),
+            json!(null), json!(0), json!(1), json!(2), json!(7), json!(1_000_000), json!(u64::MAX), json!(-1),
+            json!(0.5), json!(1e300), json!(""), json!("client"), json!("R1"), json!("10.0.1.10"),
+            json!("10.0.2.1/0"), json!("0.0.0.0/0"), json!("tcp"), json!("udp"),
             json!("ppp"), json!([]), json!({}), json!(true)])), 1..4)
     ) {
         let mut scenario = full();

@@ -20,7 +20,8 @@ fn mixed(seed: u64) -> Value {
             "duration_ns": 5 * SECOND},
         {"name": "back", "protocol": "tcp", "source": "server", "destination": "client", "port": 5201,
             "duration_ns": 2 * SECOND, "start_ns": SECOND, "congestion_control": "reno", "window_bytes": 16384},
-        {"name": "noise", "protocol": "udp", "source": "client", "destination": "server", "port": null, "duration_ns": null,
+        {"name": "noise", "protocol": "udp", "source": "client", "destination": "server", "port": null,
+            "duration_ns": null,
             "gap_ns": 7 * MILLI, "dscp": 46}]);
     scenario["captures"] = json!([
         {"name": "server", "node": "server", "interface": "eth0", "file": "server"},
@@ -79,7 +80,8 @@ fn a_flow_that_is_added_leaves_losses_as_they_were() {
         "duration_ns": SECOND, "gap_ns": MILLI, "payload_bytes": 100}]);
     let mut longer = alone.clone();
     longer["flows"].as_array_mut().unwrap().push(json!({"name": "b", "protocol": "udp", "source": "client",
-        "destination": "server", "port": 2, "start_ns": 2 * SECOND, "duration_ns": SECOND, "gap_ns": MILLI, "payload_bytes": 9}));
+        "destination": "server", "port": 2, "start_ns": 2 * SECOND, "duration_ns": SECOND, "gap_ns": MILLI,
+        "payload_bytes": 9}));
     let lost = |report: &Report| report.flows["a"].streams[0].lost;
     assert_eq!(lost(&run(&alone)), lost(&run(&longer)));
 }
@@ -124,6 +126,61 @@ fn a_transfer_at_a_rate_gets_it_and_an_unlimited_one_the_line() {
     assert!(all <= line * 1.002 && all > line * 0.95, "{all} of {line}");
 }
 
+/// Rate, delay, loss, and whether it is PPP between routers.
+type Link = (u64, u64, Option<f64>, bool);
+/// Whether it is TCP and goes back, its streams, its rate and payload if it is not.
+type Flow = (bool, bool, u32, u64, u32);
+
+/// The name of a node of a chain.
+fn node(routers: usize, number: usize) -> String {
+    match number {
+        0 => "client".to_owned(),
+        n if n > routers => "server".to_owned(),
+        n => format!("R{n}"),
+    }
+}
+
+fn link_of(routers: usize, number: usize, (rate, delay, loss, ppp): &Link) -> Value {
+    let between_routers = number > 0 && number < routers;
+    json!({"name": format!("l{number}"), "rate_bps": rate, "delay_ns": delay,
+        "framing": if *ppp && between_routers { "ppp" } else { "ethernet" },
+        "loss": loss.map(|probability| json!({"model": "random", "probability": probability})),
+        "ends": [
+            {"node": node(routers, number), "interface": "right", "address": format!("10.0.{number}.1/24")},
+            {"node": node(routers, number + 1), "interface": "left", "address": format!("10.0.{number}.2/24")}]})
+}
+
+fn flow_of(number: usize, (tcp, back, streams, rate, payload): &Flow) -> Value {
+    let (source, destination) = if *back { ("server", "client") } else { ("client", "server") };
+    let mut flow = json!({"name": format!("f{number}"), "source": source, "destination": destination,
+        "port": 5000 + number, "streams": streams, "duration_ns": SECOND});
+    if *tcp {
+        flow["protocol"] = json!("tcp");
+    } else {
+        flow["protocol"] = json!("udp");
+        flow["rate_bps"] = json!(rate);
+        flow["payload_bytes"] = json!(payload);
+    }
+    flow
+}
+
+/// Two hosts and the routers between them, some with a policer of a rate and a burst.
+fn nodes(routers: usize, policers: Vec<Option<(u64, u64)>>) -> Value {
+    let mut nodes = json!({
+        "client": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "interface": "right"}]},
+        "server": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "interface": "left"}]}});
+    for (router, bounds) in (1..=routers).zip(policers) {
+        let mut made = json!({"kind": "router", "routes": [
+            {"prefix": "10.0.0.0/24", "interface": "left"},
+            {"prefix": format!("10.0.{routers}.0/24"), "interface": "right"}]});
+        if let Some((cir, bc)) = bounds {
+            made["configuration"] = policy_out("right", 10_000, policer(cir, bc));
+        }
+        nodes[node(routers, router)] = made;
+    }
+    nodes
+}
+
 /// A chain of one to three routers between two hosts, with whatever on the links.
 fn chain() -> impl Strategy<Value = Value> {
     let link = (
@@ -132,47 +189,13 @@ fn chain() -> impl Strategy<Value = Value> {
         prop::option::of(0.0f64..0.3),
         any::<bool>(),
     );
-    let policies = prop::collection::vec(prop::option::of((64_000u64..3_000_000, 3_000u64..60_000)), 3);
+    let policers = prop::collection::vec(prop::option::of((64_000u64..3_000_000, 3_000u64..60_000)), 3);
     let flows = prop::collection::vec((any::<bool>(), any::<bool>(), 1u32..4, 50_000u64..5_000_000, 1u32..1400), 1..4);
-    (1usize..=3, prop::collection::vec(link, 4), policies, flows, any::<u64>()).prop_map(|(routers, links, policies, flows, seed)| {
-        let name = |node: usize| match node {
-            0 => "client".to_owned(),
-            n if n > routers => "server".to_owned(),
-            n => format!("R{n}"),
-        };
-        let mut nodes = json!({
-            "client": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "interface": "right"}]},
-            "server": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "interface": "left"}]}});
-        for (router, policy) in (1..=routers).zip(policies) {
-            let mut node = json!({"kind": "router", "routes": [
-                {"prefix": "10.0.0.0/24", "interface": "left"}, {"prefix": format!("10.0.{routers}.0/24"), "interface": "right"}]});
-            if let Some((cir, bc)) = policy {
-                node["configuration"] = policy_out("right", 10_000, policer(cir, bc));
-            }
-            nodes[name(router)] = node;
-        }
-        let links: Vec<Value> = links[..=routers].iter().enumerate().map(|(number, (rate, delay, loss, ppp))| {
-            let between_routers = number > 0 && number < routers;
-            json!({"name": format!("l{number}"), "rate_bps": rate, "delay_ns": delay,
-                "framing": if *ppp && between_routers { "ppp" } else { "ethernet" },
-                "loss": loss.map(|probability| json!({"model": "random", "probability": probability})),
-                "ends": [
-                    {"node": name(number), "interface": "right", "address": format!("10.0.{number}.1/24")},
-                    {"node": name(number + 1), "interface": "left", "address": format!("10.0.{number}.2/24")}]})
-        }).collect();
-        let flows: Vec<Value> = flows.iter().enumerate().map(|(number, (tcp, back, streams, rate, payload))| {
-            let (source, destination) = if *back { ("server", "client") } else { ("client", "server") };
-            let mut flow = json!({"name": format!("f{number}"), "source": source, "destination": destination,
-                "port": 5000 + number, "streams": streams, "duration_ns": SECOND});
-            if *tcp {
-                flow["protocol"] = json!("tcp");
-            } else {
-                flow["protocol"] = json!("udp");
-                flow["rate_bps"] = json!(rate);
-                flow["payload_bytes"] = json!(payload);
-            }
-            flow
-        }).collect();
+    let parts = (1usize..=3, prop::collection::vec(link, 4), policers, flows, any::<u64>());
+    parts.prop_map(|(routers, links, policers, flows, seed)| {
+        let links: Vec<_> = links[..=routers].iter().enumerate().map(|(n, link)| link_of(routers, n, link)).collect();
+        let flows: Vec<_> = flows.iter().enumerate().map(|(n, flow)| flow_of(n, flow)).collect();
+        let nodes = nodes(routers, policers);
         json!({"format": 1, "seed": seed, "drain_ns": 2 * SECOND, "nodes": nodes, "links": links, "flows": flows})
     })
 }
@@ -184,9 +207,12 @@ proptest! {
     fn every_packet_of_any_network_is_accounted_for(scenario in chain()) {
         // `run` checks that what was offered was delivered, dropped, lost or is still under way.
         let report = run(&scenario);
-        let policed: u64 = report.routers.values().flat_map(|router| router.samples.last()).flat_map(|sample| sample.interfaces.values())
+        let last = report.routers.values().flat_map(|router| router.samples.last());
+        let policed: u64 = last
+            .flat_map(|sample| sample.interfaces.values())
             .filter_map(|interface| interface.policy_output.as_ref())
-            .map(|policy| policy.classes.iter().map(|class| class.drops.police.packets).sum::<u64>()).sum();
+            .map(|policy| policy.classes.iter().map(|class| class.drops.police.packets).sum::<u64>())
+            .sum();
         prop_assert_eq!(report.packets.dropped.get("police").copied().unwrap_or(0), policed);
         let lost: u64 = report.flows.values().flat_map(|flow| &flow.streams).filter_map(|stream| stream.lost).sum();
         let dropped: u64 = report.packets.dropped.values().sum();

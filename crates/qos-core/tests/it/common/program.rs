@@ -15,7 +15,10 @@ const PORTS: [(&str, Framing); 3] =
     [("Ethernet0/0", Framing::Ethernet), ("Ethernet0/1", Framing::Ethernet), ("Serial0/0", Framing::Ppp)];
 
 fn wiring() -> PortsConfig {
-    let port = |rate: u64, framing: &str, delay: u64, paced: bool| json!({"inside": "i", "wire": "w", "link": {"rate_bps": rate, "framing": framing, "delay_ns": delay}, "paced_by_peer": paced});
+    let port = |rate: u64, framing: &str, delay: u64, paced: bool| {
+        let link = json!({"rate_bps": rate, "framing": framing, "delay_ns": delay});
+        json!({"inside": "i", "wire": "w", "link": link, "paced_by_peer": paced})
+    };
     let mut text = json!({"seed": 7, "ports": {
         "Ethernet0/0": port(10_000_000, "ethernet", 0, false),
         "Ethernet0/1": port(100_000_000, "ethernet", 1_000_000, true),
@@ -24,7 +27,8 @@ fn wiring() -> PortsConfig {
         |line: &mut Value, rest: Value| line["link"].as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     impaired(
         &mut text["ports"]["Ethernet0/0"],
-        json!({"delay_ns": 100_000, "seed": 3, "jitter": {"distribution": "exponential", "ns": 3_000_000, "correlation": 0.5, "reorder": true}}),
+        json!({"delay_ns": 100_000, "seed": 3, "jitter": {"distribution": "exponential", "ns": 3_000_000,
+            "correlation": 0.5, "reorder": true}}),
     );
     impaired(
         &mut text["ports"]["Serial0/0"],
@@ -34,14 +38,21 @@ fn wiring() -> PortsConfig {
     PortsConfig::from_json(&text.to_string()).unwrap()
 }
 
-/// The policy-maps that programs choose from. The flag tells which are for output only.
-fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
-    let class = |name: &str, actions: Value| {
-        let mut class = json!({"name": name});
-        class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
-        class
-    };
-    let cir = |bps: u64| json!({"cir": {"bps": bps}});
+/// A policy-map that programs choose from: name, classes, and whether it is for output only.
+type Map = (&'static str, Value, bool);
+
+fn class(name: &str, actions: Value) -> Value {
+    let mut class = json!({"name": name});
+    class.as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+    class
+}
+
+fn cir(bps: u64) -> Value {
+    json!({"cir": {"bps": bps}})
+}
+
+/// Those that meter and mark.
+fn metering() -> Vec<Map> {
     vec![
         ("police", json!([class("class-default", json!({"police": cir(500_000)}))]), false),
         (
@@ -50,12 +61,14 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
                 class(
                     "low",
                     json!({"police": {"cir": {"percent": 5}, "bc": {"bytes": 4000}, "violate": [{"action": "drop"}],
-                    "exceed": [{"action": "set-dscp-transmit", "value": 0}]}, "set": [{"field": "qos_group", "value": 5}]})
+                    "exceed": [{"action": "set-dscp-transmit", "value": 0}]},
+                    "set": [{"field": "qos_group", "value": 5}]})
                 ),
                 class("any", json!({"police": {"cir": {"bps": 64_000}, "pir": {"bps": 128_000}}})),
                 class(
                     "class-default",
-                    json!({"police": {"cir": {"bps": 100_000}, "dynamic": {"initial_bytes": 3_000, "monitoring_ms": 1}}})
+                    json!({"police": {"cir": {"bps": 100_000},
+                        "dynamic": {"initial_bytes": 3_000, "monitoring_ms": 1}}})
                 ),
             ]),
             false,
@@ -68,6 +81,12 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
             ]),
             false,
         ),
+    ]
+}
+
+/// Those that shape and queue.
+fn queueing() -> Vec<Map> {
+    vec![
         (
             "shape",
             json!([class("class-default", json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}}))]),
@@ -86,16 +105,25 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
             ]),
             true,
         ),
+    ]
+}
+
+/// Those that share a line.
+fn sharing(hqf: bool) -> Vec<Map> {
+    let rest = if hqf { json!({"remaining_ratio": 9}) } else { json!({"remaining_percent": 40}) };
+    vec![
         (
             "shares",
             json!([
                 class(
                     "low",
-                    json!({"priority": {"unit": "kbps", "number": 60, "burst_bytes": 1_000}, "queue_limit": {"packets": 4}})
+                    json!({"priority": {"unit": "kbps", "number": 60, "burst_bytes": 1_000},
+                        "queue_limit": {"packets": 4}})
                 ),
                 class(
                     "af",
-                    json!({"bandwidth": {"percent": 20}, "queue_limit": {"packets": 9}, "random_detect": {"basis": "precedence",
+                    json!({"bandwidth": {"percent": 20}, "queue_limit": {"packets": 9},
+                        "random_detect": {"basis": "precedence",
                         "exponential_weight": 2, "thresholds": [{"value": 0, "min": 1, "max": 5, "denominator": 2}]}})
                 ),
                 class("class-default", json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8}})),
@@ -112,17 +140,24 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
                 ),
                 class(
                     "udp",
-                    json!({"bandwidth": if hqf { json!({"remaining_ratio": 9}) } else { json!({"remaining_percent": 40}) }, "random_detect":
-                    {"basis": "dscp", "exponential_weight": 1, "thresholds": [{"value": 10, "min": 2, "max": 4}]}})
+                    json!({"bandwidth": rest, "random_detect": {"basis": "dscp", "exponential_weight": 1,
+                            "thresholds": [{"value": 10, "min": 2, "max": 4}]}})
                 ),
             ]),
             true,
         ),
+    ]
+}
+
+/// Those of several levels.
+fn hierarchies(hqf: bool) -> Vec<Map> {
+    vec![
         (
             "tree",
             json!([class(
                 "class-default",
-                json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}, "service_policy": "shares", "police": cir(700_000)})
+                json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}, "service_policy": "shares",
+                    "police": cir(700_000)})
             )]),
             true,
         ),
@@ -140,7 +175,8 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
                 class(
                     "class-default",
                     if hqf {
-                        json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8}, "random_detect": {"basis": "precedence", "exponential_weight": 3}})
+                        json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8},
+                            "random_detect": {"basis": "precedence", "exponential_weight": 3}})
                     } else {
                         json!({"random_detect": {"basis": "precedence", "exponential_weight": 1}})
                     }
@@ -149,6 +185,10 @@ fn policies(hqf: bool) -> Vec<(&'static str, Value, bool)> {
             true,
         ),
     ]
+}
+
+fn policies(hqf: bool) -> Vec<Map> {
+    [metering(), queueing(), sharing(hqf), hierarchies(hqf)].concat()
 }
 
 fn configuration(choice: [u8; 4]) -> RouterConfig {
@@ -167,7 +207,8 @@ fn configuration(choice: [u8; 4]) -> RouterConfig {
                 json!({"enabled": choice % 16 != 15, "bandwidth_kbps": 1500, "load_interval_s": 30,
                 "tx_ring_limit": if choice & 1 == 0 { json!(1 + choice % 4) } else { Value::Null },
                 "hold_queue_out": if choice & 2 == 0 { json!(3 + choice % 50) } else { Value::Null },
-                "fair_queue": if choice & 4 == 0 { json!({"enabled": choice & 8 == 0, "dynamic_queues": 16, "discard_threshold": 1 + choice % 8}) } else { Value::Null },
+                "fair_queue": (choice & 4 == 0).then(|| json!({"enabled": choice & 8 == 0, "dynamic_queues": 16,
+                    "discard_threshold": 1 + choice % 8})),
                 "service_policy_input": pick(choice / 16, false), "service_policy_output": pick(choice / 3, true)}),
             )
         })
@@ -175,13 +216,18 @@ fn configuration(choice: [u8; 4]) -> RouterConfig {
     let anywhere = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
     let text = json!({"format": 1, "router": "R1", "generation": if choice[3] & 1 == 0 { "classic" } else { "hqf" },
         "access_lists": {"low": [
-            {"action": "deny", "protocol": 17, "source": anywhere, "destination": anywhere, "source_port": {"op": "eq", "ports": [u16::from(choice[3])]}},
-            {"action": "permit", "protocol": 17, "source": anywhere, "destination": anywhere, "destination_port": {"op": "range", "ports": [0, 4]}}]},
+            {"action": "deny", "protocol": 17, "source": anywhere, "destination": anywhere,
+                "source_port": {"op": "eq", "ports": [u16::from(choice[3])]}},
+            {"action": "permit", "protocol": 17, "source": anywhere, "destination": anywhere,
+                "destination_port": {"op": "range", "ports": [0, 4]}}]},
         "class_maps": {
-            "low": {"match": "all", "criteria": [{"type": "access_group", "name": "low"}, {"type": "class_map", "name": "udp"}]},
+            "low": {"match": "all", "criteria": [{"type": "access_group", "name": "low"},
+                {"type": "class_map", "name": "udp"}]},
             "udp": {"match": "any", "criteria": [{"type": "protocol", "name": "udp"}]},
-            "any": {"match": "any", "criteria": [{"type": "packet_length", "max": 100}, {"type": "input_interface", "name": "Serial0/0"}]},
-            "af": {"match": "any", "criteria": [{"type": "dscp", "values": [10, 18]}, {"type": "precedence", "values": [5], "negate": true}]}},
+            "any": {"match": "any", "criteria": [{"type": "packet_length", "max": 100},
+                {"type": "input_interface", "name": "Serial0/0"}]},
+            "af": {"match": "any", "criteria": [{"type": "dscp", "values": [10, 18]},
+                {"type": "precedence", "values": [5], "negate": true}]}},
         "policy_maps": maps, "interfaces": interfaces});
     RouterConfig::from_json(&text.to_string()).unwrap()
 }
@@ -235,7 +281,8 @@ fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
         let speed = [10_000_000u64, 100_000_000, 1_000_000_000][usize::from(choice / 5 % 3)];
         let part = json!({"trust": trust, "default_cos": choice % 8, "shape": [choice % 50, 0, choice / 60, 0],
             "share": [1 + choice / 2, 25, 1, 255], "limit": if choice & 8 == 0 { 100 } else { 10 + choice % 81 },
-            "priority_queue": choice & 16 == 0, "queue_set": 1 + choice % 2, "vlan_based": choice & 32 == 0, "speed_bps": speed});
+            "priority_queue": choice & 16 == 0, "queue_set": 1 + choice % 2, "vlan_based": choice & 32 == 0,
+            "speed_bps": speed});
         let mut port = switch::interface(part);
         port["enabled"] = json!(choice % 16 != 15);
         if trust.is_none() {
