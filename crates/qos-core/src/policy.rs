@@ -159,8 +159,7 @@ impl Policy {
     /// Classifies, marks and polices a packet that arrives at `now`, and counts it. One that may not pass is counted as
     /// dropped; one that may is on the caller to count by `queued`, `dropped` or `sent`.
     pub fn apply(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
-        let came = *descriptor;
-        let verdict = self.enter(now, (descriptor, &came), lists, None, true);
+        let verdict = self.enter(now, descriptor, lists, None, true);
         if !verdict.pass {
             self.dropped(now, verdict.class, descriptor.counted_len, DropReason::Police);
         }
@@ -169,22 +168,22 @@ impl Policy {
 
     /// Classifies a packet that was marked and policed before, by an earlier policy, and counts it.
     pub fn readmit(&mut self, now: Time, descriptor: &mut Descriptor, lists: &mut [AccessList]) -> Verdict {
-        let came = *descriptor;
-        self.enter(now, (descriptor, &came), lists, None, false)
+        self.enter(now, descriptor, lists, None, false)
     }
 
-    /// `came` is the packet as it came to the policy.
+    /// In a child policy-map there is the class above, and the packet as it came to the policy.
     fn enter(
         &mut self,
         now: Time,
-        (descriptor, came): (&mut Descriptor, &Descriptor),
+        descriptor: &mut Descriptor,
         lists: &mut [AccessList],
-        parent: Option<usize>,
+        above: Option<(usize, &Descriptor)>,
         act: bool,
     ) -> Verdict {
         let bytes = descriptor.counted_len;
-        let asked = if defaults::CHILD_MATCHES_PARENTS_MARK { &*descriptor } else { came };
-        let (class, statement) = self.classify(asked, lists, parent);
+        let came = above.map(|(_, came)| came).filter(|_| !defaults::CHILD_MATCHES_PARENTS_MARK);
+        let parent = above.map(|(parent, _)| parent);
+        let (class, statement) = self.classify(came.unwrap_or(descriptor), lists, parent);
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
         state.offered.add(now, bytes, self.load_interval_s);
@@ -192,6 +191,8 @@ impl Policy {
             MatchMode::Any => state.criteria[statement].add(now, bytes, self.load_interval_s),
             MatchMode::All => state.criteria.iter_mut().for_each(|c| c.add(now, bytes, self.load_interval_s)),
         }
+        // Only for a child: a copy for each packet costs more than it seems.
+        let unmarked = if above.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
         if act {
             for (set, marked) in plan.set.iter().zip(&mut state.marked) {
                 *marked += u64::from(marking::set(descriptor, set.field, set.value));
@@ -199,8 +200,8 @@ impl Policy {
         }
         let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
         // The child acts before the parent's policer. Unconfirmed for policers in both.
-        if plan.child.is_some() {
-            verdict = self.enter(now, (descriptor, came), lists, Some(class), act);
+        if let Some(came) = above.map(|(_, came)| came).or(unmarked.as_ref()).filter(|_| plan.child.is_some()) {
+            verdict = self.enter(now, descriptor, lists, Some((class, came)), act);
         }
         if act && verdict.pass {
             verdict.pass = self.police(now, class, descriptor);
