@@ -2,7 +2,6 @@
 
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
-use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::QueuePlan;
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::fair_queue::FairQueue;
@@ -69,7 +68,8 @@ impl<P> Discipline<P> for Queue<P> {
 
 /// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
 impl<P> Queue<P> {
-    fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
+    /// The queue itself, if it is one of that kind.
+    pub fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
         match self {
             Queue::WeightedFair(queue) => Some(queue),
             Queue::Fifo(_) | Queue::Fair(_) => None,
@@ -96,21 +96,6 @@ impl<P> Queue<P> {
         match self {
             Queue::WeightedFair(queue) => queue.highest(),
             Queue::Fifo(_) | Queue::Fair(_) => None,
-        }
-    }
-
-    /// See [`WeightedFair::number`].
-    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
-        match self {
-            Queue::WeightedFair(queue) => queue.number(descriptor),
-            Queue::Fifo(_) | Queue::Fair(_) => Ok(0),
-        }
-    }
-
-    /// See [`WeightedFair::insert`].
-    pub fn insert(&mut self, item: Item<P>) {
-        if let Some(queue) = self.weighted() {
-            queue.insert(item);
         }
     }
 

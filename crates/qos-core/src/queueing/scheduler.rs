@@ -20,7 +20,7 @@ use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
-use crate::queueing::weighted_fair;
+use crate::queueing::weighted_fair::{self, Place, WeightedFair};
 use crate::queueing::winner_tree::WinnerTree;
 use crate::time::{Rate, Time};
 
@@ -261,6 +261,11 @@ impl<P> Scheduler<P> {
         }
     }
 
+    /// The queue of a leaf with sequence numbers.
+    fn weighted(&mut self, leaf: usize) -> &mut WeightedFair<P> {
+        self.queue(leaf).weighted().expect("only weighted fair queueing gives numbers")
+    }
+
     fn inner(&mut self, node: usize) -> &mut Inner {
         match &mut self.nodes[node].body {
             Body::Inner(inner) => inner,
@@ -442,8 +447,8 @@ impl<P> Scheduler<P> {
         if self.nodes[leaf].numbered {
             return match self.make_room(leaf, &item.descriptor) {
                 Err(reason) => Enqueued::Refused(item, reason),
-                Ok(displaced) => {
-                    self.queue(leaf).insert(item);
+                Ok((place, displaced)) => {
+                    self.weighted(leaf).insert(place, item);
                     displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
                 }
             };
@@ -457,23 +462,26 @@ impl<P> Scheduler<P> {
 
     /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number
     /// of all, unless it is the new one.
-    fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<Option<Item<P>>, DropReason> {
-        let number = self.queue(leaf).number(descriptor)?;
+    fn make_room(&mut self, leaf: usize, descriptor: &Descriptor) -> Result<(Place, Option<Item<P>>), DropReason> {
+        let mut place = self.weighted(leaf).place(descriptor)?;
         if self.hold.is_none_or(|hold| self.held < hold) {
-            return Ok(None);
+            return Ok((place, None));
         }
         let Some(last) = self.tails.least() else { return Err(DropReason::Tail) };
-        if self.nodes[last].queue().and_then(Queue::highest) <= Some(number) {
+        if self.nodes[last].queue().and_then(Queue::highest) <= Some(place.number) {
             return Err(DropReason::Tail);
         }
         let before = self.nodes[last].active();
         let Some(other) = self.queue(last).discard() else { return Err(DropReason::Tail) };
         self.lose(last, &other);
-        if last != leaf {
+        if last == leaf {
+            // It may have been of the same conversation.
+            place = self.weighted(leaf).next(descriptor);
+        } else {
             self.recount(last, before);
             self.settle(last);
         }
-        Ok(Some(other))
+        Ok((place, Some(other)))
     }
 
     /// A packet that waited in a queue was removed to make room.

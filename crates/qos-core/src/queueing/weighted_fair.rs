@@ -28,6 +28,13 @@ struct Conversation<P> {
     last: u64,
 }
 
+/// Where a packet goes: its conversation, and the sequence number that it gets there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    index: usize,
+    pub number: u64,
+}
+
 /// Weighted fair queueing over hashed conversations.
 #[derive(Debug)]
 pub(crate) struct WeightedFair<P> {
@@ -103,24 +110,23 @@ impl<P> WeightedFair<P> {
     }
 
     /// The conversation of a packet and the number that it gets there.
-    fn place(&self, descriptor: &Descriptor) -> (usize, u64) {
+    pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
         let cost = u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor));
-        (index, self.conversations[index].last.max(self.served).saturating_add(cost))
+        Place { index, number: self.conversations[index].last.max(self.served).saturating_add(cost) }
     }
 
-    /// The number that a packet would get, or why it is not taken: the congestive discard.
-    pub fn number(&self, descriptor: &Descriptor) -> Result<u64, DropReason> {
-        let (_, number) = self.place(descriptor);
-        if self.depth.packets >= self.threshold && self.highest().is_none_or(|highest| number >= highest) {
+    /// Where a packet would go, or why it is not taken: the congestive discard.
+    pub fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
+        let place = self.next(descriptor);
+        if self.depth.packets >= self.threshold && self.highest().is_none_or(|highest| place.number >= highest) {
             return Err(DropReason::Tail);
         }
-        Ok(number)
+        Ok(place)
     }
 
     /// A packet joins its conversation, whatever the limits say.
-    pub fn insert(&mut self, item: Item<P>) {
-        let (index, number) = self.place(&item.descriptor);
+    pub fn insert(&mut self, Place { index, number }: Place, item: Item<P>) {
         self.depth.add(item.bytes());
         let conversation = &mut self.conversations[index];
         if conversation.items.is_empty() {
@@ -150,18 +156,20 @@ pub(crate) fn weight(descriptor: &Descriptor) -> u64 {
 
 impl<P> Discipline<P> for WeightedFair<P> {
     fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
-        let number = match self.number(&item.descriptor) {
-            Ok(number) => number,
+        let mut place = match self.place(&item.descriptor) {
+            Ok(place) => place,
             Err(reason) => return Enqueued::Refused(item, reason),
         };
         let mut displaced = None;
         if self.total.is_some_and(|total| self.depth.packets >= total) {
             match self.highest() {
-                Some(highest) if highest > number => displaced = self.discard(),
+                Some(highest) if highest > place.number => displaced = self.discard(),
                 _ => return Enqueued::Refused(item, DropReason::Tail),
             }
+            // The packet that went may have been of the same conversation.
+            place = self.next(&item.descriptor);
         }
-        self.insert(item);
+        self.insert(place, item);
         match displaced {
             Some(item) => Enqueued::Displaced(item, DropReason::Tail),
             None => Enqueued::Queued,
