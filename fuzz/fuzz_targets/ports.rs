@@ -1,12 +1,3 @@
-//! Any text as the wiring of the ports: read or refused, and what is read can be written and read again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use qos_router::ports::parse;
-
-fuzz_target!(|text: &str| {
-    if let Ok(wiring) = parse(text) {
-        let again = serde_json::to_string(&wiring).unwrap();
-        assert_eq!(parse(&again), Ok(wiring));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz_targets::ports::run(bytes));

@@ -1,0 +1,16 @@
+//! The fuzz targets as functions of bytes: each panics where something that must hold does not.
+//!
+//! `fuzz_targets` hands them what the fuzzer makes up, `tests/corpus.rs` what is in `fuzz/corpus`.
+
+pub mod config;
+pub mod control;
+pub mod frame;
+pub mod ports;
+pub mod program;
+pub mod scenario;
+pub mod transit;
+
+// What the property tests use: the fuzz target needs a part of it.
+#[allow(missing_docs)]
+#[path = "../../qos-core/tests/it/common/mod.rs"]
+mod common;

@@ -1,0 +1,12 @@
+//! Any text as the wiring of the ports: read or refused, and what is read can be written and read again.
+
+use qos_router::ports::parse;
+
+/// Panics where it does not hold.
+pub fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(wiring) = parse(text) {
+        let again = serde_json::to_string(&wiring).unwrap();
+        assert_eq!(parse(&again), Ok(wiring));
+    }
+}
