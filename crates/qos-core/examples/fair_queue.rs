@@ -50,13 +50,19 @@ fn goodput(class: PolicyClass) -> Result<[u64; 3], ConfigError> {
     Ok(bits.map(|bits| bits / 10))
 }
 
-fn main() -> Result<(), ConfigError> {
+/// What is printed, by line.
+pub fn report() -> Result<Vec<String>, ConfigError> {
     let class = || PolicyClass::new("class-default");
     let (fifo, fair) = (goodput(class())?, goodput(class().fair_queue())?);
-    println!("offered  FIFO   fair queueing (Mb/s)");
+    let mut lines = vec!["offered  FIFO   fair queueing (Mb/s)".to_owned()];
     for flow in 0..3 {
         let mbps = |bps: u64| bps as f64 / 1e6;
-        println!("{:7.2}  {:5.2}  {:5.2}", mbps(OFFERED_BPS[flow]), mbps(fifo[flow]), mbps(fair[flow]));
+        lines.push(format!("{:7.2}  {:5.2}  {:5.2}", mbps(OFFERED_BPS[flow]), mbps(fifo[flow]), mbps(fair[flow])));
     }
+    Ok(lines)
+}
+
+fn main() -> Result<(), ConfigError> {
+    report()?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }

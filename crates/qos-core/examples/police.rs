@@ -24,7 +24,8 @@ fn packet(flow: u16) -> Descriptor {
     Descriptor::ipv4(protocol::UDP, (source, 5_000 + flow), (destination, 5_001), 1_000, Framing::Ethernet)
 }
 
-fn main() -> Result<(), ConfigError> {
+/// What is printed, by line.
+pub fn report() -> Result<Vec<String>, ConfigError> {
     let police = PoliceConfig::new(RateSpec::Bps(1_000_000));
     let mut engine = port_with(PolicyClass::new("class-default").police(police))?;
     let port = engine.port("Fa0/0").expect("it was wired");
@@ -38,9 +39,15 @@ fn main() -> Result<(), ConfigError> {
     let counters = engine.counters(Time(10 * SECOND), None);
     let policy = counters.interfaces["Fa0/0"].policy_output.as_ref().expect("it was configured");
     let police = policy.classes[0].police.as_ref().expect("it was configured");
-    println!("rate {} b/s, burst {} bytes", police.cir_bps, police.bc_bytes);
+    let mut lines = vec![format!("rate {} b/s, burst {} bytes", police.cir_bps, police.bc_bytes)];
     for (name, count) in [("conformed", police.conformed), ("exceeded", police.exceeded)] {
-        println!("{name:9} {:5} packets, {:.3} Mb/s", count.packets, count.bytes as f64 * 8.0 / 10.0 / 1e6);
+        let mbps = count.bytes as f64 * 8.0 / 10.0 / 1e6;
+        lines.push(format!("{name:9} {:5} packets, {mbps:.3} Mb/s", count.packets));
     }
+    Ok(lines)
+}
+
+fn main() -> Result<(), ConfigError> {
+    report()?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -24,7 +24,8 @@ fn packet(flow: u16) -> Descriptor {
     Descriptor::ipv4(protocol::UDP, (source, 5_000 + flow), (destination, 5_001), 1_000, Framing::Ethernet)
 }
 
-fn main() -> Result<(), ConfigError> {
+/// What is printed, by line.
+pub fn report() -> Result<Vec<String>, ConfigError> {
     let shape = ShapeConfig::average(RateSpec::Bps(1_000_000));
     let mut engine = port_with(PolicyClass::new("class-default").shape(shape).queue_limit(200))?;
     let port = engine.port("Fa0/0").expect("it was wired");
@@ -35,16 +36,22 @@ fn main() -> Result<(), ConfigError> {
     while let Some(deadline) = engine.next_deadline() {
         engine.poll(deadline, &mut outputs);
     }
-    println!("packet  leaves after");
+    let mut lines = vec!["packet  leaves after".to_owned()];
     for output in &outputs {
         if let Output::Departure(departure) = output {
             if departure.payload % 10 == 9 {
-                println!("{:6}  {:.1} ms", departure.payload + 1, departure.time.0 as f64 / 1e6);
+                lines.push(format!("{:6}  {:.1} ms", departure.payload + 1, departure.time.0 as f64 / 1e6));
             }
         }
     }
     let counters = engine.counters(Time(SECOND), None);
     let delay = counters.interfaces["Fa0/0"].queueing_delay.expect("packets have left");
-    println!("waited {:.1} ms on average, {:.1} ms at most", delay.mean_ns as f64 / 1e6, delay.max_ns as f64 / 1e6);
+    let [mean, most] = [delay.mean_ns, delay.max_ns].map(|ns| ns as f64 / 1e6);
+    lines.push(format!("waited {mean:.1} ms on average, {most:.1} ms at most"));
+    Ok(lines)
+}
+
+fn main() -> Result<(), ConfigError> {
+    report()?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -6,6 +6,7 @@ mod classic_queueing;
 mod common;
 mod dynamic_bucket;
 mod error_kinds;
+mod examples;
 mod fairness;
 mod lateness;
 mod later_queueing;
