@@ -78,6 +78,8 @@ enum Schema {
     Config,
     /// The reply to counters
     Counters,
+    /// The reply to resolve
+    Resolve,
     /// The wiring of the ports
     Ports,
     /// The reply to ip_sla
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
             let text = match of {
                 Schema::Config => schema::config(),
                 Schema::Counters => schema::counters(),
+                Schema::Resolve => schema::resolve(),
                 Schema::Ports => schema::ports(),
                 Schema::IpSla => schema::ip_sla(),
             };

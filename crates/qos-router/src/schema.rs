@@ -1,5 +1,6 @@
 //! JSON Schemas of what goes over the control socket, generated from the types.
 
+use qos_core::counters::Resolved;
 use qos_core::{Counters, PortsConfig};
 use schemars::{schema_for, JsonSchema, Schema};
 
@@ -30,6 +31,11 @@ pub fn config() -> String {
 /// Schema of the reply to `counters`.
 pub fn counters() -> String {
     text(&schema_for!(CountersReply))
+}
+
+/// Schema of the reply to `resolve`, without `ok`.
+pub fn resolve() -> String {
+    text(&schema_for!(Resolved))
 }
 
 /// Schema of the wiring file.

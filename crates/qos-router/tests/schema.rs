@@ -25,6 +25,11 @@ fn the_schema_of_the_counters_is_fresh() {
 }
 
 #[test]
+fn the_schema_of_resolved_policy_maps_is_fresh() {
+    compare("resolve", &schema::resolve());
+}
+
+#[test]
 fn the_schema_of_the_wiring_is_fresh() {
     compare("ports", &schema::ports());
 }

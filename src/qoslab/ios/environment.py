@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.errors import QoslabError
 from qoslab.ios.model.device import Device
@@ -172,7 +172,7 @@ class Environment(Protocol):
     async def counters(self, interface: str | None = None) -> formats.Counters:
         """The data plane's counters."""
 
-    async def resolve(self) -> dict[str, Any]:
+    async def resolve(self) -> dict[str, formats.ResolvedPolicy]:
         """The policy-maps in force with defaults filled in."""
 
     async def ip_sla(self) -> formats.IpSlaReport:

@@ -6,7 +6,7 @@ order of the ranks, which is IOS's where something is printed, and knows no comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 Contributed = TypeVar("Contributed", bound=Callable[..., Any])
-Resolved = Mapping[str, Any]
-"""A class of a policy-map with its defaults filled in, as the control protocol's `resolve` has it."""
 
 
 class Contributions(Generic[Contributed]):
@@ -85,9 +83,9 @@ OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Co
 """What an interface can't carry as its output policy."""
 
 # Show output.
-LISTED_CLASS: Contributions[Callable[[formats.RouterConfig, formats.PolicyClass, Resolved], Iterable[str]]] = (
-    Contributions()
-)
+LISTED_CLASS: Contributions[
+    Callable[[formats.RouterConfig, formats.PolicyClass, formats.ResolvedClass], Iterable[str]]
+] = Contributions()
 """A class in `show policy-map`, of the whole configuration, its own as typed, and its own with defaults filled in."""
 COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()
 """A class in `show policy-map interface`, below the lines of its criteria and without the indentation of the body."""

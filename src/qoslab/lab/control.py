@@ -117,9 +117,9 @@ class ControlClient:
         """The configuration in force, as given; None before the first."""
         return cast("formats.DataPlaneConfig | None", (await self.request("config"))["config"])
 
-    async def resolve(self) -> dict[str, Any]:
+    async def resolve(self) -> dict[str, formats.ResolvedPolicy]:
         """The policy-maps in force with their defaults filled in."""
-        return cast(dict[str, Any], (await self.request("resolve"))["policy_maps"])
+        return cast("formats.Resolved", await self.request("resolve"))["policy_maps"]
 
     async def counters(self, interface: str | None = None) -> formats.Counters:
         """All counters, or those of one interface."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.show.counters import since
 from qoslab.ios.cli.grammar import CliError
@@ -279,7 +279,7 @@ class VirtualRouter:
         self._observe(counters)
         return counters
 
-    async def resolve(self) -> dict[str, Any]:
+    async def resolve(self) -> dict[str, formats.ResolvedPolicy]:
         """The policy-maps in force with defaults filled in."""
         return await self._control.resolve()
 

@@ -6,7 +6,7 @@ cannot be taken for one of IOS.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import DynamicBucket, Police
-from qoslab.ios.registry import Resolved
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -110,9 +109,10 @@ class _DynamicBucket:
     def engine(self, police: Police) -> formats.PoliceConfigPart:
         return {"dynamic": None if police.dynamic is None else _engine(police.dynamic)}
 
-    def listed(self, resolved: Resolved) -> Iterator[str]:
-        if resolved.get("dynamic") is not None:
-            values = (f" {word} {resolved['dynamic'][name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
+    def listed(self, resolved: formats.ResolvedPolice) -> Iterator[str]:
+        if resolved["dynamic"] is not None:
+            dynamic: Mapping[str, object] = resolved["dynamic"]
+            values = (f" {word} {dynamic[name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
             yield f"{DYNAMIC_BUCKET}{''.join(values)}"
 
     def counted(self, police: formats.PoliceCounters) -> Iterator[str]:

@@ -27,7 +27,6 @@ from qoslab.ios.registry import (
     LISTED_CLASS,
     CountedClass,
     Layout,
-    Resolved,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(70)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     for action in typed.get("set") or []:
         yield f"      set {set_text(action['field'], action['value'])}"
 

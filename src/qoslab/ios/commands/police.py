@@ -28,7 +28,6 @@ from qoslab.ios.registry import (
     LISTED_CLASS,
     CountedClass,
     Layout,
-    Resolved,
 )
 from qoslab.ios.show.rates import rate_shown
 
@@ -210,7 +209,7 @@ class PolicerPart(Protocol):
     def engine(self, police: Police) -> formats.PoliceConfigPart:
         """Return its part of the data plane's configuration."""
 
-    def listed(self, resolved: Resolved) -> Iterable[str]:
+    def listed(self, resolved: formats.ResolvedPolice) -> Iterable[str]:
         """Return its lines in `show policy-map`."""
 
     def counted(self, police: formats.PoliceCounters) -> Iterable[str]:
@@ -339,9 +338,9 @@ def _engine_action(action: PoliceAction) -> formats.PoliceAction:
 
 
 @LISTED_CLASS.at(80)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
-    if (police := typed.get("police")) is not None:
-        yield from _listed_police(police, entry["police"])
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+    if (police := typed.get("police")) is not None and (resolved := entry["police"]) is not None:
+        yield from _listed_police(police, resolved)
 
 
 @COUNTED_CLASS.at(30)
@@ -351,7 +350,7 @@ def _counted(shown: CountedClass) -> Iterator[str]:
         yield from _counted_police(police, shown.counters["police"])
 
 
-def _listed_police(typed: formats.PoliceConfig, resolved: Resolved) -> Iterator[str]:
+def _listed_police(typed: formats.PoliceConfig, resolved: formats.ResolvedPolice) -> Iterator[str]:
     rate_form = typed.get("form") == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
     words = ["police"]

@@ -33,7 +33,6 @@ from qoslab.ios.registry import (
     POLICY_RULES,
     CountedClass,
     Layout,
-    Resolved,
 )
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
@@ -346,11 +345,14 @@ def _reserved(policy: PolicyMap, unit: str) -> int:
 
 
 @LISTED_CLASS.at(10)
-def _listed_queues(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed_queues(
+    config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
+) -> Iterator[str]:
     classic = config["generation"] == "classic"
     if (priority := typed.get("priority")) is not None:
         # A percentage has no burst before it is attached.
-        burst = (entry.get("priority") or {}).get("burst_bytes")
+        resolved = entry.get("priority")
+        burst = None if resolved is None else resolved["burst_bytes"]
         yield from _classic_priority(priority, burst) if classic else _hqf_priority(priority)
     if (bandwidth := typed.get("bandwidth")) is not None:
         text = _bandwidth_shown(bandwidth)
@@ -358,7 +360,9 @@ def _listed_queues(config: formats.RouterConfig, typed: formats.PolicyClass, ent
 
 
 @LISTED_CLASS.at(40)
-def _listed_limits(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed_limits(
+    config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
+) -> Iterator[str]:
     limit = typed.get("queue_limit")
     if limit is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
         yield f"      queue-limit {limit['packets']} packets"

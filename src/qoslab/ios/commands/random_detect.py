@@ -27,7 +27,6 @@ from qoslab.ios.registry import (
     ENGINE_CLASS,
     LISTED_CLASS,
     Layout,
-    Resolved,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(60)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     if (red := typed.get("random_detect")) is not None:
         yield from _table(red, classic=config["generation"] == "classic")
 

@@ -24,7 +24,6 @@ from qoslab.ios.registry import (
     INTERFACE_LINES,
     LISTED_CLASS,
     Layout,
-    Resolved,
 )
 from qoslab.ios.rules import MAX_LEVELS, check_attached, descendants, levels
 
@@ -144,6 +143,6 @@ def _engine_interface(device: Device, interface: Interface) -> formats.Interface
 
 
 @LISTED_CLASS.at(90)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     if typed.get("service_policy") is not None:
         yield f"      service-policy {typed['service_policy']}"

@@ -21,7 +21,6 @@ from qoslab.ios.registry import (
     INPUT_RULES,
     LISTED_CLASS,
     Layout,
-    Resolved,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _output_only(each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(30)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: Resolved) -> Iterator[str]:
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     if (shape := typed.get("shape")) is not None:
         yield from _listed_shape(shape)
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from qoslab.ios.config import load
-from qoslab.ios.registry import LISTED_CLASS, Resolved
+from qoslab.ios.registry import LISTED_CLASS
 from qoslab.ios.show.match import class_map_match
 
 if TYPE_CHECKING:
     from qoslab import formats
 
 
-def show_policy_map(config: formats.RouterConfig, resolved: Mapping[str, Resolved], *, name: str | None = None) -> str:
+def show_policy_map(
+    config: formats.RouterConfig, resolved: Mapping[str, formats.ResolvedPolicy], *, name: str | None = None
+) -> str:
     """Every policy-map, or one.
 
     `config` is the configuration in force; `resolved` its policy-maps with every default filled in (the control
