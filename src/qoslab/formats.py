@@ -459,6 +459,7 @@ class Health(TypedDict):
     budget_ns: int
     late_arrivals: int
     late_over_budget: int
+    lateness_by_port: dict[str, LatenessNs]
     lateness_ns: LatenessNs
     lost_input: int
     malformed: int
@@ -630,7 +631,7 @@ class JitterConfig(TypedDict):
 
 @final
 class LatenessNs(TypedDict):
-    """Quantiles of lateness in nanoseconds, to three digits."""
+    """Quantiles of lateness in nanoseconds, to three digits where nothing else is said."""
 
     count: int
     max: int
@@ -1120,6 +1121,109 @@ class ReservedConversations(TypedDict):
 
     allocated: int
     max: int
+
+
+@final
+class Resolved(TypedDict):
+    """The configured policy-maps with every default filled in."""
+
+    policy_maps: dict[str, ResolvedPolicy]
+
+
+@final
+class ResolvedClass(TypedDict):
+    """A class with its defaults."""
+
+    bandwidth: BandwidthCounters | None
+    fair_queue: ResolvedFairQueue | None
+    name: str
+    police: ResolvedPolice | None
+    priority: ResolvedPriority | None
+    queue_limit_packets: int | None
+    random_detect: ResolvedRandomDetect | None
+    service_policy: str | None
+    shape: ResolvedShape | None
+
+
+@final
+class ResolvedFairQueue(TypedDict):
+    """Fair queueing with its defaults: classic weighted fair queueing has a congestive discard threshold, in packets of
+    all flows together, fair queueing of the later generation a limit for each flow."""
+
+    discard_threshold: int | None
+    discipline: DisciplineName
+    per_flow_limit: int | None
+    queues: int
+
+
+@final
+class ResolvedPolice(TypedDict):
+    """A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface."""
+
+    bc_bytes: int | None
+    be_bytes: int | None
+    cir_bps: int | None
+    cir_percent: int | None
+    conform: list[PoliceAction]
+    dynamic: DynamicBucketConfig | None
+    exceed: list[PoliceAction]
+    form: PoliceForm
+    pir_bps: int | None
+    pir_percent: int | None
+    violate: list[PoliceAction] | None
+
+
+@final
+class ResolvedPolicy(TypedDict):
+    """A policy-map with its defaults."""
+
+    classes: list[ResolvedClass]
+
+
+@final
+class ResolvedPriority(TypedDict):
+    """Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface."""
+
+    burst_bytes: int | None
+    kbps: int | None
+    level: int
+    percent: int | None
+    unit: PriorityUnit
+
+
+@final
+class ResolvedRandomDetect(TypedDict):
+    """Random early detection with its defaults: every precedence, or the code points that have thresholds of their
+    own."""
+
+    basis: RandomDetectBasis
+    classes: list[ResolvedRandomDetectRow]
+    exponential_weight: int
+
+
+@final
+class ResolvedRandomDetectRow(TypedDict):
+    """Thresholds of one precedence or code point, in packets."""
+
+    denominator: int
+    max: int
+    min: int
+    value: int
+
+
+@final
+class ResolvedShape(TypedDict):
+    """A shaper with its defaults. Figures are null where they depend on the rate of an interface."""
+
+    bc_bits: int | None
+    be_bits: int | None
+    byte_limit: int | None
+    cir_bps: int | None
+    increment_bytes: int | None
+    interval_ms: int | None
+    mode: ShapeMode
+    percent: int | None
+    target_bps: int | None
 
 
 @final

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_results import HEALTH
 
-from qoslab.model.experiment import Flow, Topology
+from qoslab.model.experiment import Flow, Probe, Topology
 from qoslab.results import ClockRecord, Health, SenderRecord
 from qoslab.results.records import (
     CLOCK_STEP_NS,
@@ -19,7 +19,7 @@ from qoslab.results.records import (
     SERIES_LATE_NS,
 )
 from qoslab.run.cell.clocks import Clocks
-from qoslab.run.cell.pace import fed_routers, probe_sender, senders
+from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
 
@@ -53,14 +53,31 @@ class TestRouters:
 
     def test_a_late_packet_counts_where_the_next_router_goes_by_time(self) -> None:
         def with_p999(ns: int) -> Health:
-            return health(lateness_ns=HEALTH["lateness_ns"] | {"p999": ns, "max": ns})
+            punctual, late = (HEALTH["lateness_ns"] | {"p999": each, "max": each} for each in (1_000, ns))
+            return health(lateness_ns=late, lateness_by_port={"Fa0/0": punctual, "Fa0/1": late})
 
-        assert with_p999(SERIES_LATE_NS).reasons("R1", TRAFFIC_S, ("R2",)) == ()
+        feeds = {"Fa0/1": ("R2",)}
+        assert with_p999(SERIES_LATE_NS).reasons("R1", TRAFFIC_S, feeds) == ()
         late = with_p999(SERIES_LATE_NS + 1)
         assert late.reasons("R1", TRAFFIC_S) == () and not late.late(TRAFFIC_S)
-        (reason,) = late.reasons("R1", TRAFFIC_S, ("R2",))
-        assert "more than 0.1% of its packets" in reason and "R2 took them as bursts" in reason
-        assert late.late(TRAFFIC_S, ("R2",))
+        (reason,) = late.reasons("R1", TRAFFIC_S, feeds)
+        assert reason.startswith("R1 Fa0/1: more than 0.1% of its packets") and "R2 took them as bursts" in reason
+        assert late.late(TRAFFIC_S, feeds)
+
+    def test_a_late_packet_counts_on_its_own_link(self) -> None:
+        late = {"p999": SERIES_LATE_NS + 1, "max": SERIES_LATE_NS + 1}
+        by_port = {"Fa0/0": HEALTH["lateness_ns"] | late, "Fa0/1": HEALTH["lateness_ns"] | {"p999": 1_000}}
+        found = health(lateness_ns=HEALTH["lateness_ns"] | late, lateness_by_port=by_port)
+        assert found.reasons("R1", TRAFFIC_S, {"Fa0/1": ("R2",)}) == () and not found.late(
+            TRAFFIC_S, {"Fa0/1": ("R2",)}
+        )
+        (reason,) = found.reasons("R1", TRAFFIC_S, {"Fa0/0": ("R3",), "Fa0/1": ("R2",)})
+        assert reason.startswith("R1 Fa0/0: ") and "R3" in reason
+
+    def test_records_from_before_ports_were_told_apart_are_read(self) -> None:
+        before = HEALTH | {"lateness_ns": HEALTH["lateness_ns"] | {"p999": SERIES_LATE_NS + 1}}
+        before.pop("lateness_by_port", None)
+        assert Health.model_validate(before).reasons("R1", TRAFFIC_S, {"Fa0/1": ("R2",)}) == ()
 
 
 class TestSeries:
@@ -72,6 +89,7 @@ class TestSeries:
             {"name": "wan", "rate": "10 Mb/s",
              "ends": [{"node": "A", "interface": "FastEthernet0/1"}, {"node": "B", "interface": "FastEthernet0/1"}]}
         ]}""")
+    THERE = (("h", "B"),)
 
     @staticmethod
     def config(interface: str = "", side: str = "", **action: Any) -> dict[str, Any]:
@@ -94,11 +112,51 @@ class TestSeries:
         ],
     )
     def test_who_takes_whose_frames_by_time(self, second: dict[str, Any], fed: tuple[str, ...]) -> None:
-        assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}) == {"A": fed, "B": ()}
+        expected = {"A": {"FastEthernet0/1": fed} if fed else {}, "B": {}}
+        assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
 
     def test_a_single_router_feeds_nobody(self) -> None:
         policed = self.config("FastEthernet0/0", "input", police={"cir": 1})
-        assert fed_routers(self.TOPOLOGY, {"A": policed}) == {"A": ()}
+        assert fed_routers(self.TOPOLOGY, {"A": policed}, self.THERE) == {"A": {}}
+
+    RING = Topology.model_validate_json(
+        json.dumps(
+            {
+                "nodes": {name: {"platform": "host" if name in "hs" else "linux"} for name in "hABCs"},
+                "links": [
+                    {
+                        "name": f"{a}{b}",
+                        "rate": "10 Mb/s",
+                        "ends": [{"node": a, "interface": f"to-{b}"}, {"node": b, "interface": f"to-{a}"}],
+                    }
+                    for a, b in ("hA", "AB", "BC", "AC", "Cs")
+                ],
+            }
+        )
+    )
+
+    @pytest.mark.parametrize(
+        ("traffic", "fed"),
+        [
+            # By C at once or by B: which way, the routers know.
+            ([("h", "s")], {"A": {"to-B", "to-C"}, "B": {"to-C"}, "C": set()}),
+            ([("h", "B")], {"A": {"to-B", "to-C"}, "B": set(), "C": {"to-B"}}),
+            ([("A", "h")], {"A": set(), "B": set(), "C": set()}),
+            ([], {"A": set(), "B": set(), "C": set()}),
+        ],
+    )
+    def test_a_link_counts_that_the_traffic_may_cross(
+        self, traffic: list[tuple[str, str]], fed: dict[str, set[str]]
+    ) -> None:
+        timed = self.config("", "") | {"switch": {}}
+        found = fed_routers(self.RING, dict.fromkeys("ABC", timed), traffic)
+        assert {router: set(ports) for router, ports in found.items()} == fed
+
+    def test_tcp_and_probes_are_answered(self) -> None:
+        probe = Probe.model_validate_json('{"name": "p", "type": "icmp-echo", "from": "A", "to": "s"}')
+        flows = [udp(), Flow.model_validate_json('{"name": "t", "tool": "iperf3", "from": "h", "to": "B"}')]
+        expected = {("h", "s"), ("h", "B"), ("B", "h"), ("A", "s"), ("s", "A")}
+        assert directions(flows, [probe]) == expected
 
 
 def udp(**keys: Any) -> Flow:

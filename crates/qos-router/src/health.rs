@@ -1,14 +1,20 @@
 //! What the daemon says about itself: frames passed and lost, and how late frames left.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Longest lateness told apart, in nanoseconds; longer ones count as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Significant digits of a router's lateness.
+const DIGITS: u8 = 3;
+/// The same of a port's, of which a switch has many: a histogram takes 35 kB and not 260.
+const DIGITS_OF_PORT: u8 = 2;
 
 /// The `health` reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Health {
     /// Frames taken from the links.
     pub received: u64,
@@ -26,6 +32,8 @@ pub struct Health {
     pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,
+    /// The same by port, of the departures onto its link, to two digits.
+    pub lateness_by_port: BTreeMap<String, LatenessNs>,
     /// Departures that were later than the budget.
     pub late_over_budget: u64,
     /// Time in nanoseconds during which a departure was overdue that left later than the budget.
@@ -34,7 +42,7 @@ pub struct Health {
     pub budget_ns: u64,
 }
 
-/// Quantiles of lateness in nanoseconds, to three digits.
+/// Quantiles of lateness in nanoseconds, to three digits where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LatenessNs {
     /// The greatest.
@@ -49,10 +57,27 @@ pub struct LatenessNs {
     pub count: u64,
 }
 
-/// A histogram of lateness with three significant digits.
+/// How late the departures were.
+#[derive(Debug)]
+struct Quantiles(Histogram<u64>);
+
+impl Quantiles {
+    fn new(digits: u8) -> Self {
+        Self(Histogram::new_with_bounds(1, LONGEST_NS, digits).expect("the bounds are constants that fit"))
+    }
+
+    fn read(&self) -> LatenessNs {
+        let Self(histogram) = self;
+        let at = |q| histogram.value_at_quantile(q);
+        LatenessNs { max: histogram.max(), p50: at(0.5), p99: at(0.99), p999: at(0.999), count: histogram.len() }
+    }
+}
+
+/// Lateness of all departures and of each port's, and what of it is beyond the budget.
 #[derive(Debug)]
 pub struct Lateness {
-    histogram: Histogram<u64>,
+    all: Quantiles,
+    by_port: Vec<Quantiles>,
     budget_ns: u64,
     over_budget: u64,
     behind_ns: u64,
@@ -61,16 +86,17 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// An empty histogram; departures later than `budget_ns` are counted apart.
-    pub fn new(budget_ns: u64) -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are constants that fit");
-        Self { histogram, budget_ns, over_budget: 0, behind_ns: 0, behind_until: 0 }
+    /// Of so many ports, without a departure; those later than `budget_ns` will be counted apart.
+    pub fn new(budget_ns: u64, ports: usize) -> Self {
+        let by_port = (0..ports).map(|_| Quantiles::new(DIGITS_OF_PORT)).collect();
+        Self { all: Quantiles::new(DIGITS), by_port, budget_ns, over_budget: 0, behind_ns: 0, behind_until: 0 }
     }
 
-    /// Records one departure that was due at `due` and left at `left`, in nanoseconds of one clock.
-    pub fn record(&mut self, due: u64, left: u64) {
+    /// Records one departure from a port that was due at `due` and left at `left`, in nanoseconds of one clock.
+    pub fn record(&mut self, port: usize, due: u64, left: u64) {
         let late = left.saturating_sub(due);
-        self.histogram.saturating_record(late);
+        self.all.0.saturating_record(late);
+        self.by_port[port].0.saturating_record(late);
         if late > self.budget_ns {
             self.over_budget += 1;
             self.behind_ns += left.saturating_sub(due.max(self.behind_until));
@@ -80,21 +106,20 @@ impl Lateness {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.all.0.reset();
+        self.by_port.iter_mut().for_each(|port| port.0.reset());
         self.over_budget = 0;
         self.behind_ns = 0;
     }
 
-    /// The quantiles.
+    /// The quantiles of all departures.
     pub fn quantiles(&self) -> LatenessNs {
-        let at = |q| self.histogram.value_at_quantile(q);
-        LatenessNs {
-            max: self.histogram.max(),
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            count: self.histogram.len(),
-        }
+        self.all.read()
+    }
+
+    /// The quantiles of each port's departures.
+    pub fn by_port(&self) -> impl Iterator<Item = LatenessNs> + '_ {
+        self.by_port.iter().map(Quantiles::read)
     }
 
     /// Departures that were later than the budget.
@@ -119,8 +144,8 @@ mod tests {
 
     #[test]
     fn quantiles_of_one_to_a_thousand() {
-        let mut lateness = Lateness::new(990);
-        (1..=1000).for_each(|ns| lateness.record(5000, 5000 + ns));
+        let mut lateness = Lateness::new(990, 1);
+        (1..=1000).for_each(|ns| lateness.record(0, 5000, 5000 + ns));
         let LatenessNs { max, p50, p99, p999, count } = lateness.quantiles();
         assert_eq!((max, p50, p99, p999, count), (1000, 500, 990, 999, 1000));
         assert_eq!(lateness.over_budget(), 10);
@@ -129,11 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn a_port_is_late_by_its_own_departures() {
+        let mut lateness = Lateness::new(990, 3);
+        (0..999).for_each(|_| lateness.record(0, 5000, 5050));
+        lateness.record(2, 5000, 7_005_000);
+        let found: Vec<_> = lateness.by_port().map(|port| (port.count, port.p50, port.p999)).collect();
+        // To two digits: a bucket of 7 ms is 65 536 ns wide, and its upper end is told.
+        assert_eq!(found, [(999, 50, 50), (0, 0, 0), (1, 7_012_351, 7_012_351)]);
+        assert_eq!((lateness.quantiles().count, lateness.quantiles().p99), (1000, 50));
+        lateness.clear();
+        assert!(lateness.by_port().all(|port| port.count == 0));
+    }
+
+    #[test]
     fn time_behind_counts_overlapping_departures_once() {
-        let mut lateness = Lateness::new(10);
+        let mut lateness = Lateness::new(10, 1);
         // One stall from 100 to 150, in which three departures were due; a punctual one; another stall.
         for (due, left) in [(100, 150), (120, 150), (149, 160), (162, 165), (200, 230)] {
-            lateness.record(due, left);
+            lateness.record(0, due, left);
         }
         assert_eq!(lateness.behind_ns(), 60 + 30);
         lateness.clear();
@@ -142,8 +180,8 @@ mod tests {
 
     #[test]
     fn an_hour_and_more_is_survived() {
-        let mut lateness = Lateness::new(0);
-        lateness.record(0, u64::MAX);
+        let mut lateness = Lateness::new(0, 1);
+        lateness.record(0, 0, u64::MAX);
         assert_eq!(lateness.quantiles().count, 1);
     }
 }

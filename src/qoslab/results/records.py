@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from ipaddress import IPv4Address
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -55,8 +56,10 @@ SERIES_LATE_NS = 1_000_000
 frame really left, so that what was held up arrives as a burst. A millisecond is less than a full packet takes at
 10 Mb/s, and a thirtieth of what the burst of a policer is worth by default (CIR/32)."""
 SERIES_SHARE = 0.001
-"""Share of the departures that may be later than that (Health knows the quantile): what arrives in a burst may be
+"""Share of a link's departures that may be later than that (Health knows the quantile): what arrives in a burst may be
 dropped wrongly, and nothing that should not lose may seem to lose more than one packet in a thousand."""
+Feeds = Mapping[str, Collection[str]]
+"""By port of a router the routers that get the frames of its link and whose policies go by time."""
 SENDER_LATE_MS = 1.0
 """How late a paced sender's datagrams may be: as SERIES_LATE_NS, since a sender that was stopped bunches likewise."""
 SENDER_LATE_SHARE = 0.01
@@ -92,17 +95,19 @@ class Health(Record):
     """Frames that came back from the kernel after something later on the same port had been decided. None in records
     from before it was kept: they are not judged by it."""
     lateness_ns: Lateness
+    lateness_by_port: dict[str, Lateness] = {}
+    """Of the departures onto each port's link; empty in records from before it was kept."""
     late_over_budget: int
     behind_ns: int
     """Time during which a departure was overdue that left later than the budget."""
     budget_ns: int
 
-    def reasons(self, device: str, traffic_s: float, feeds: Collection[str] = ()) -> tuple[str, ...]:
+    def reasons(self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({})) -> tuple[str, ...]:
         """Why the figures of a cell with this router must not be trusted; empty where they may be.
 
         A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
         stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
-        decisions of the next router: `feeds` are those that get its frames and whose policies go by time.
+        decisions of the next router, link by link.
         """
         found = []
         if self.lost_input:
@@ -118,23 +123,27 @@ class Health(Record):
             )
         if self._share(traffic_s) > BEHIND_SHARE:
             found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
-        if self._bunched(feeds):
+        for port, late in self._bunched(feeds):
             found.append(
-                f"{device}: more than {SERIES_SHARE:.1%} of its packets left over {SERIES_LATE_NS / 1e6:g} ms late "
-                f"(99.9 %: {self.lateness_ns.p999 / 1e6:.3g} ms), and {', '.join(feeds)} took them as bursts"
+                f"{device} {port}: more than {SERIES_SHARE:.1%} of its packets left over {SERIES_LATE_NS / 1e6:g} ms "
+                f"late (99.9 %: {late.p999 / 1e6:.3g} ms), and {', '.join(feeds[port])} took them as bursts"
             )
         return tuple(found)
 
-    def late(self, traffic_s: float, feeds: Collection[str] = ()) -> bool:
+    def late(self, traffic_s: float, feeds: Feeds = MappingProxyType({})) -> bool:
         """Whether the machine had no time for the router: with less beside it the same cell may be valid."""
         behind = self._share(traffic_s) > BEHIND_SHARE
-        return bool(self.lost_input) or self._late_back() or behind or self._bunched(feeds)
+        return bool(self.lost_input) or self._late_back() or behind or any(self._bunched(feeds))
 
     def _late_back(self) -> bool:
         return self.late_arrivals is not None and self.late_arrivals > LATE_ARRIVAL_SHARE * self.received
 
-    def _bunched(self, feeds: Collection[str]) -> bool:
-        return bool(feeds) and self.lateness_ns.p999 > SERIES_LATE_NS
+    def _bunched(self, feeds: Feeds) -> Iterator[tuple[str, Lateness]]:
+        """The ports from which frames came late to somebody whose decisions that changes."""
+        for port, fed in feeds.items():
+            late = self.lateness_by_port.get(port)
+            if fed and late is not None and late.p999 > SERIES_LATE_NS:
+                yield port, late
 
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
         """What a reader should know though the figures hold."""

@@ -18,6 +18,7 @@ impl Dataplane {
             unsent: self.counts.unsent + self.undelivered(),
             late_arrivals: self.late_arrivals() - self.counts.late_before,
             lateness_ns: self.lateness.quantiles(),
+            lateness_by_port: self.port_names().map(str::to_owned).zip(self.lateness.by_port()).collect(),
             late_over_budget: self.lateness.over_budget(),
             behind_ns: self.lateness.behind_ns(),
             budget_ns: self.lateness.budget_ns(),

@@ -93,6 +93,7 @@ impl Dataplane {
             opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<Vec<_>, _>>()
         })?;
         let line = ports.iter().any(|port: &Port| port.peer.is_some());
+        let count = ports.len();
         let mut plane = Self {
             clock,
             engine,
@@ -101,7 +102,7 @@ impl Dataplane {
             keys: TransitKeys::default(),
             in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
             bridge: Bridge::default(),
-            lateness: Lateness::new(budget_ns),
+            lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
             sla: Agent::new(namespace),
             reached: now,

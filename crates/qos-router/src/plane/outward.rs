@@ -121,7 +121,7 @@ impl Dataplane {
             let each = after.since(before).0 / batch.len().max(1) as u64;
             for (number, sending) in (1..).zip(batch) {
                 let left = Time(before.0 + each * number);
-                lateness.record(sending.time.0, left.0);
+                lateness.record(port, sending.time.0, left.0);
             }
             counts.transmitted += batch.len() as u64;
             before = after;

@@ -20,7 +20,7 @@ from qoslab.run.cell.captures import RunningCapture
 from qoslab.run.cell.clocks import Clocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
-from qoslab.run.cell.pace import fed_routers, senders
+from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.run.devices.collector import Observed
@@ -212,9 +212,10 @@ class CellRun:
             if journal.is_valid:
                 journal.invalid(f"how punctual the data planes were cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
-        feeds = fed_routers(self._experiment.topology, configurations)
+        traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
+        feeds = fed_routers(self._experiment.topology, configurations, traffic)
         for router, health in found.health.items():
-            fed = feeds.get(router, ())
+            fed = feeds.get(router, {})
             found.late |= health.late(traffic_s, fed)
             for reason in health.reasons(router, traffic_s, fed):
                 journal.invalid(reason)

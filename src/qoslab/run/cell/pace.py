@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from qoslab.model.experiment import Flow, Topology
+from qoslab.model.experiment import Flow, Probe, Topology
 from qoslab.results import SenderRecord
 from qoslab.results.records import SENDER_LATE_SHARE
 from qoslab.traffic import FlowResult
@@ -48,18 +48,59 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
     )
 
 
-def fed_routers(topology: Topology, configurations: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
-    """Of each router with a data plane those that get its frames and go by time. `configurations` are the engine's."""
+Pair: TypeAlias = tuple[str, str]
+"""Who sends and who receives."""
+
+
+def fed_routers(
+    topology: Topology, configurations: Mapping[str, Mapping[str, Any]], traffic: Collection[Pair]
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Of each router with a data plane, by port, those that get the traffic from it and go by time.
+
+    `configurations` are the engine's. A link counts that the traffic crosses: what else leaves by it, as the answer to
+    an ARP request, is so little that a single late frame is a large part.
+    """
     return {
-        router: tuple(
-            dict.fromkeys(
-                far.node
-                for _, _, far in topology.links_of(router)
-                if far.node in configurations and goes_by_time(configurations[far.node], far.interface)
-            )
-        )
+        router: {
+            near.interface: (far.node,)
+            for _, near, far in topology.links_of(router)
+            if far.node in configurations
+            and goes_by_time(configurations[far.node], far.interface)
+            and any(_may_cross(topology, pair, (router, far.node)) for pair in traffic)
+        }
         for router in configurations
     }
+
+
+def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
+    """Who sends to whom: TCP and probes are answered."""
+    there = {(flow.source, flow.destination) for flow in flows}
+    answered = {(flow.source, flow.destination) for flow in flows if flow.protocol == "tcp"}
+    answered |= {(probe.source, probe.destination) for probe in probes}
+    return there | answered | {(destination, source) for source, destination in answered}
+
+
+def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
+    """Whether what goes from one node to another may take a link in this direction.
+
+    It may where the link's near end can be reached without its far end, and the destination from there without going
+    back. Where there are several ways it is not known which one the routers choose, and all of them count.
+    """
+    (source, destination), (near, far) = pair, link
+    before = _reached(topology, source, without={far, destination})
+    return near in before and destination in _reached(topology, far, without={near, source})
+
+
+def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
+    """The nodes that can be reached; none where it begins at one that is left out."""
+    found: set[str] = set()
+    ahead = [start]
+    while ahead:
+        node = ahead.pop()
+        if node not in found and node not in without:
+            found.add(node)
+            ahead += [far.node for _, _, far in topology.links_of(node)]
+    return found
 
 
 def senders(
