@@ -265,7 +265,7 @@ def random_detects(draw: DrawFn) -> RandomDetect:
     for value in sorted(values):
         low, high = sorted(draw(st.tuples(st.integers(1, 4096), st.integers(1, 4096))))
         thresholds.append((value, RedThresholds(low, high, draw(maybe(st.integers(1, 65535))))))
-    return RandomDetect(basis, draw(maybe(st.integers(1, 16))), tuple(thresholds))  # type: ignore[arg-type]
+    return RandomDetect(basis, draw(maybe(st.integers(1, 16))), draw(st.booleans()), tuple(thresholds))  # type: ignore[arg-type]
 
 
 @st.composite

@@ -990,6 +990,7 @@ class Profile(TypedDict):
 
     congestion_control: NotRequired[CongestionControl]
     early_retrans: NotRequired[int]
+    ecn: NotRequired[bool]
     frto: NotRequired[int]
     initcwnd: NotRequired[int]
     recovery: NotRequired[int]
@@ -1056,6 +1057,7 @@ class RandomDetectConfig(TypedDict):
     """Weighted random early detection."""
 
     basis: RandomDetectBasis
+    ecn: NotRequired[bool]
     exponential_weight: NotRequired[int | None]
     thresholds: NotRequired[list[RandomDetectThreshold]]
 
@@ -1066,6 +1068,7 @@ class RandomDetectCounters(TypedDict):
 
     basis: RandomDetectBasis
     classes: list[RandomDetectRow]
+    ecn_mark: Count | None
     exponential_weight: int
     mean_depth: float
 
@@ -1075,6 +1078,7 @@ class RandomDetectRow(TypedDict):
     """Random early detection of one precedence or code point."""
 
     denominator: int
+    ecn_mark: Count
     max: int
     min: int
     random_drop: Count

@@ -106,6 +106,7 @@ def test_queueing() -> None:
         "class-map Voice\nmatch dscp ef\nclass-map Web\nmatch cos 1\n"
         "policy-map P\nclass Voice\npriority 64 2000\nclass Web\nbandwidth percent 20\nqueue-limit 32\n"
         "random-detect dscp-based\nrandom-detect exponential-weighting-constant 5\nrandom-detect dscp af11 10 20\n"
+        "random-detect ecn\n"
         "random-detect dscp ef 20 30 5\nclass class-default\nfair-queue 64\n"
         "interface s0/0\nfair-queue 128 32\nmax-reserved-bandwidth 90\nservice-policy output P\n"
     )
@@ -116,6 +117,7 @@ def test_queueing() -> None:
     assert web["random_detect"] == {
         "basis": "dscp",
         "exponential_weight": 5,
+        "ecn": True,
         "thresholds": [
             {"value": 10, "min": 10, "max": 20, "denominator": None},
             {"value": 46, "min": 20, "max": 30, "denominator": 5},

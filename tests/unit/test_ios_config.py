@@ -89,6 +89,11 @@ def test_a_numbered_list_without_entries_is_kept() -> None:
                 "random-detect precedence 1 10 30",
             ],
         ),
+        (
+            "bandwidth 64\nrandom-detect precedence 1 10 30\nrandom-detect ecn",
+            ["bandwidth 64", "random-detect", "random-detect ecn", "random-detect precedence 1 10 30"],
+        ),
+        ("bandwidth 64\nrandom-detect ecn\nno random-detect ecn", ["bandwidth 64", "random-detect"]),
         ("bandwidth 64\nrandom-detect dscp-based\nrandom-detect prec-based", ["bandwidth 64", "random-detect"]),
         (
             "shape average 9000\nrandom-detect dscp-based\nrandom-detect dscp ef 20 40 5",

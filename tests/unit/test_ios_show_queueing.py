@@ -13,6 +13,7 @@ from genie.libs.parser.ios.show_interface import ShowInterfaces
 from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMap, ShowPolicyMapInterface
 
 from ios_strategies import hardware
+from qoslab.analysis.observed import observed_class_rows
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
@@ -177,12 +178,14 @@ RED = {
     "basis": "precedence",
     "exponential_weight": 9,
     "mean_depth": 3.7,
+    "ecn_mark": None,
     "classes": [
         {
             "value": value,
             "transmitted": volume(662, 67003) if value == 0 else volume(0, 0),
             "random_drop": volume(value, 100 * value),
             "tail_drop": volume(0, 0),
+            "ecn_mark": volume(43, 5375) if value == 1 else volume(0, 0),
             "min": 20 + 2 * value,
             "max": 40,
             "denominator": 10,
@@ -221,6 +224,31 @@ def test_early_detection(generation: Generation, red: dict[str, Any], names: lis
         if parsed is ours or generation == "hqf":
             assert (found["total_drops"], found["queue_depth"]) == (30, 7)
     assert "unrecognised" not in str(ours)
+
+
+@pytest.mark.parametrize("generation", ["classic", "hqf"])
+def test_marks_of_early_detection(generation: Generation) -> None:
+    """The figures are those of the print in Cisco's guide "WRED: Explicit Congestion Notification"."""
+    text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth 500\n  random-detect\n  random-detect ecn\n"
+    high = class_counters(
+        "High",
+        match="all",
+        queue=queue(7, conversation=265),
+        bandwidth=bandwidth(kbps=500),
+        random_detect=RED | {"ecn_mark": volume(43, 5375)},
+    )
+    shown = printed(text, generation, [high, class_counters()], [])
+    ours = parse_policy_map_interface(shown)
+    assert "unrecognised" not in str(ours)
+    for parsed in (ours, ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
+        rows = classes_of(parsed)["High"]["random_detect"]["class"]
+        assert (list(rows), rows["0"]["transmitted_packets"]) == ([str(n) for n in range(8)], "662")
+    table = classes_of(ours)["High"]["random_detect"]
+    assert table["explicit_congestion_notification"] is True
+    marks = {name: (row["ecn_mark_packets"], row["ecn_mark_bytes"]) for name, row in table["class"].items()}
+    assert marks == {str(n): ("0", "0") for n in range(8)} | {"1": ("43", "5375")}
+    rows = [row for row in observed_class_rows("R1", ours, 6.0) if row["class"] == "High"]
+    assert [row["random_detect_ecn_mark_packets"] for row in rows] == [43]
 
 
 def test_early_detection_stands_in_its_columns() -> None:
@@ -375,6 +403,7 @@ def test_show_policy_map_prints_early_detection(generation: Generation) -> None:
     assert "unrecognised" not in found
     table = found["random_detect"]
     assert table["exponential_weight"] == 9
+    assert "explicit_congestion_notification" not in table
     assert table["class"]["3"] == {"min_threshold": "10", "max_threshold": "20", "mark_probability": "1/5"}
     assert table["class"]["0"]["min_threshold"] == "-"
 

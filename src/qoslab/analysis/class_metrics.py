@@ -31,6 +31,7 @@ _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
     "class.share",
     "class.line_share",
     "class.drops",
+    "class.ecn_marks",
     "class.offered.during",
     "class.dropped.during",
     "class.passed.during",
@@ -57,6 +58,9 @@ def class_figures(
     if mine.empty:
         return
     yield "class.drops", total(dropped(last_of_class(mine), "packets"), "drops of every reason")
+    marks = last_of_class(mine)["random_detect_ecn_mark_packets"]
+    if marks.notna().any():
+        yield "class.ecn_marks", total(marks.dropna(), "its marks")
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
         own = _added(mine, figures, traffic_s, lines)
         for name, value in own.items():

@@ -81,6 +81,7 @@ def _counters(entry: Mapping[str, Any], around: _Around) -> Row:
         "queue_output_packets": entry.get("pkts_output"),
         "queue_output_bytes": entry.get("bytes_output"),
         **_drops(entry, around),
+        **_ecn_marks(entry.get("random_detect", {})),
         **{f"bandwidth_{unit}": entry.get(f"bandwidth_{unit}") for unit in _BANDWIDTHS},
     }
     police = entry.get("police")
@@ -129,6 +130,17 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
     nothing = {name.replace("_packets", "_bytes"): 0 for name, count in found.items() if count == 0}
     police = {} if entry.get("police") else {"drops_police_packets": 0, "drops_police_bytes": 0}
     return found | nothing | police
+
+
+def _ecn_marks(red: Mapping[str, Any]) -> Row:
+    """What early detection has marked, where it marks."""
+    if not red.get("explicit_congestion_notification"):
+        return {}
+    rows = red.get("class", {}).values()
+    return {
+        f"random_detect_ecn_mark_{unit}": _sum_of(row.get(f"ecn_mark_{unit}") for row in rows)
+        for unit in ("packets", "bytes")
+    }
 
 
 def _sum_of(counts: Iterable[object]) -> int | None:

@@ -3,9 +3,9 @@
 Genie's own parser for `show policy-map` fails on some forms of a policer; its parser for `show class-map` gives up the
 whole print when one class has only criteria that it does not know. Added keys, `show policy-map`: `set_fields` (all of
 a class's markings, of which Genie keeps the last as `set`), `fair_queue`, `bandwidth_max_threshold_packets`,
-`priority_burst_bytes`, `random_detect` (thresholds by class), `unrecognised`; a bandwidth in per cent is the class's
-own, where Genie files it under `random_detect`. `show class-map`: criteria that Genie does not know are under their own
-word, with `not ` in front where they are negated.
+`priority_burst_bytes`, `random_detect` (thresholds by class, `explicit_congestion_notification`), `unrecognised`; a
+bandwidth in per cent is the class's own, where Genie files it under `random_detect`. `show class-map`: criteria that
+Genie does not know are under their own word, with `not ` in front where they are negated.
 """
 
 from __future__ import annotations
@@ -100,6 +100,8 @@ def _class_line(found: Values, line: str) -> bool:
         found["fair_queue"] = int(match["queues"]) if match["queues"] else True
     elif match := re.fullmatch(rf"(?:packet-based wred, )?exponential weight ({_N})", line):
         found.setdefault("random_detect", {})["exponential_weight"] = int(match[1])
+    elif line == "explicit congestion notification":
+        found.setdefault("random_detect", {})["explicit_congestion_notification"] = True
     elif "random_detect" in found and (match := _RED_ROW.fullmatch(line)):
         rows = found["random_detect"].setdefault("class", {})
         rows[match["value"]] = {name: text for name, text in match.groupdict().items() if name != "value"}

@@ -2,7 +2,8 @@
 
 Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
 `flow_drops`, `bytes_drops`, `flow_based_fair_queueing`, `maximum_hashed_queues`, `unrecognised` (lines that nothing
-here knows); in `police`: `cir_percent`, `pir_percent`,
+here knows); in `random_detect`: `explicit_congestion_notification`, in its classes `ecn_mark_packets` and
+`ecn_mark_bytes`; in `police`: `cir_percent`, `pir_percent`,
 `dynamic_bucket` (of no IOS). Where Genie files the excess burst of a policer with one line of
 parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
 
@@ -272,6 +273,15 @@ def _random_detect(reader: _Reader, match: Match[str]) -> None:
     reader.part("random_detect", "class")[row.pop("class")] = {k: v for k, v in row.items() if v is not None}
 
 
+def _ecn_mark(reader: _Reader, match: Match[str]) -> None:
+    row = reader.part("random_detect", "class").setdefault(match["class"], {})
+    row |= {"ecn_mark_packets": match["packets"], "ecn_mark_bytes": match["bytes"]}
+
+
+def _ecn(reader: _Reader, match: Match[str]) -> None:
+    reader.part("random_detect")["explicit_congestion_notification"] = True
+
+
 def _unrecognised(reader: _Reader, text: str) -> None:
     if reader.counters is not None:
         reader.counters.setdefault("unrecognised", []).append(text)
@@ -405,6 +415,9 @@ _BODY: list[tuple[str, Handler]] = [
     # weighted random early detection
     (r"(?P<name>Exp-weight-constant|[Ee]xponential weight) *: *(?P<value>.+)", _weight),
     (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _into("random_detect")),
+    (r"explicit congestion notification", _ecn),
+    (r"(?:class|dscp) +ECN Mark|pkts/bytes", _nothing),
+    (rf"(?P<class>\w+) +(?P<packets>{_N})/(?P<bytes>{_N})", _ecn_mark),
     (r"(?:class|dscp) +Transmitted +Random drop .*", _nothing),
     (r"pkts/bytes .*|thresh .*", _nothing),
     (

@@ -213,6 +213,11 @@ METRICS: dict[str, Metric] = {
                     "time that what passed took on the line, framing included, over the same time",
                 ),
                 ("class.drops", "packets", "packets that the class dropped in all"),
+                (
+                    "class.ecn_marks",
+                    "packets",
+                    "packets that the class marked as having met congestion, rather than drop them at random",
+                ),
                 ("class.offered.during", "b/s", "offered rate as the router prints it, while traffic ran"),
                 ("class.dropped.during", "b/s", "drop rate as the router prints it, while traffic ran"),
                 ("class.passed.during", "b/s", "offered rate less drop rate as printed, while traffic ran"),

@@ -165,6 +165,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_counted("queue_output"),
             *_counted("queue_congested"),
             ("random_detect_mean_depth", pa.float64()),
+            *_counted("random_detect_ecn_mark"),
         ]
     ),
     "interfaces": pa.schema(

@@ -120,5 +120,5 @@ pub(crate) fn random_detect(
         in_range(&format!("{path}.denominator"), u64::from(denominator), &(1..=65_536), "")?;
         *row = ResolvedRandomDetectRow { value: given.value, min: given.min, max: given.max, denominator };
     }
-    Ok(RandomDetectPlan { basis: config.basis, exponential_weight, rows })
+    Ok(RandomDetectPlan { basis: config.basis, exponential_weight, ecn: config.ecn, rows })
 }

@@ -91,6 +91,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         random_detect: red.map(|red| ResolvedRandomDetect {
             basis: red.basis,
             exponential_weight: red.exponential_weight,
+            ecn: red.ecn,
             classes: match &class.random_detect {
                 Some(given) if red.basis == RandomDetectBasis::Dscp => {
                     let given: Vec<_> = given.thresholds.iter().map(|given| given.value).collect();

@@ -234,3 +234,9 @@ pub const PEAK_RATE_ALONE_MAKES_TWO_RATES: bool = true;
 /// - true: a burst before congestion has used the bucket up when congestion begins;
 /// - false: the bucket is full then.
 pub const CONDITIONAL_POLICER_METERS_ALWAYS: bool = false;
+
+/// Whether a packet that came marked as having met congestion counts in `ECN Mark` where it would be marked again.
+///
+/// - true: the column counts what early detection would have dropped;
+/// - false: it counts what this router marked: of the others Cisco's guide says that no further marking is required.
+pub const ECN_COUNTS_WHAT_CAME_MARKED: bool = false;

@@ -66,6 +66,9 @@ pub struct RandomDetectConfig {
     /// Exponential weighting constant n: a packet counts 2⁻ⁿ in the mean depth; null for 9.
     #[cfg_attr(feature = "serde", serde(default))]
     pub exponential_weight: Option<u8>,
+    /// `random-detect ecn`: packets of ECN-capable transports are marked where they would be dropped at random.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ecn: bool,
     /// Thresholds that differ from the default ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub thresholds: Vec<RandomDetectThreshold>,

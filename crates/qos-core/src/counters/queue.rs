@@ -37,6 +37,8 @@ pub struct RandomDetectCounters {
     pub exponential_weight: u8,
     /// Mean depth in packets.
     pub mean_depth: f64,
+    /// What was marked as having met congestion; null where nothing is.
+    pub ecn_mark: Option<Count>,
     /// All precedences, or the code points that were seen.
     pub classes: Vec<RandomDetectRow>,
 }
@@ -54,6 +56,8 @@ pub struct RandomDetectRow {
     pub random_drop: Count,
     /// What was dropped above the greatest threshold, or by the limit of the queue or of the flow.
     pub tail_drop: Count,
+    /// What was marked as having met congestion, in place of being dropped at random.
+    pub ecn_mark: Count,
     /// Least threshold, packets.
     pub min: u32,
     /// Greatest threshold, packets.

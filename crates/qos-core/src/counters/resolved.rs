@@ -68,6 +68,7 @@ pub struct ResolvedPriority {
 pub struct ResolvedRandomDetect {
     pub basis: RandomDetectBasis,
     pub exponential_weight: u8,
+    pub ecn: bool,
     pub classes: Vec<ResolvedRandomDetectRow>,
 }
 

@@ -10,7 +10,7 @@ use crate::frame::port::PortId;
 use crate::wire::bytes::u16_at;
 use crate::wire::ethernet::{self, ethertype, Layout};
 use crate::wire::framing::{framed, Framing};
-use crate::wire::ip::{ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
+use crate::wire::ip::{ecn, ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
 
 /// Extension headers beyond this many are not looked behind.
 const MAX_EXTENSION_HEADERS: usize = 8;
@@ -41,6 +41,9 @@ pub struct Descriptor {
     /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with
     /// [`crate::frame::rewrite_dscp`].
     pub dscp: u8,
+    /// Explicit congestion notification, 0 to 3 (RFC 3168; see [`crate::wire::ip::ecn`]). The engine rewrites this; the
+    /// caller applies it with [`crate::frame::rewrite_ecn`].
+    pub ecn: u8,
     /// Class of service of the outermost VLAN tag, 0 to 7; 0 without a tag. The engine rewrites this; the caller
     /// applies it with [`crate::frame::rewrite_cos`].
     pub cos: u8,
@@ -82,6 +85,7 @@ impl Descriptor {
         counted_len: 0,
         line_len: 0,
         dscp: 0,
+        ecn: ecn::NOT_ECT,
         cos: 0,
         tags: 0,
         label: None,
@@ -188,6 +192,7 @@ fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
     descriptor.network = Network::Ipv4;
     descriptor.network_len = length(packet.len());
     descriptor.dscp = header.dscp();
+    descriptor.ecn = header.ecn();
     descriptor.protocol = header.protocol();
     descriptor.source = IpAddr::V4(header.source());
     descriptor.destination = IpAddr::V4(header.destination());
@@ -204,6 +209,7 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     descriptor.network = Network::Ipv6;
     descriptor.network_len = length(packet.len());
     descriptor.dscp = header.dscp();
+    descriptor.ecn = header.ecn();
     descriptor.source = IpAddr::V6(header.source());
     descriptor.destination = IpAddr::V6(header.destination());
     let mut next = header.next_header();

@@ -14,4 +14,4 @@ pub use output::{Departure, Dropped, Output};
 pub use port::{PortId, Side};
 
 pub use crate::wire::ethernet::rewrite_cos;
-pub use crate::wire::ip::rewrite_dscp;
+pub use crate::wire::ip::{rewrite_dscp, rewrite_ecn};

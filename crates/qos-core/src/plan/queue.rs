@@ -76,6 +76,8 @@ impl QueuePlan {
 pub(crate) struct RandomDetectPlan {
     pub basis: RandomDetectBasis,
     pub exponential_weight: u8,
+    /// Mark ECN-capable packets rather than drop them at random.
+    pub ecn: bool,
     /// By precedence (8) or code point (64).
     pub rows: Vec<ResolvedRandomDetectRow>,
 }

@@ -380,7 +380,7 @@ impl<P> Scheduler<P> {
     /// What random early detection says of a packet; none where it may join. A packet that goes `straight` to the
     /// transmit ring never meets the software queue of the classic generation, nor its early detection; the later
     /// generation asks early detection before anything else.
-    fn detect(&mut self, now: Time, leaf: usize, descriptor: &Descriptor, straight: bool) -> Option<DropReason> {
+    fn detect(&mut self, now: Time, leaf: usize, descriptor: &mut Descriptor, straight: bool) -> Option<DropReason> {
         let depth = self.nodes[leaf].depth.packets;
         let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body else { return None };
         if depth == 0 {
@@ -398,7 +398,7 @@ impl<P> Scheduler<P> {
         let bytes = item.bytes();
         let before = self.nodes[leaf].active();
         let depth = self.nodes[leaf].depth.packets;
-        if let Some(reason) = self.detect(now, leaf, &item.descriptor, straight) {
+        if let Some(reason) = self.detect(now, leaf, &mut item.descriptor, straight) {
             self.nodes[leaf].drops.add(bytes);
             return Enqueued::Refused(item, reason);
         }

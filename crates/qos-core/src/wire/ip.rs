@@ -28,6 +28,18 @@ pub mod protocol {
     pub const OSPF: u8 = 89;
 }
 
+/// Code points of explicit congestion notification (RFC 3168 section 5).
+pub mod ecn {
+    /// Not ECN-capable.
+    pub const NOT_ECT: u8 = 0b00;
+    /// ECN-capable transport, ECT(1).
+    pub const ECT_1: u8 = 0b01;
+    /// ECN-capable transport, ECT(0).
+    pub const ECT_0: u8 = 0b10;
+    /// Congestion experienced.
+    pub const CE: u8 = 0b11;
+}
+
 /// The header of an IPv4 packet, which is there as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4<'a> {
@@ -52,6 +64,11 @@ impl<'a> Ipv4<'a> {
     /// Differentiated services code point.
     pub fn dscp(&self) -> u8 {
         self.fixed[1] >> 2
+    }
+
+    /// Explicit congestion notification, see [`ecn`].
+    pub fn ecn(&self) -> u8 {
+        self.fixed[1] & 0x03
     }
 
     /// Identification.
@@ -108,6 +125,11 @@ impl<'a> Ipv6<'a> {
         ((self.fixed[0] << 4) | (self.fixed[1] >> 4)) >> 2
     }
 
+    /// Explicit congestion notification, see [`ecn`].
+    pub fn ecn(&self) -> u8 {
+        (self.fixed[1] >> 4) & 0x03
+    }
+
     /// Flow label, 20 bits.
     pub fn flow_label(&self) -> [u8; 3] {
         [self.fixed[1] & 0x0f, self.fixed[2], self.fixed[3]]
@@ -147,13 +169,23 @@ impl<'a> Ipv6<'a> {
 ///
 /// A frame that holds no IP packet is left alone.
 pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
+    rewrite_traffic_class(frame, 0xfc, dscp << 2)
+}
+
+/// Writes the code point of explicit congestion notification into a frame, as [`rewrite_dscp`] does the other.
+pub fn rewrite_ecn(frame: &mut [u8], ecn: u8) -> bool {
+    rewrite_traffic_class(frame, 0x03, ecn)
+}
+
+/// Writes the bits of `mask` into the type of service or traffic class.
+fn rewrite_traffic_class(frame: &mut [u8], mask: u8, bits: u8) -> bool {
     let Some(found) = Layout::of(frame) else { return false };
     let Some(packet) = frame.get_mut(found.network..) else { return false };
-    let dscp = dscp & 0x3f;
+    let bits = bits & mask;
     match found.ethertype {
         ethertype::IPV4 if packet.len() >= IPV4_HEADER && packet[0] >> 4 == 4 && packet[0] & 0x0f >= 5 => {
             let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let tos = (dscp << 2) | packet[1] & 0x03;
+            let tos = bits | packet[1] & !mask;
             if tos == packet[1] {
                 return false;
             }
@@ -168,7 +200,7 @@ pub fn rewrite_dscp(frame: &mut [u8], dscp: u8) -> bool {
         }
         ethertype::IPV6 if packet.len() >= IPV6_HEADER && packet[0] >> 4 == 6 => {
             let old = u16::from_be_bytes([packet[0], packet[1]]);
-            let new = old & 0xf03f | (u16::from(dscp) << 6);
+            let new = old & !(u16::from(mask) << 4) | (u16::from(bits) << 4);
             packet[..2].copy_from_slice(&new.to_be_bytes());
             new != old
         }

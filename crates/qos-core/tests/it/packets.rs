@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::common::frames::{self, checksum};
 use proptest::prelude::*;
-use qos_core::frame::{flow_key, parse, rewrite_cos, rewrite_dscp};
+use qos_core::frame::{flow_key, parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::wire::Framing;
 use qos_core::Network;
 
@@ -95,6 +95,17 @@ proptest! {
         prop_assert_eq!(checksum(&frame[14..34]), 0);
         prop_assert_eq!(frame[15], (new << 2) | 1, "ECN bits stay");
         prop_assert_eq!(parse(&frame, Framing::Ethernet).dscp, new);
+    }
+
+    #[test]
+    fn congestion_is_written_beside_the_code_point(ip_len in 28usize..1500, dscp in 0u8..64, ecn in 0u8..4) {
+        for mut frame in [frames::udp(ip_len, dscp, 1, 2), frames::ipv6(dscp, 17, &[0; 8])] {
+            let before = parse(&frame, Framing::Ethernet);
+            prop_assert_eq!(rewrite_ecn(&mut frame, ecn), ecn != before.ecn);
+            let after = parse(&frame, Framing::Ethernet);
+            prop_assert_eq!(after, qos_core::Descriptor { ecn, ..before });
+            prop_assert!(before.network == Network::Ipv6 || checksum(&frame[14..34]) == 0);
+        }
     }
 
     #[test]

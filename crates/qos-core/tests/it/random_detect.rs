@@ -2,8 +2,9 @@
 
 use crate::common::{self, class, run, with_policy, MILLI, PORT};
 use proptest::prelude::*;
+use qos_core::wire::ip::ecn;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Time};
+use qos_core::{frame, Descriptor, Engine, Output, Time};
 use serde_json::json;
 
 proptest! {
@@ -98,4 +99,124 @@ fn drops_are_as_many_as_the_probabilities_say() {
     let dropped = class(&mut engine, Time(packets * MILLI * 366 / 100), 0).drops.random.packets as f64;
     assert!(expected > 500.0, "{expected}");
     assert!((dropped - expected).abs() < 5.0 * variance.sqrt(), "{dropped} dropped, {expected} expected");
+}
+
+/// What came out of an engine: frames that left, and the code point of those marked by the router.
+struct Sent {
+    engine: Engine<u64>,
+    departed: Vec<u8>,
+}
+
+/// 20 000 packets at 1.1 times the rate of the line, `capable` of whether those of a number can be marked.
+fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
+    let config = with_policy(
+        "hqf",
+        2_000,
+        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
+            "random_detect": {"basis": "dscp", "exponential_weight": 6, "ecn": ecn,
+                "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
+    );
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
+    let (mut outputs, mut departed) = (Vec::new(), Vec::new());
+    for packet in 0..20_000 {
+        let now = Time(packet * MILLI * 366 / 100);
+        outputs.clear();
+        run(&mut engine, now, &mut outputs);
+        departed.extend(outputs.iter().filter_map(|output| match output {
+            Output::Departure(departure) => Some(departure.descriptor.ecn),
+            Output::Dropped(_) => None,
+        }));
+        engine.transmit(now, PORT, Descriptor { ecn: capable(packet), ..frame }, packet);
+    }
+    engine.audit().unwrap();
+    Sent { engine, departed }
+}
+
+/// RFC 3168 section 5, and Cisco's "WRED: Explicit Congestion Notification": what would be dropped at random is marked
+/// if it can be, ECT(0) and ECT(1) alike; others are dropped; the same packets are chosen.
+#[test]
+fn what_would_be_dropped_at_random_is_marked_instead() {
+    let last = Time(20_000 * MILLI * 366 / 100);
+    let mut without = congested(false, |_| ecn::ECT_0);
+    let plain = class(&mut without.engine, last, 0);
+    assert!(plain.drops.random.packets > 500 && plain.random_detect.unwrap().ecn_mark.is_none());
+    assert!(without.departed.iter().all(|mark| *mark == ecn::ECT_0));
+
+    for codes in [[ecn::ECT_0; 2], [ecn::ECT_1; 2], [ecn::ECT_0, ecn::NOT_ECT]] {
+        let mut sent = congested(true, |packet| codes[packet as usize % 2]);
+        let class = class(&mut sent.engine, last, 0);
+        let red = class.random_detect.unwrap();
+        let marked = sent.departed.iter().filter(|mark| **mark == ecn::CE).count() as u64;
+        let waiting = class.queue.unwrap().depth_packets;
+        let counted = red.ecn_mark.unwrap();
+        assert!(counted.packets > 500 && (marked..=marked + waiting + 3).contains(&counted.packets), "{counted:?}");
+        assert_eq!(red.classes.iter().map(|row| row.ecn_mark.bytes).sum::<u64>(), counted.bytes);
+        assert_eq!(class.drops.random.packets > 0, codes.contains(&ecn::NOT_ECT));
+        assert!(sent.departed.iter().filter(|mark| **mark == ecn::NOT_ECT).count() > 0 || codes[1] != ecn::NOT_ECT);
+    }
+}
+
+/// Marks do not shorten the queue of who does not heed them: from the greatest threshold on everything is dropped.
+#[test]
+fn above_the_greatest_threshold_marks_do_not_help() {
+    let config = with_policy(
+        "hqf",
+        2_000,
+        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
+            "random_detect": {"basis": "precedence", "exponential_weight": 1, "ecn": true,
+                "thresholds": [{"value": 0, "min": 4, "max": 8, "denominator": 1}]}}]),
+    );
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let frame = frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp);
+    for packet in 0..100 {
+        engine.transmit(Time(packet), PORT, Descriptor { ecn: ecn::CE, ..frame }, packet);
+    }
+    let class = class(&mut engine, Time(100), 0);
+    assert_eq!((class.drops.random.packets, class.random_detect.unwrap().ecn_mark.unwrap().packets), (0, 0));
+    assert!(class.drops.random_tail.packets > 80, "{:?}", class.drops);
+}
+
+/// Half way between the thresholds half of one in the denominator is marked: with the mean held there the marks are
+/// binomial.
+#[test]
+fn half_way_half_of_the_greatest_share_is_marked() {
+    let config = with_policy(
+        "hqf",
+        2_000,
+        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
+            "random_detect": {"basis": "precedence", "exponential_weight": 1, "ecn": true,
+                "thresholds": [{"value": 0, "min": 10, "max": 50, "denominator": 10}]}}]),
+    );
+    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), &config).unwrap();
+    let frame = Descriptor { ecn: ecn::ECT_0, ..frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp) };
+    let (mut now, mut outputs, packets) = (0, Vec::new(), 20_000u64);
+    // Each packet comes as soon as a place is free among 30.
+    let (mut sent, mut before) = (0, None);
+    while sent < packets {
+        run(&mut engine, Time(now), &mut outputs);
+        let found = class(&mut engine, Time(now), 0);
+        while found.queue.unwrap().depth_packets <= 30 && sent < packets {
+            engine.transmit(Time(now), PORT, frame, sent);
+            sent += 1;
+            let held = class(&mut engine, Time(now), 0);
+            if before.is_none() && held.random_detect.as_ref().unwrap().mean_depth > 29.0 {
+                before = Some((sent, held.random_detect.unwrap().ecn_mark.unwrap().packets));
+            }
+            if held.queue.unwrap().depth_packets > 30 {
+                break;
+            }
+        }
+        now += MILLI;
+    }
+    let (first, marked) = before.unwrap();
+    let all = class(&mut engine, Time(now), 0);
+    assert_eq!(all.drops.random.packets, 0);
+    let (tried, marked) =
+        ((packets - first) as f64, (all.random_detect.unwrap().ecn_mark.unwrap().packets - marked) as f64);
+    let expected = tried / 20.0;
+    assert!((marked - expected).abs() < 5.0 * (expected * 0.95).sqrt(), "{marked} marked, {expected} expected");
 }

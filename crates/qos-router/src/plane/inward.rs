@@ -22,7 +22,12 @@ impl Dataplane {
                 let taken = port.wire.ring.take(|stamp, bytes| {
                     last = self.clock.event(stamp, now);
                     let descriptor = parse(bytes, port.framing);
-                    let held = Held { frame: self.pool.put(bytes), dscp: descriptor.dscp, cos: descriptor.cos };
+                    let held = Held {
+                        frame: self.pool.put(bytes),
+                        dscp: descriptor.dscp,
+                        ecn: descriptor.ecn,
+                        cos: descriptor.cos,
+                    };
                     self.engine.receive(last, port.id, descriptor, held);
                 });
                 match taken {
@@ -90,7 +95,7 @@ impl Dataplane {
             let port = &mut self.ports[usize::from(output.0)];
             let parsed = parse(&self.bytes, port.framing);
             let Descriptor { qos_group, label, input_port, .. } = descriptor;
-            let held = Held { frame: self.pool.put(&self.bytes), dscp: parsed.dscp, cos: parsed.cos };
+            let held = Held { frame: self.pool.put(&self.bytes), dscp: parsed.dscp, ecn: parsed.ecn, cos: parsed.cos };
             let descriptor = Descriptor { qos_group, label, input_port, ..parsed };
             port.arrivals.push(Arrival { event: time, descriptor, held });
         }

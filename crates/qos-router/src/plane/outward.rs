@@ -1,6 +1,6 @@
 //! From the kernel and the engine outwards: onto the links.
 
-use qos_core::frame::{parse, rewrite_cos, rewrite_dscp};
+use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::{Departure, Output, Side, Time};
 
 use super::port::{Arrival, Held, Sending};
@@ -46,6 +46,9 @@ impl Dataplane {
         if descriptor.dscp != held.dscp {
             rewrite_dscp(self.pool.get_mut(&held.frame), descriptor.dscp);
         }
+        if descriptor.ecn != held.ecn {
+            rewrite_ecn(self.pool.get_mut(&held.frame), descriptor.ecn);
+        }
         if descriptor.cos != held.cos {
             rewrite_cos(self.pool.get_mut(&held.frame), descriptor.cos);
         }
@@ -81,7 +84,7 @@ impl Dataplane {
                             own.at
                         }
                     };
-                    let held = Held { frame, dscp: descriptor.dscp, cos: descriptor.cos };
+                    let held = Held { frame, dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos };
                     Arrival { event, descriptor, held }
                 });
                 match taken {

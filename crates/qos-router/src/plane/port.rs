@@ -25,6 +25,7 @@ pub(super) struct Held {
     pub frame: Frame,
     /// Markings as they are in the bytes.
     pub dscp: u8,
+    pub ecn: u8,
     pub cos: u8,
 }
 

@@ -36,13 +36,13 @@ RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
 
 _RANDOM_DETECT_DETAIL = (
-    "random-detect [exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
+    "random-detect [ecn|exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
 )
 
 
 @CONFIG.add(
     "policy-class",
-    "random-detect [dscp-based|prec-based|exponential-weighting-constant <weight:1-16>"
+    "random-detect [dscp-based|prec-based|ecn|exponential-weighting-constant <weight:1-16>"
     "|precedence <level:precedence> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"
     "|dscp <code-point:dscp> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]]",
     no=_RANDOM_DETECT_DETAIL,
@@ -52,6 +52,7 @@ _RANDOM_DETECT_DETAIL = (
         "random-detect": "Enable Random Early Detection as drop policy",
         "dscp-based": "Enable dscp-based WRED as drop policy",
         "prec-based": "Enable precedence-based WRED as drop policy",
+        "ecn": "explicit congestion notification",
         "exponential-weighting-constant": "weight for mean queue depth calculation",
         "weight": "integer in 1..16 used in weighted average to mean 2^number",
         "precedence": "parameters for each precedence value",
@@ -71,7 +72,9 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
     red = present.random_detect or RandomDetect()
     if args.unset and present.random_detect is None:
         return
-    if "exponential-weighting-constant" in args:
+    if "ecn" in args:
+        red = replace(red, ecn=not args.unset)
+    elif "exponential-weighting-constant" in args:
         red = replace(red, exponential_weight=None if args.unset else args.value("weight", int))
     elif "dscp" in args or "precedence" in args:
         red = _red_thresholds(red, args)
@@ -104,6 +107,8 @@ def _text(each: PolicyClass, indent: str) -> list[str]:
     lines = ["random-detect dscp-based" if red.basis == "dscp" else "random-detect"]
     if red.exponential_weight is not None:
         lines.append(f"random-detect exponential-weighting-constant {red.exponential_weight}")
+    if red.ecn:
+        lines.append("random-detect ecn")
     for value, limits in red.thresholds:
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         probability = "" if limits.denominator is None else f" {limits.denominator}"
@@ -131,6 +136,7 @@ def _engine(each: PolicyClass) -> formats.PolicyClassPart:
         "random_detect": {
             "basis": red.basis,
             "exponential_weight": red.exponential_weight,
+            "ecn": red.ecn,
             "thresholds": thresholds,
         }
     }
@@ -157,6 +163,8 @@ def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
         if classic
         else f"      packet-based wred, exponential weight {weight}"
     )
+    if red.get("ecn"):
+        yield "      explicit congestion notification"
     yield ""
     by_code = red["basis"] == "dscp"
     yield f"      {'dscp ' if by_code else 'class'}    min-threshold    max-threshold    mark-probability"

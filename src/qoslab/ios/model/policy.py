@@ -200,6 +200,8 @@ class RandomDetect:
 
     basis: Literal["precedence", "dscp"] = "precedence"
     exponential_weight: int | None = None
+    ecn: bool = False
+    """Mark packets of ECN-capable transports rather than drop them at random."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
     """By precedence or code point, in its order."""
 

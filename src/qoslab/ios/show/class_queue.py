@@ -93,6 +93,8 @@ def _hqf_bandwidth(counters: formats.ClassCounters) -> Iterator[str]:
 def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterator[str]:
     weight = red["exponential_weight"]
     yield f"Exp-weight-constant: {weight} (1/{2**weight})"
+    if red["ecn_mark"] is not None:
+        yield "explicit congestion notification"
     yield f"Mean queue depth: {int(red['mean_depth'])} packets"
     word = "dscp " if red["basis"] == "dscp" else "class"
     if fair:
@@ -105,15 +107,36 @@ def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterato
     yield ""
     for row in red["classes"]:
         yield _red_row(red, row, (8, 15, 14, 17, 19, 14))
+    yield from _ecn_marks(red)
 
 
 def _red_row(red: formats.RandomDetectCounters, row: formats.RandomDetectRow, widths: tuple[int, ...]) -> str:
     """A row of early detection's table: the name to the left, figures to the right of their columns."""
-    name = dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
+    name = _red_name(red, row)
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
     figures = [*(f"{each['packets']}/{each['bytes']}" for each in volumes), str(row["min"]), str(row["max"])]
     cells = "".join(f" {figure}".rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
     return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
+
+
+def _red_name(red: formats.RandomDetectCounters, row: formats.RandomDetectRow) -> str:
+    return dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
+
+
+def _ecn_marks(red: formats.RandomDetectCounters) -> Iterator[str]:
+    """The table of marks, in the layout of Cisco's feature guide for 12.2(8)T.
+
+    [I] That later software has it likewise.
+    """
+    if red["ecn_mark"] is None:
+        return
+    yield ""
+    yield f"{red['basis'].replace('precedence', 'class'):<8}   ECN Mark"
+    yield "          pkts/bytes"
+    for row in red["classes"]:
+        marked = row["ecn_mark"]
+        figure = f"{marked['packets']}/{marked['bytes']}"
+        yield f"{_red_name(red, row):<8} {figure:>11}"
 
 
 def hqf_priority_queue(queue: formats.PriorityQueueCounters, named: bool) -> Iterator[str]:
@@ -209,6 +232,8 @@ def _classic_class(counters: formats.ClassCounters) -> Iterator[str]:
 def _classic_random_detect(red: formats.RandomDetectCounters) -> Iterator[str]:
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
+    if red["ecn_mark"] is not None:
+        yield "   explicit congestion notification"
     yield f"   mean queue depth: {int(red['mean_depth'])}"
     yield ""
     word = "dscp " if red["basis"] == "dscp" else "class"
@@ -216,6 +241,7 @@ def _classic_random_detect(red: formats.RandomDetectCounters) -> Iterator[str]:
     yield "         pkts/bytes       pkts/bytes       pkts/bytes    thresh  thresh  prob"
     for row in red["classes"]:
         yield _red_row(red, row, (7, 13, 17, 17, 9, 8))
+    yield from _ecn_marks(red)
     yield ""
 
 
