@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use etherparse::{ether_type, ip_number, Ethernet2Header, IpDscp, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use etherparse::{
+    ether_type, ip_number, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader,
+};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
@@ -261,6 +263,7 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     };
     let mut ip = Ipv4Header::new(above, packet.ttl, number, hop.source.octets(), hop.destination.octets())
         .map_err(|error| made_up(&error))?;
+    ip.ecn = IpEcn::try_new(packet.ecn).map_err(|error| made_up(&error))?;
     ip.dscp = IpDscp::try_new(packet.dscp).map_err(|error| made_up(&error))?;
     ip.dont_fragment = true;
     ip.header_checksum = ip.calc_header_checksum();
@@ -299,6 +302,7 @@ fn tcp_header(packet: &Packet, segment: &Segment) -> TcpHeader {
     let window = u16::try_from(window).unwrap_or(u16::MAX);
     let mut tcp = TcpHeader::new(packet.source_port, packet.destination_port, on_wire(packet.way, segment.seq), window);
     (tcp.syn, tcp.fin, tcp.psh) = (segment.syn, segment.fin, segment.push);
+    (tcp.ece, tcp.cwr) = (segment.ece, segment.cwr);
     if segment.has_ack {
         tcp.ack = true;
         tcp.acknowledgment_number = on_wire(packet.way.back(), segment.ack);

@@ -56,6 +56,8 @@ pub(crate) struct Packet {
     pub ttl: u8,
     /// As the last hop has left it.
     pub dscp: u8,
+    /// Explicit congestion notification (RFC 3168), likewise.
+    pub ecn: u8,
     pub source_port: u16,
     pub destination_port: u16,
     pub content: Content,
@@ -138,7 +140,8 @@ pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ip
 /// The description of one packet, from that of its stream.
 pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
     let established = matches!(&packet.content, Content::Tcp(segment) if segment.has_ack);
-    let mut descriptor = Descriptor { network_len: packet.length(), dscp: packet.dscp, established, ..*stream };
+    let (network_len, dscp, ecn) = (packet.length(), packet.dscp, packet.ecn);
+    let mut descriptor = Descriptor { network_len, dscp, ecn, established, ..*stream };
     if descriptor.destination_port != Some(packet.destination_port) {
         descriptor.destination_port = Some(packet.destination_port);
         descriptor.flow = flow_key(&descriptor);

@@ -555,7 +555,6 @@ class Lab:
 RECORDED_SYSCTLS = (
     "net.ipv4.tcp_window_scaling",
     "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_slow_start_after_idle",

@@ -14,6 +14,7 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
     return {
         "net.ipv4.tcp_sack": int(profile.sack),
         "net.ipv4.tcp_timestamps": int(profile.timestamps),
+        "net.ipv4.tcp_ecn": int(profile.ecn),
         "net.ipv4.tcp_recovery": profile.recovery,
         "net.ipv4.tcp_early_retrans": profile.early_retrans,
         "net.ipv4.tcp_frto": profile.frto,

@@ -150,6 +150,8 @@ class TcpProfile(Frozen):
     """Selective acknowledgements (sysctl tcp_sack)."""
     timestamps: bool = True
     """TCP timestamps option (sysctl tcp_timestamps); costs 12 bytes a segment."""
+    ecn: bool = False
+    """Explicit congestion notification (RFC 3168), asked for and granted (sysctl tcp_ecn: 1, or 0)."""
     recovery: int = Field(default=1, ge=0, le=7)
     """sysctl tcp_recovery: 1 is RACK; 0 is the duplicate-ACK counting of older stacks."""
     early_retrans: int = Field(default=3, ge=0, le=4)

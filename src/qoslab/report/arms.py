@@ -187,6 +187,7 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
         f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
         f"timestamps {'on' if profile.timestamps else 'off'}, RACK {'on' if profile.recovery & 1 else 'off'}, "
         f"F-RTO {'on' if profile.frto else 'off'}, "
+        f"ECN {'on' if profile.ecn else 'off'}, "
         f"initial window {profile.initcwnd} segments, least RTO {profile.rto_min}"
     )
     return ". ".join([*words, tcp]) + "."

@@ -80,6 +80,7 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.Nod
             "congestion_control": cast("formats.CongestionControl", profile.congestion_control),
             "sack": profile.sack,
             "timestamps": profile.timestamps,
+            "ecn": profile.ecn,
             "recovery": profile.recovery,
             "early_retrans": profile.early_retrans,
             "frto": profile.frto,

@@ -31,11 +31,12 @@ impl<W: Write> Run<W> {
             Way::Backward => (ports.1, ports.0),
         };
         let dscp = stream.dscp[way as usize];
-        let packet = |segment| Packet {
+        let packet = |segment: Segment| Packet {
             stream: number as u32,
             way,
             ttl: INITIAL_TTL,
             dscp,
+            ecn: segment.ecn,
             source_port,
             destination_port,
             content: Content::Tcp(segment),

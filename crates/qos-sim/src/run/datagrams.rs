@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use qos_core::wire::ip::ecn;
 use qos_core::Time;
 
 use super::world::World;
@@ -33,6 +34,7 @@ impl<W: Write> Run<W> {
                         way: Way::Forward,
                         ttl: INITIAL_TTL,
                         dscp: each.dscp[0],
+                        ecn: ecn::NOT_ECT,
                         source_port: each.local_port,
                         destination_port: port,
                         content,

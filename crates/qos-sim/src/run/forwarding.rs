@@ -9,6 +9,7 @@ use crate::capture::Hop;
 use crate::network::{peer, Runs};
 use crate::packet::{describe, Content, Packet, PacketId, Way};
 use crate::scenario::NodeKind;
+use crate::tcp::Segment;
 
 impl<W: Write> Run<W> {
     /// An engine's deadline has come, if that event is still the one that counts.
@@ -58,7 +59,8 @@ impl<W: Write> Run<W> {
             }
             (Side::Inside, Runs::Line) => {}
             (Side::Wire, _) => {
-                self.world.pool.get_mut(payload).dscp = descriptor.dscp;
+                let packet = self.world.pool.get_mut(payload);
+                (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
                 self.see_port(station, port, Side::Wire, now, time, payload)?;
             }
         }
@@ -85,7 +87,10 @@ impl<W: Write> Run<W> {
                 self.world.datagram_arrives(now, packet.stream as usize, *number, *sent, *payload);
                 Ok(())
             }
-            Content::Tcp(segment) => self.segment_arrives(now, packet.stream as usize, packet.way, segment),
+            Content::Tcp(segment) => {
+                let segment = Segment { ecn: packet.ecn, ..*segment };
+                self.segment_arrives(now, packet.stream as usize, packet.way, &segment)
+            }
         }
     }
 

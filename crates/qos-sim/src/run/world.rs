@@ -93,7 +93,7 @@ impl World {
     pub(super) fn forward(&mut self, station: usize, node: usize, departure: Departure<PacketId>) {
         let Departure { time, descriptor, payload, .. } = departure;
         let packet = self.pool.get_mut(payload);
-        packet.dscp = descriptor.dscp;
+        (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
         let stream = &self.traffic.streams[packet.stream as usize];
         let to = match packet.way {
             Way::Forward => stream.to[1],

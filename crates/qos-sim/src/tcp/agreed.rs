@@ -13,6 +13,8 @@ pub(crate) struct Agreed {
     pub sack: bool,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// Payload bytes of a full segment.
     pub mss: u32,
 }
@@ -20,7 +22,7 @@ pub(crate) struct Agreed {
 impl Agreed {
     /// What one end would have, before it knows the other.
     pub fn offered(settings: &Settings) -> Agreed {
-        Agreed { sack: settings.sack, timestamps: settings.timestamps, mss: settings.mss }
+        Agreed { sack: settings.sack, timestamps: settings.timestamps, ecn: settings.ecn, mss: settings.mss }
     }
 
     /// What both ends have, the other one by its SYN.
@@ -28,9 +30,11 @@ impl Agreed {
         let options = syn.syn_options;
         let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);
         let timestamps = settings.timestamps && syn.timestamps.is_some();
+        // A SYN offers with both flags, its answer accepts with ECE alone (RFC 3168 section 6.1.1).
+        let ecn = settings.ecn && syn.ece && syn.cwr != syn.has_ack;
         let own = if settings.timestamps && !timestamps { settings.mss + TIMESTAMPS_BYTES } else { settings.mss };
         let taken = if timestamps { TIMESTAMPS_BYTES } else { 0 };
         let theirs = u32::from(options.map_or(DEFAULT_MSS, |options| options.mss)).saturating_sub(taken);
-        Agreed { sack, timestamps, mss: own.min(theirs) }
+        Agreed { sack, timestamps, ecn, mss: own.min(theirs) }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::agreed::Agreed;
 use super::receive::ack_policy::{AckPolicy, Decision};
+use super::receive::congestion_echo::{CongestionEcho, Heard};
 use super::receive::receiver::{Arrival, Receiver};
 use super::segment::{Segment, SynOptions};
 use super::send::rto::{INITIAL_RTO, MAX_RTO};
 use super::send::{Emit, Outgoing, Sender};
 use super::settings::Settings;
 use qos_core::time::{Duration, Time};
+use qos_core::wire::ip::ecn;
 
 /// The first byte of payload: the SYN is number 0.
 const FIRST: u64 = 1;
@@ -57,6 +59,8 @@ pub struct Figures {
     pub probes: u64,
     /// Reductions of the window that were taken back.
     pub undone: u64,
+    /// Reductions of the window because congestion was echoed (RFC 3168).
+    pub ecn_reductions: u64,
     /// Bytes that the other end has acknowledged.
     pub acknowledged_bytes: u64,
     /// Where the connection stands.
@@ -82,6 +86,7 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     policy: AckPolicy,
+    echo: CongestionEcho,
     /// Timestamp to be echoed.
     recent: u64,
     acknowledged: u64,
@@ -113,6 +118,7 @@ impl Connection {
             sender: Sender::new(&settings, agreed, now, Outgoing::new(FIRST, settings.send_buffer), None),
             receiver: Receiver::new(&settings, FIRST, &agreed),
             policy: AckPolicy::new(&settings, FIRST, agreed.sack),
+            echo: CongestionEcho::default(),
             settings,
             recent: 0,
             acknowledged: FIRST,
@@ -126,6 +132,8 @@ impl Connection {
             seq: 0,
             syn: true,
             has_ack: self.passive,
+            ece: self.agreed.ecn,
+            cwr: self.agreed.ecn && !self.passive,
             ack: if self.passive { FIRST } else { 0 },
             window: self.settings.offered_at_first(),
             timestamps: self.agreed.timestamps.then_some((now.0, self.recent)),
@@ -230,6 +238,10 @@ impl Connection {
 
     fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         let arrival = self.receiver.accept(now, segment);
+        let heard = if self.agreed.ecn { self.echo.hears(segment) } else { Heard::Nothing };
+        if heard == Heard::Congestion {
+            self.policy.hurry();
+        }
         let rto = self.sender.rtt().timeout();
         let window = self.receiver.offer_window();
         if self.receiver.window_grew() {
@@ -257,7 +269,8 @@ impl Connection {
                 }
             }
         };
-        if decision == Decision::Now {
+        // Who has reduced its window may have sent all that it lets out.
+        if decision == Decision::Now || heard == Heard::Reduced {
             self.acknowledge(now, out);
         }
     }
@@ -275,6 +288,8 @@ impl Connection {
             ack: self.receiver.next(),
             window: self.receiver.offer_window(),
             has_ack: true,
+            ece: self.echo.echoes(),
+            ecn: if self.agreed.ecn { ecn::ECT_0 } else { ecn::NOT_ECT },
             timestamps: self.agreed.timestamps.then_some((now.0, self.recent)),
             ..Segment::default()
         }
@@ -292,7 +307,8 @@ impl Connection {
     }
 
     fn acknowledge(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let template = self.template(now);
+        // Bare acknowledgements are not sent as ECN-capable (RFC 3168 section 6.1.4).
+        let template = Segment { ecn: ecn::NOT_ECT, ..self.template(now) };
         out.push(Segment { seq: self.sender.stream().next(), sack: self.receiver.sack_blocks(), ..template });
         self.note_acknowledged();
     }
@@ -309,6 +325,10 @@ impl Connection {
                 handshake.sent = now;
                 handshake.timeout = Duration(handshake.timeout.0 * 2).min(MAX_RTO);
                 handshake.retransmissions += 1;
+                if !self.passive {
+                    // Lest somebody on the way drops who offers it (RFC 3168 section 6.1.1.1).
+                    (handshake.syn.ece, handshake.syn.cwr) = (false, false);
+                }
                 let mut syn = Segment { retransmission: true, ..handshake.syn };
                 syn.timestamps = syn.timestamps.map(|(_, echo)| (now.0, echo));
                 handshake.syn.timestamps = syn.timestamps;
@@ -385,6 +405,7 @@ impl Connection {
             fast_recoveries: counts.recoveries,
             probes: counts.probes,
             undone: counts.undone,
+            ecn_reductions: counts.ecn_reductions,
             acknowledged_bytes: sender.stream().una() - FIRST - u64::from(self.state() == State::Closed),
             state: self.state(),
         }

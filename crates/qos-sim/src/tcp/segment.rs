@@ -79,6 +79,12 @@ pub struct Segment {
     pub has_ack: bool,
     /// PSH.
     pub push: bool,
+    /// ECN-Echo: congestion was experienced; in a SYN the offer of explicit congestion notification (RFC 3168).
+    pub ece: bool,
+    /// Congestion window reduced; in a SYN likewise.
+    pub cwr: bool,
+    /// The code point of the IP packet (RFC 3168), as it leaves or as it has arrived.
+    pub ecn: u8,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
     /// Value and echo of the timestamps option in nanoseconds of virtual time.

@@ -31,6 +31,8 @@ pub struct Profile {
     pub sack: bool,
     /// sysctl tcp_timestamps.
     pub timestamps: bool,
+    /// sysctl tcp_ecn: 1, or 0 for false.
+    pub ecn: bool,
     /// sysctl tcp_recovery: bit 0 RACK, bit 1 a fixed reordering window, bit 2 no duplicate threshold in RACK.
     pub recovery: u8,
     /// sysctl tcp_early_retrans: 3 and 4 are tail loss probe.
@@ -50,6 +52,7 @@ impl Default for Profile {
             congestion_control: CongestionControl::Cubic,
             sack: true,
             timestamps: true,
+            ecn: false,
             recovery: 1,
             early_retrans: 3,
             frto: 2,
@@ -72,6 +75,8 @@ pub struct Settings {
     pub dsack: bool,
     /// Timestamps option (RFC 7323), if the other end has it too.
     pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168), if the other end has it too.
+    pub ecn: bool,
     /// RACK (RFC 8985) rather than counting SACKed segments (RFC 6675); heeded with `sack` only.
     pub rack: bool,
     /// RACK's reordering window stays a quarter of the least round trip (bit 1 of tcp_recovery).
@@ -133,6 +138,7 @@ impl Settings {
             sack: true,
             dsack: true,
             timestamps: true,
+            ecn: false,
             rack: true,
             rack_static_window: false,
             rack_no_threshold: false,
@@ -181,6 +187,7 @@ impl Settings {
             sack: profile.sack,
             dsack: profile.sack,
             timestamps: profile.timestamps,
+            ecn: profile.ecn,
             rack: (profile.recovery & 1) != 0,
             rack_static_window: (profile.recovery & 2) != 0,
             rack_no_threshold: (profile.recovery & 4) != 0,

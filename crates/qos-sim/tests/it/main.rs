@@ -1,6 +1,7 @@
 //! The simulator's integration tests, one program: each file is a module, `common` and `scene` what they share.
 
 mod common;
+mod congestion_notification;
 mod datagrams;
 mod golden;
 mod invariants;

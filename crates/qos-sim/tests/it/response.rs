@@ -1,6 +1,6 @@
 //! The window that loss leaves: what congestion controls owe to their documents, without policer and queue.
 
-use crate::common::{Net, Path};
+use crate::common::{Net, Path, Script};
 use qos_core::time::{Rate, Time};
 use qos_sim::tcp::{CongestionControl, Settings};
 
@@ -11,20 +11,26 @@ const SECOND: u64 = 1_000_000_000;
 const TOLERANCE: f64 = 0.20;
 
 /// Mean window in segments over a path that is never the limit, of which every `period`-th segment is lost, after half
-/// of the losses.
-fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64) -> f64 {
+/// of the losses; `marked` segments are not lost.
+fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64, marked: bool) -> f64 {
     let big = 1 << 40;
     let settings = Settings {
         congestion_control: control,
         receive_buffer: big,
         initial_receive_window: big,
         send_buffer: big,
+        ecn: marked,
         ..Settings::modern(1500)
     };
     let mut path = Path::new(100_000_000_000_000, rtt_ns / 2);
     path.lan = Rate(100_000_000_000_000);
     let mut net = Net::new(path, &settings, 1);
-    net.script = Some(Box::new(move |segment, number| segment.len > 0 && number % period == 0));
+    let nth: Script = Box::new(move |segment, number| segment.len > 0 && number % period == 0);
+    if marked {
+        net.marks = Some(nth);
+    } else {
+        net.script = Some(nth);
+    }
     let flow = net.flow(Time(0));
     net.run(Time(0));
     net.offer(flow, u64::MAX / 2);
@@ -39,6 +45,8 @@ fn mean_window(control: CongestionControl, rtt_ns: u64, period: u64, losses: u64
     let (start, before) = until(&mut net, losses / 2 * period);
     let (end, after) = until(&mut net, losses * period);
     let segments = (after - before) as f64 / f64::from(settings.mss);
+    let figures = net.client(flow).figures();
+    assert_eq!((figures.retransmitted_segments == 0, figures.ecn_reductions > 0), (marked, marked), "{figures:?}");
     segments * rtt_ns as f64 / end.since(start).0 as f64
 }
 
@@ -56,9 +64,27 @@ fn periodic_loss_leaves_the_window_of_the_response_function() {
         (CongestionControl::Cubic, 10, 1_000, 38.0),
         (CongestionControl::Cubic, 10, 10_000, 120.0),
     ];
+    check(&cases, false);
+}
+
+/// RFC 3168 section 5: the answer to a mark is the same as to a loss.
+#[test]
+fn periodic_marks_leave_the_same_window() {
+    let cases = [
+        (CongestionControl::Reno, 100, 100, 12.0),
+        (CongestionControl::Reno, 100, 1_000, 38.0),
+        (CongestionControl::Cubic, 100, 100, 12.0),
+        (CongestionControl::Cubic, 100, 1_000, 38.0),
+        (CongestionControl::Cubic, 100, 10_000, 187.0),
+        (CongestionControl::Cubic, 10, 1_000, 38.0),
+    ];
+    check(&cases, true);
+}
+
+fn check(cases: &[(CongestionControl, u64, u64, f64)], marked: bool) {
     let mut wrong = Vec::new();
-    for (control, rtt_ms, period, expected) in cases {
-        let window = mean_window(control, rtt_ms * 1_000_000, period, 60);
+    for &(control, rtt_ms, period, expected) in cases {
+        let window = mean_window(control, rtt_ms * 1_000_000, period, 60, marked);
         if (window / expected - 1.0).abs() > TOLERANCE {
             wrong.push(format!("{control:?} {rtt_ms} ms 1/{period}: {window:.1}, expected {expected}"));
         }

@@ -92,6 +92,15 @@ impl AckPolicy {
         }
     }
 
+    /// The next acknowledgements are not delayed: the other end may have little that it can send without them (Linux:
+    /// two).
+    pub(crate) fn hurry(&mut self) {
+        if self.quick_most > 0 {
+            self.quick = self.quick.max(2);
+            self.delay = self.least;
+        }
+    }
+
     /// The window has grown, which the other end is told at once (Linux tcp_grow_window).
     pub(crate) fn window_grew(&mut self) {
         if self.quick_most > 0 {

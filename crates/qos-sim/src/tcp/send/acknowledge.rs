@@ -32,6 +32,7 @@ impl Sender {
         }
         // A pure acknowledgement with another window is no duplicate (RFC 5681).
         let widened = self.stream.is_widened_by(ack, segment.window);
+        news.congestion = self.agreed.ecn && segment.ece;
         news.not_duplicate = segment.len > 0 || segment.fin || news.advanced || widened;
         self.stream.acknowledge(ack, segment.window);
         if self.board.out() == 0 {
@@ -45,7 +46,8 @@ impl Sender {
         self.take_acknowledged(now, ack, prior_highest, &mut news);
         self.loss.update_window(self.board.delivered(), news.delivered_before());
         self.judge_probe(ack, &news);
-        let resend = if news.not_duplicate && !news.sacked && !news.duplicate && self.is_open() {
+        let plain = news.not_duplicate && !news.sacked && !news.duplicate && !news.congestion;
+        let resend = if plain && self.is_open() {
             Resend::Nothing
         } else {
             let duplicate = !news.not_duplicate && !news.advanced && !news.duplicate;

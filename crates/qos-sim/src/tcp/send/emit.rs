@@ -2,6 +2,7 @@
 
 use crate::tcp::segment::Segment;
 use qos_core::time::Time;
+use qos_core::wire::ip::ecn;
 
 /// The way out for segments at one moment.
 pub(crate) struct Emit<'a> {
@@ -28,6 +29,15 @@ impl Emit<'_> {
 
     pub(super) fn send(&mut self, seq: u64, len: u32, fin: bool, push: bool, retransmission: bool) {
         self.used = true;
-        self.out.push(Segment { seq, len, fin, push, retransmission, ..self.template });
+        // Only new data is sent as ECN-capable (RFC 3168 section 6.1.5).
+        let ecn = if len > 0 && !retransmission { self.template.ecn } else { ecn::NOT_ECT };
+        self.out.push(Segment { seq, len, fin, push, retransmission, ecn, ..self.template });
+    }
+
+    /// The segment sent last tells that the window has been reduced.
+    pub(super) fn tells_reduction(&mut self) {
+        if let Some(last) = self.out.last_mut() {
+            last.cwr = true;
+        }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Counts {
     pub probes: u64,
     /// Reductions taken back.
     pub undone: u64,
+    /// Reductions because congestion was echoed.
+    pub ecn_reductions: u64,
 }
 
 /// The sending half.
@@ -66,6 +68,8 @@ pub(crate) struct Sender {
     timers: Timers,
     usage: Usage,
     small_queue: Option<SmallQueue>,
+    /// The window was reduced, and the other end is to be told (RFC 3168).
+    reduction_untold: bool,
     counts: Counts,
 }
 
@@ -86,6 +90,7 @@ impl Sender {
             timers: Timers::default(),
             usage: Usage::new(settings, now, first),
             small_queue: settings.small_queue.then(SmallQueue::default),
+            reduction_untold: false,
             counts: Counts::default(),
             stream,
         }

@@ -24,6 +24,8 @@ pub(super) struct News {
     pub probe_duplicate: bool,
     /// The retransmission timer starts anew.
     pub restart_timer: bool,
+    /// Congestion was echoed (RFC 3168).
+    pub congestion: bool,
     /// A retransmission was lost.
     pub retransmission_lost: bool,
     /// Lowest byte that was SACKed after a later one, without having been sent again.
@@ -50,6 +52,7 @@ impl News {
             duplicate: false,
             probe_duplicate: false,
             restart_timer: false,
+            congestion: false,
             retransmission_lost: false,
             reordered: u64::MAX,
             echo,

@@ -7,6 +7,8 @@ pub(super) enum Phase {
     Open,
     /// Something was SACKed or acknowledged twice.
     Disorder,
+    /// Congestion was echoed (RFC 3168): the window is being reduced.
+    Reduced,
     /// Fast recovery: the window is being reduced.
     Recovery,
     /// After a retransmission timeout.
@@ -41,7 +43,7 @@ impl Episode {
 
     /// The window is being reduced.
     pub fn reducing(&self) -> bool {
-        self.phase == Phase::Recovery
+        matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
     /// Something is lost, by what is known.

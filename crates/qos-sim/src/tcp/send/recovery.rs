@@ -17,6 +17,9 @@ impl Sender {
 
     /// Judges an acknowledgement that is not plain progress; returns what is to be sent first.
     pub(super) fn judge(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News) -> Resend {
+        if news.congestion {
+            self.undo.forgo_window();
+        }
         if self.is_open() {
             self.undo.forget_retransmission();
         } else if self.stream.una() >= self.episode.high() && self.phase_ended(news.echo) {
@@ -32,7 +35,7 @@ impl Sender {
                 }
                 self.consider_recovery(now, duplicate, news)
             }
-            Phase::Open | Phase::Disorder => self.consider_recovery(now, duplicate, news),
+            Phase::Open | Phase::Disorder | Phase::Reduced => self.consider_recovery(now, duplicate, news),
         };
         if !lost {
             return Resend::Nothing;
@@ -46,6 +49,14 @@ impl Sender {
     /// Everything that was out when the phase began is acknowledged; true: there is no more to do for this
     /// acknowledgement.
     fn phase_ended(&mut self, echo: Option<Time>) -> bool {
+        if self.episode.phase() == Phase::Reduced {
+            // Beyond what was out then, so that the other end has heard of the reduction.
+            if self.stream.una() > self.episode.high() {
+                self.congestion.end_reduction();
+                self.episode.becomes(Phase::Open);
+            }
+            return false;
+        }
         if self.episode.phase() != Phase::Recovery {
             return false;
         }
@@ -72,7 +83,7 @@ impl Sender {
             if !self.time_to_recover() {
                 return false;
             }
-            self.enter_recovery();
+            self.enter_recovery(news.congestion);
         }
         true
     }
@@ -87,17 +98,39 @@ impl Sender {
                 self.board.count_duplicate();
             }
         }
-        if !self.episode.repairing() {
+        if self.episode.phase() <= Phase::Disorder {
             self.undo_by_duplicates();
         }
         self.identify_losses(now, news);
         if !self.time_to_recover() {
             self.forget_retransmission_acknowledged();
-            self.keep_open();
+            if news.congestion {
+                self.heed_congestion();
+            }
+            if self.episode.phase() != Phase::Reduced {
+                self.keep_open();
+            }
             return false;
         }
-        self.enter_recovery();
+        self.enter_recovery(news.congestion);
         true
+    }
+
+    /// Congestion was echoed: the window is reduced as after a loss, once for what is out now (RFC 3168 section 6.1.2).
+    fn heed_congestion(&mut self) {
+        if self.episode.phase() >= Phase::Reduced {
+            return;
+        }
+        self.undo.cancel();
+        self.begin_reduction();
+        self.episode.begin(Phase::Reduced, self.stream.next());
+        self.counts.ecn_reductions += 1;
+    }
+
+    fn begin_reduction(&mut self) {
+        self.probe.forget();
+        self.congestion.begin_reduction();
+        self.reduction_untold = true;
     }
 
     /// Marks what the present rule says is lost at once.
@@ -150,7 +183,7 @@ impl Sender {
         }
         if self.board.pipe() != pipe {
             if self.episode.phase() != Phase::Recovery {
-                self.enter_recovery();
+                self.enter_recovery(false);
                 self.congestion.reduce(1, self.board.pipe(), false);
             }
             self.retransmit_lost(emit);
@@ -164,12 +197,20 @@ impl Sender {
         self.board.lost() > 0 || self.loss.counts_a_loss(&self.board)
     }
 
-    fn enter_recovery(&mut self) {
+    /// `echoed`: congestion was echoed, too. A window that is being reduced for it is not reduced once more.
+    fn enter_recovery(&mut self, echoed: bool) {
         self.undo.begin(self.stream.una(), self.board.retransmitted());
-        self.undo.save(self.congestion.cwnd(), self.congestion.current_threshold(self.episode.reducing()));
-        self.probe.forget();
-        self.congestion.begin_reduction();
-        self.episode.begin(Phase::Recovery, self.stream.next());
+        if self.episode.reducing() {
+            self.undo.forgo_window();
+            self.episode.becomes(Phase::Recovery);
+        } else {
+            self.undo.save(self.congestion.cwnd(), self.congestion.current_threshold(false));
+            if echoed {
+                self.undo.forgo_window();
+            }
+            self.begin_reduction();
+            self.episode.begin(Phase::Recovery, self.stream.next());
+        }
         self.counts.recoveries += 1;
     }
 
@@ -192,6 +233,7 @@ impl Sender {
             self.undo.save(self.congestion.cwnd(), threshold);
             self.undo.begin(self.stream.una(), self.board.retransmitted());
             self.congestion.lower_threshold();
+            self.reduction_untold = true;
         }
         if new && self.board.sacked() >= self.loss.threshold() {
             self.loss.reset_threshold();
@@ -331,9 +373,8 @@ impl Sender {
     /// nothing to repair.
     pub(super) fn judge_probe(&mut self, ack: u64, news: &News) {
         if self.probe.judge(ack, news) == Verdict::Repaired {
-            self.probe.forget();
             self.undo.save_cwnd(self.congestion.cwnd());
-            self.congestion.begin_reduction();
+            self.begin_reduction();
             self.congestion.end_reduction();
             self.episode.begin(self.phase_without_loss(), self.stream.next());
         }

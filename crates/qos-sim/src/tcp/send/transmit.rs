@@ -78,6 +78,9 @@ impl Sender {
         self.board.push(now, start, end, piece.fin);
         self.counts.sent += 1;
         emit.send(start, piece.len, piece.fin, piece.last, false);
+        if self.agreed.ecn && piece.len > 0 && std::mem::take(&mut self.reduction_untold) {
+            emit.tells_reduction();
+        }
         if first || self.timers.waits_for() == Some(Timer::TailProbe) {
             self.rearm(now);
         }

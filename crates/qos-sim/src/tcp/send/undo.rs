@@ -36,6 +36,17 @@ impl Undo {
         self.prior_cwnd = cwnd;
     }
 
+    /// The window is not restored: congestion was echoed.
+    pub fn forgo_window(&mut self) {
+        (self.prior_cwnd, self.prior_threshold) = (0, 0);
+    }
+
+    /// There is nothing to be taken back.
+    pub fn cancel(&mut self) {
+        self.forgo_window();
+        self.from = None;
+    }
+
     /// A segment that was lost, as it seems, leaves again.
     pub fn retransmitted(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);

@@ -5,6 +5,7 @@
 pub mod peer;
 
 use qos_core::time::{Duration, Rate, Time};
+use qos_core::wire::ip::ecn;
 use qos_sim::tcp::{Connection, Segment, Settings};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -131,6 +132,8 @@ pub struct Net {
     link_queue: std::collections::VecDeque<Time>,
     random: Random,
     pub script: Option<Script>,
+    /// Likewise: true: the network marks it as having met congestion, if it is ECN-capable.
+    pub marks: Option<Script>,
     data_number: u64,
     timers: Vec<[Option<Time>; 2]>,
     pub events: u64,
@@ -159,6 +162,7 @@ impl Net {
             link_queue: Default::default(),
             random: Random(seed),
             script: None,
+            marks: None,
             data_number: 0,
             timers: Vec::new(),
             events: 0,
@@ -222,7 +226,7 @@ impl Net {
         }
     }
 
-    fn carry(&mut self, flow: usize, from: usize, segment: Segment) {
+    fn carry(&mut self, flow: usize, from: usize, mut segment: Segment) {
         self.number += 1;
         let id = self.number;
         let bytes = IPV4 + segment.header_bytes() + segment.len;
@@ -236,6 +240,11 @@ impl Net {
             if let Some(script) = &mut self.script {
                 if script(&segment, self.data_number) {
                     return;
+                }
+            }
+            if let Some(marks) = &mut self.marks {
+                if marks(&segment, self.data_number) && segment.ecn != ecn::NOT_ECT {
+                    segment.ecn = ecn::CE;
                 }
             }
             self.lan_free = self.lan_free.max(self.now) + self.path.lan.time_for_bytes(u64::from(bytes));

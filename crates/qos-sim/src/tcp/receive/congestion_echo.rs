@@ -1,0 +1,50 @@
+//! The receiving half of explicit congestion notification (RFC 3168 section 6.1.3): what of it every acknowledgement
+//! echoes.
+
+use crate::tcp::segment::Segment;
+use qos_core::wire::ip::ecn;
+
+/// What a segment tells the receiver of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Nothing that asks for haste.
+    Nothing,
+    /// There is some, for the first time since the window was reduced; or a segment was sent again, as it seems.
+    Congestion,
+    /// The other end has reduced its window.
+    Reduced,
+}
+
+/// Whether congestion is echoed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CongestionEcho {
+    echoes: bool,
+    /// An ECN-capable segment has come: one that is not is a retransmission (Linux).
+    seen: bool,
+}
+
+impl CongestionEcho {
+    /// Acknowledgements carry ECN-Echo until the other end tells that it has reduced its window.
+    pub fn echoes(&self) -> bool {
+        self.echoes
+    }
+
+    /// Takes what a segment with payload says.
+    pub fn hears(&mut self, segment: &Segment) -> Heard {
+        if segment.len == 0 {
+            return Heard::Nothing;
+        }
+        if segment.cwr {
+            self.echoes = false;
+        }
+        let first = segment.ecn == ecn::CE && !self.echoes;
+        let hurried = first || (segment.ecn == ecn::NOT_ECT && self.seen);
+        self.echoes |= segment.ecn == ecn::CE;
+        self.seen |= segment.ecn != ecn::NOT_ECT;
+        match (segment.cwr, hurried) {
+            (true, _) => Heard::Reduced,
+            (false, true) => Heard::Congestion,
+            (false, false) => Heard::Nothing,
+        }
+    }
+}
