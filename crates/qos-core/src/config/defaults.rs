@@ -240,3 +240,11 @@ pub const CONDITIONAL_POLICER_METERS_ALWAYS: bool = false;
 /// - true: the column counts what early detection would have dropped;
 /// - false: it counts what this router marked: of the others Cisco's guide says that no further marking is required.
 pub const ECN_COUNTS_WHAT_CAME_MARKED: bool = false;
+
+/// Whether a priority class below another class goes before what has no priority at every level above it, in the later
+/// generation.
+///
+/// - true: as Cisco's documents on hierarchical queueing name it ("priority propagation"); shapers above hold it, and it
+///   takes nothing of what its parents share with their siblings;
+/// - false: parents share by their weights, whatever they send.
+pub const HQF_PRIORITY_PROPAGATES: bool = true;

@@ -1,7 +1,7 @@
 //! The interface's queueing: the queues in front of the transmit ring, and which of them is served next.
 //!
-//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first. The others
-//! share
+//! The queues are the leaves of a tree ([`crate::plan::tree`]). At each inner node priority comes first, in the later
+//! generation that of classes further down too. The others share
 //!
 //! - by weight: start-time fair queueing (Goyal, Vin and Cheng, 1996) over counted bytes. Whenever two children both
 //!   have packets, what they get in proportion to their weights differs by at most a packet of each.
@@ -11,6 +11,7 @@
 //! A node with a shaper takes part while the shaper lets its next packet go. Nothing is searched: changes go up from a
 //! leaf to the root, through a tournament at each level, so that a packet costs the logarithm of the number of classes.
 
+use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -61,7 +62,13 @@ enum Body<P> {
 
 impl<P> Body<P> {
     /// Of the node of that number in `plans`.
-    fn new(index: usize, plans: &[NodePlan], children: Vec<usize>, seed: u64, (rate, now): (Rate, Time)) -> Body<P> {
+    fn new(
+        index: usize,
+        plans: &[NodePlan],
+        (children, urgent): (Vec<usize>, bool),
+        seed: u64,
+        (rate, now): (Rate, Time),
+    ) -> Body<P> {
         match &plans[index].body {
             BodyPlan::Leaf { queue, random_detect } => {
                 let detect = |plan: &RandomDetectPlan| {
@@ -79,6 +86,7 @@ impl<P> Body<P> {
                 }
                 Body::Inner(Inner {
                     contest: WinnerTree::new(children.len()),
+                    propagated: urgent.then(|| Box::new(Propagated::new(children.len()))),
                     children,
                     priority,
                     priority_ready: [false; PRIORITY_LEVELS],
@@ -96,18 +104,56 @@ struct Inner {
     contest: WinnerTree<u128>,
     priority: [Option<usize>; PRIORITY_LEVELS],
     priority_ready: [bool; PRIORITY_LEVELS],
+    propagated: Option<Box<Propagated>>,
     /// Start time, or sequence number, of the packet served last.
     virtual_time: u128,
+}
+
+/// Children below which packets with priority may be sent: by level, in the order in which they came to it.
+#[derive(Debug)]
+struct Propagated {
+    waiting: [WinnerTree<u64>; PRIORITY_LEVELS],
+    /// The next place in that order.
+    next: u64,
+}
+
+impl Propagated {
+    fn new(children: usize) -> Propagated {
+        Propagated { waiting: std::array::from_fn(|_| WinnerTree::new(children)), next: 0 }
+    }
+
+    /// A child's next packet has that priority, or none; it keeps its place.
+    fn set(&mut self, child: usize, urgent: Option<usize>) {
+        for (level, waiting) in self.waiting.iter_mut().enumerate() {
+            if urgent != Some(level) {
+                waiting.set(child, WinnerTree::<u64>::NONE);
+            } else if waiting.key(child) == WinnerTree::<u64>::NONE {
+                waiting.set(child, self.next);
+                self.next += 1;
+            }
+        }
+    }
 }
 
 impl Inner {
     /// The child to serve next.
     fn next(&self) -> Option<usize> {
-        let urgent = (0..PRIORITY_LEVELS).find(|level| self.priority_ready[*level]);
-        match urgent {
-            Some(level) => self.priority[level],
+        match self.urgent() {
+            Some((_, child)) => Some(child),
             None => Some(self.children[self.contest.least()?]),
         }
+    }
+
+    /// The highest priority of a packet that may be sent, and the child to serve for it: at the same level its own
+    /// before that of others' classes.
+    fn urgent(&self) -> Option<(usize, usize)> {
+        (0..PRIORITY_LEVELS).find_map(|level| {
+            if self.priority_ready[level] {
+                return Some((level, self.priority[level]?));
+            }
+            let child = self.propagated.as_ref()?.waiting[level].least()?;
+            Some((level, self.children[child]))
+        })
     }
 }
 
@@ -135,6 +181,21 @@ impl<P> Node<P> {
     }
 }
 
+/// Which inner nodes have a class with priority below one of their children.
+fn propagating(plans: &[NodePlan]) -> Vec<bool> {
+    let mut found = vec![false; plans.len()];
+    let weighted = |node: usize| matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Weighted, .. });
+    for plan in plans.iter().filter(|plan| defaults::HQF_PRIORITY_PROPAGATES && matches!(plan.rank, Rank::Priority(_)))
+    {
+        let mut node = plan.parent;
+        while node != ROOT {
+            node = plans[node].parent;
+            found[node] = weighted(node);
+        }
+    }
+    found
+}
+
 /// All queues of an interface.
 #[derive(Debug)]
 pub(crate) struct Scheduler<P> {
@@ -146,6 +207,8 @@ pub(crate) struct Scheduler<P> {
     /// The classic hold-queue: most packets of all conversations, and how many there are.
     hold: Option<u64>,
     held: u64,
+    /// A class further down than its parent's children has priority, which counts there too.
+    propagates: bool,
     /// Of the classic generation.
     classic: bool,
     /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
@@ -162,10 +225,12 @@ impl<P> Scheduler<P> {
         for (index, plan) in plans.iter().enumerate().skip(1) {
             children[plan.parent].push(index);
         }
+        let urgent = propagating(plans);
         let mut shaped = Vec::new();
         let mut nodes: Vec<Node<P>> = Vec::with_capacity(plans.len());
         for (index, plan) in plans.iter().enumerate() {
-            let body = Body::new(index, plans, std::mem::take(&mut children[index]), seed, (rate, now));
+            let body =
+                Body::new(index, plans, (std::mem::take(&mut children[index]), urgent[index]), seed, (rate, now));
             let timer = shaped.len();
             if plan.shape.is_some() {
                 shaped.push(index);
@@ -202,6 +267,7 @@ impl<P> Scheduler<P> {
             shaped,
             hold: hold.map(u64::from),
             held: 0,
+            propagates: urgent.contains(&true),
             classic: matches!(plans[ROOT].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. }),
             active: 0,
             max_active: 0,
@@ -328,6 +394,10 @@ impl<P> Scheduler<P> {
             self.inner(parent).priority_ready[level] = ready.is_some();
             return;
         }
+        if self.propagates {
+            self.propagate(node, ready.is_some());
+        }
+        let this = &self.nodes[node];
         let key = match ready {
             None => None,
             Some(_) if this.numbered => match &this.body {
@@ -348,6 +418,19 @@ impl<P> Scheduler<P> {
         };
         self.nodes[node].key = key;
         self.inner(parent).contest.set(child, key.unwrap_or(WinnerTree::<u128>::NONE));
+    }
+
+    /// Tells the parent of the priority that a node's next packet has, if it may send.
+    fn propagate(&mut self, node: usize, ready: bool) {
+        let this = &self.nodes[node];
+        let (parent, child) = (this.plan.parent, this.child);
+        let urgent = match &this.body {
+            Body::Inner(inner) if ready => inner.urgent().map(|(level, _)| level),
+            _ => None,
+        };
+        if let Some(propagated) = &mut self.inner(parent).propagated {
+            propagated.set(child, urgent);
+        }
     }
 
     /// Brings a node and those above it up to date with a change below it.
@@ -538,16 +621,17 @@ impl<P> Scheduler<P> {
                 red.emptied(now);
             }
         }
+        let urgent = self.propagates && matches!(self.nodes[leaf].plan.rank, Rank::Priority(_));
         let mut at = Some(leaf);
         while let Some(node) = at {
-            self.leave(node, &item);
+            self.leave(node, &item, urgent);
             at = self.parent(node);
         }
         Some(item)
     }
 
-    /// A packet that waited below a node leaves it.
-    fn leave(&mut self, node: usize, item: &Item<P>) {
+    /// A packet that waited below a node leaves it; an `urgent` one takes nothing of what its class shares with others.
+    fn leave(&mut self, node: usize, item: &Item<P>, urgent: bool) {
         let bytes = item.bytes();
         let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();
         let this = &mut self.nodes[node];
@@ -561,8 +645,13 @@ impl<P> Scheduler<P> {
         if node == ROOT {
             return;
         }
-        let parent = this.plan.parent;
-        if let Some(key) = this.key.take() {
+        let (parent, child) = (this.plan.parent, this.child);
+        if urgent {
+            // It goes behind its siblings with priority.
+            if let Some(propagated) = &mut self.inner(parent).propagated {
+                propagated.set(child, None);
+            }
+        } else if let Some(key) = this.key.take() {
             this.finish = match this.plan.rank {
                 Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
                 Rank::Factor(_) | Rank::Priority(_) => key,

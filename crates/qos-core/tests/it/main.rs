@@ -14,6 +14,7 @@ mod links;
 mod packets;
 mod policer_oracle;
 mod priority;
+mod priority_propagation;
 mod programs;
 mod published_shares;
 mod queueing_delay;
