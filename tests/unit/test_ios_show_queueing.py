@@ -240,6 +240,7 @@ def test_marks_of_early_detection(generation: Generation) -> None:
     shown = printed(text, generation, [high, class_counters()], [])
     ours = parse_policy_map_interface(shown)
     assert "unrecognised" not in str(ours)
+    assert parse("ios", "show policy-map interface", shown).parsed == ours
     for parsed in (ours, ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
         rows = classes_of(parsed)["High"]["random_detect"]["class"]
         assert (list(rows), rows["0"]["transmitted_packets"]) == ([str(n) for n in range(8)], "662")

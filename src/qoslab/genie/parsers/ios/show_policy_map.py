@@ -127,6 +127,7 @@ def _class_schema(levels: int) -> dict[Any, Any]:
             Optional("exp_weight_constant"): str,
             Optional("exponential_weight"): str,
             Optional("mean_queue_depth"): int,
+            Optional("explicit_congestion_notification"): bool,
             Optional("class"): {AnyKey(): {AnyKey(): str}},
         },
         Optional("unrecognised"): ListOf(str),
