@@ -221,7 +221,8 @@ fn a_profile_that_no_model_has_is_refused_with_its_key() {
         ("congestion_control", json!("vegas"), "nodes.client.tcp.congestion_control: unknown variant `vegas`"),
         ("early_retrans", json!(1), "nodes.client.tcp.early_retrans: found 1, expected 0, 3 or 4"),
         ("initcwnd", json!(0), "nodes.client.tcp.initcwnd: found 0, expected 1 to 255 segments"),
-        ("ecn", json!(1), "nodes.client.tcp.ecn: unknown field `ecn`"),
+        ("ecn", json!(1), "nodes.client.tcp.ecn: invalid type: integer `1`, expected a boolean"),
+        ("pacing", json!(1), "nodes.client.tcp.pacing: unknown field `pacing`"),
     ] {
         let mut wrong = scenario.clone();
         wrong["nodes"]["client"]["tcp"] = json!({ key: value });
