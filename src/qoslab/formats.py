@@ -1202,6 +1202,7 @@ class ResolvedRandomDetect(TypedDict):
 
     basis: RandomDetectBasis
     classes: list[ResolvedRandomDetectRow]
+    ecn: bool
     exponential_weight: int
 
 

@@ -244,7 +244,7 @@ pub const ECN_COUNTS_WHAT_CAME_MARKED: bool = false;
 /// Whether a priority class below another class goes before what has no priority at every level above it, in the later
 /// generation.
 ///
-/// - true: as Cisco's documents on hierarchical queueing name it ("priority propagation"); shapers above hold it, and it
-///   takes nothing of what its parents share with their siblings;
+/// - true: as Cisco's documents on hierarchical queueing name it ("priority propagation"); shapers above hold it, and
+///   it takes nothing of what its parents share with their siblings;
 /// - false: parents share by their weights, whatever they send.
 pub const HQF_PRIORITY_PROPAGATES: bool = true;

@@ -78,8 +78,8 @@ impl RandomDetect {
         }
     }
 
-    /// A packet comes to a queue of `depth` packets; returns why it is dropped, if it is. One that may be marked instead
-    /// is.
+    /// A packet comes to a queue of `depth` packets; returns why it is dropped, if it is. One that may be marked
+    /// instead is.
     pub fn arrive(&mut self, depth: u64, descriptor: &mut Descriptor) -> Option<DropReason> {
         self.arrived.add(descriptor.counted_len);
         let shift = u32::from(self.plan.exponential_weight);

@@ -44,8 +44,8 @@ fn sites(generation: &str, shares: [u64; 2], shape: Option<u64>, deep: bool) -> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever another site sends and however little its own is given, at most the ring, the packet on the wire and the
-    /// voice of both sites are ahead of a voice packet.
+    /// Whatever another site sends and however little its own is given, at most the ring, the packet on the wire and
+    /// the voice of both sites are ahead of a voice packet.
     #[test]
     fn voice_waits_for_no_other_site(
         share in 1u64..90,

@@ -95,8 +95,9 @@ fn behind_early_detection(control: &str, ends: bool, router: bool) -> Report {
     }
     scenario["start_jitter_ns"] = json!(10 * MILLI);
     scenario["host_jitter_ns"] = Value::Null;
-    let class = json!([{"name": "class-default", "queue_limit": {"packets": 1000}, "random_detect": {"basis": "precedence",
-        "exponential_weight": 6, "ecn": router, "thresholds": [{"value": 0, "min": 20, "max": 400, "denominator": 1}]}}]);
+    let red = json!({"basis": "precedence", "exponential_weight": 6, "ecn": router,
+        "thresholds": [{"value": 0, "min": 20, "max": 400, "denominator": 1}]});
+    let class = json!([{"name": "class-default", "queue_limit": {"packets": 1000}, "random_detect": red}]);
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, class);
     scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",
         "port": 5201, "streams": 4, "duration_ns": 30 * SECOND}]);
