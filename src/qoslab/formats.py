@@ -17,7 +17,8 @@ class AccessEntryCounters(TypedDict):
 
 @final
 class AccessListEntry(TypedDict):
-    """One entry of an extended IPv4 access list."""
+    """One entry of an extended access list. Its addresses, and those of the list's other entries, are of one family: it
+    matches packets of that family alone."""
 
     action: AccessAction
     destination: AddressMatch
@@ -1596,6 +1597,7 @@ ProtocolName: TypeAlias = Literal[
     "tcp",
     "udp",
     "ip",
+    "ipv6",
 ]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]

@@ -1,8 +1,9 @@
 //! Access lists in force.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+use std::ops::BitOr;
 
-use crate::config::classification::{AccessAction, AccessListEntry, AddressMatch, PortMatch, PortOperator};
+use crate::config::classification::{AccessAction, AccessListEntry, PortMatch, PortOperator};
 use crate::frame::descriptor::{Descriptor, Network};
 
 /// An access list in force, with its hits.
@@ -11,7 +12,66 @@ pub(crate) struct AccessList {
     pub name: String,
     pub entries: Vec<AccessListEntry>,
     pub hits: Vec<u64>,
+    addresses: Addresses,
     later_fragments: LaterFragments,
+}
+
+/// The addresses of each entry. All are of one family, which compiling has checked.
+#[derive(Clone, Debug)]
+enum Addresses {
+    Ipv4(Vec<Ends<u32>>),
+    Ipv6(Vec<Ends<u128>>),
+}
+
+/// The addresses of one entry.
+#[derive(Clone, Copy, Debug)]
+struct Ends<Bits> {
+    source: Wanted<Bits>,
+    destination: Wanted<Bits>,
+}
+
+/// An address of which the bits of the wildcard do not matter: they are set in both.
+#[derive(Clone, Copy, Debug)]
+struct Wanted<Bits> {
+    bits: Bits,
+    wildcard: Bits,
+}
+
+impl<Bits: Copy + Eq + BitOr<Output = Bits>> Wanted<Bits> {
+    fn new(address: Bits, wildcard: Bits) -> Wanted<Bits> {
+        Wanted { bits: address | wildcard, wildcard }
+    }
+
+    fn is(&self, address: Bits) -> bool {
+        self.bits == address | self.wildcard
+    }
+}
+
+impl Addresses {
+    fn of(entries: &[AccessListEntry]) -> Addresses {
+        if entries.first().is_some_and(|entry| entry.source.address.is_ipv6()) {
+            return Addresses::Ipv6(entries.iter().map(|entry| ends(entry, bits)).collect());
+        }
+        // A wildcard and its address are of one family, so that no bits of IPv4 are lost.
+        Addresses::Ipv4(entries.iter().map(|entry| ends(entry, |address| bits(address) as u32)).collect())
+    }
+}
+
+fn ends<Bits>(entry: &AccessListEntry, bits: impl Fn(IpAddr) -> Bits) -> Ends<Bits>
+where
+    Bits: Copy + Eq + BitOr<Output = Bits>,
+{
+    Ends {
+        source: Wanted::new(bits(entry.source.address), bits(entry.source.wildcard)),
+        destination: Wanted::new(bits(entry.destination.address), bits(entry.destination.wildcard)),
+    }
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    }
 }
 
 /// What an entry with ports, ICMP types or `established` says of a later fragment, which has none of them.
@@ -26,12 +86,18 @@ pub(crate) enum LaterFragments {
 
 impl AccessList {
     pub fn new(name: &str, entries: &[AccessListEntry], later_fragments: LaterFragments) -> AccessList {
-        AccessList { name: name.to_owned(), entries: entries.to_vec(), hits: vec![0; entries.len()], later_fragments }
+        AccessList {
+            name: name.to_owned(),
+            entries: entries.to_vec(),
+            hits: vec![0; entries.len()],
+            addresses: Addresses::of(entries),
+            later_fragments,
+        }
     }
 
     /// Whether the first entry that matches permits; counts its hit.
     pub fn permits(&mut self, descriptor: &Descriptor) -> bool {
-        match self.entries.iter().position(|entry| entry_matches(entry, descriptor, self.later_fragments)) {
+        match self.first(descriptor) {
             Some(index) => {
                 self.hits[index] += 1;
                 self.entries[index].action == AccessAction::Permit
@@ -39,11 +105,37 @@ impl AccessList {
             None => false,
         }
     }
-}
 
-fn address_matches(wanted: &AddressMatch, address: Ipv4Addr) -> bool {
-    let wildcard = u32::from(wanted.wildcard);
-    u32::from(wanted.address) | wildcard == u32::from(address) | wildcard
+    /// The first entry that matches; packets of the other family match none.
+    fn first(&self, descriptor: &Descriptor) -> Option<usize> {
+        match (&self.addresses, descriptor.network, descriptor.source, descriptor.destination) {
+            (Addresses::Ipv4(wanted), Network::Ipv4, IpAddr::V4(source), IpAddr::V4(destination)) => {
+                self.position(wanted, u32::from(source), u32::from(destination), descriptor)
+            }
+            (Addresses::Ipv6(wanted), Network::Ipv6, IpAddr::V6(source), IpAddr::V6(destination)) => {
+                self.position(wanted, u128::from(source), u128::from(destination), descriptor)
+            }
+            _ => None,
+        }
+    }
+
+    fn position<Bits>(
+        &self,
+        wanted: &[Ends<Bits>],
+        source: Bits,
+        destination: Bits,
+        descriptor: &Descriptor,
+    ) -> Option<usize>
+    where
+        Bits: Copy + Eq + BitOr<Output = Bits>,
+    {
+        self.entries.iter().zip(wanted).position(|(entry, ends)| {
+            entry.protocol.is_none_or(|wanted| wanted == descriptor.protocol)
+                && ends.source.is(source)
+                && ends.destination.is(destination)
+                && entry_matches(entry, descriptor, self.later_fragments)
+        })
+    }
 }
 
 fn port_matches(wanted: &PortMatch, port: u16) -> bool {
@@ -56,16 +148,9 @@ fn port_matches(wanted: &PortMatch, port: u16) -> bool {
     }
 }
 
+/// Whether an entry of a packet's protocol and addresses matches what else it asks for.
 fn entry_matches(entry: &AccessListEntry, descriptor: &Descriptor, later_fragments: LaterFragments) -> bool {
-    let (IpAddr::V4(source), IpAddr::V4(destination), Network::Ipv4) =
-        (descriptor.source, descriptor.destination, descriptor.network)
-    else {
-        return false;
-    };
-    let network_layer = entry.protocol.is_none_or(|wanted| wanted == descriptor.protocol)
-        && address_matches(&entry.source, source)
-        && address_matches(&entry.destination, destination)
-        && entry.dscp.is_none_or(|wanted| wanted == descriptor.dscp)
+    let network_layer = entry.dscp.is_none_or(|wanted| wanted == descriptor.dscp)
         && entry.precedence.is_none_or(|wanted| wanted == descriptor.precedence())
         && (!entry.fragments || descriptor.later_fragment);
     if !network_layer {

@@ -50,6 +50,7 @@ fn protocol_matches(name: ProtocolName, descriptor: &Descriptor) -> bool {
     let port = |number: u16| [descriptor.source_port, descriptor.destination_port].contains(&Some(number));
     match name {
         ProtocolName::Ip => descriptor.network == Network::Ipv4,
+        ProtocolName::Ipv6 => descriptor.network == Network::Ipv6,
         ProtocolName::Icmp => is(protocol::ICMP),
         ProtocolName::Tcp => is(protocol::TCP),
         ProtocolName::Udp => is(protocol::UDP),

@@ -4,8 +4,37 @@ use crate::config::classification::{AccessListEntry, PortMatch, PortOperator};
 use crate::error::ConfigError;
 use crate::wire::ip::protocol;
 
-/// Checks an entry. Paths are relative to it.
-pub(crate) fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
+/// Checks a list.
+pub(crate) fn check_list(name: &str, entries: &[AccessListEntry]) -> Result<(), ConfigError> {
+    for (index, entry) in entries.iter().enumerate() {
+        check_families(entry, &entries[0])
+            .and_then(|()| check_entry(entry))
+            .map_err(|error| error.under(&format!("access_lists.{name}[{index}]")))?;
+    }
+    Ok(())
+}
+
+/// Checks that all addresses of an entry are of the family of the list's first entry. Paths are relative to it.
+fn check_families(entry: &AccessListEntry, first: &AccessListEntry) -> Result<(), ConfigError> {
+    let ipv6 = first.source.address.is_ipv6();
+    let addresses = [
+        ("source.address", entry.source.address),
+        ("source.wildcard", entry.source.wildcard),
+        ("destination.address", entry.destination.address),
+        ("destination.wildcard", entry.destination.wildcard),
+    ];
+    match addresses.into_iter().find(|(_, address)| address.is_ipv6() != ipv6) {
+        Some((path, address)) => {
+            let family = if ipv6 { "IPv6" } else { "IPv4" };
+            let message =
+                format!("{address} is no {family} address, as the list's first is: give each family its own list");
+            Err(ConfigError::new(path, message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     let ranged = |field: &str, value: Option<u8>, greatest: u8| match value {
         Some(value) if value > greatest => {
             Err(ConfigError::out_of_range(field, format!("{value} is out of range: give 0 to {greatest}")))
@@ -24,8 +53,10 @@ pub(crate) fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     needs("source_port", entry.source_port.is_some(), &with_ports, "TCP (6) and UDP (17)")?;
     needs("destination_port", entry.destination_port.is_some(), &with_ports, "TCP (6) and UDP (17)")?;
     needs("established", entry.established, &[protocol::TCP], "TCP (6)")?;
-    needs("icmp_type", entry.icmp_type.is_some(), &[protocol::ICMP], "ICMP (1)")?;
-    needs("icmp_code", entry.icmp_code.is_some(), &[protocol::ICMP], "ICMP (1)")?;
+    let (icmp, name) =
+        if entry.source.address.is_ipv6() { (protocol::ICMPV6, "ICMPv6 (58)") } else { (protocol::ICMP, "ICMP (1)") };
+    needs("icmp_type", entry.icmp_type.is_some(), &[icmp], name)?;
+    needs("icmp_code", entry.icmp_code.is_some(), &[icmp], name)?;
     if entry.icmp_code.is_some() && entry.icmp_type.is_none() {
         return Err(ConfigError::new("icmp_code", "a code belongs to a type: set icmp_type too"));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compile::access_lists::check_entry;
+use crate::compile::access_lists::check_list;
 use crate::compile::class_maps::matcher;
 use crate::compile::classes::classes;
 use crate::compile::context::{Context, MAX_LEVELS};
@@ -21,9 +21,7 @@ pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
         return Err(ConfigError::new("format", message));
     }
     for (name, entries) in &context.config.access_lists {
-        for (index, entry) in entries.iter().enumerate() {
-            check_entry(entry).map_err(|error| error.under(&format!("access_lists.{name}[{index}]")))?;
-        }
+        check_list(name, entries)?;
     }
     for name in context.config.class_maps.keys() {
         if name == CLASS_DEFAULT {

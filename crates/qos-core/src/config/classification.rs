@@ -1,13 +1,14 @@
 //! The classifying part of the configuration: access lists and class-maps.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// One entry of an extended IPv4 access list.
+/// One entry of an extended access list. Its addresses, and those of the list's other entries, are of one family: it
+/// matches packets of that family alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct AccessListEntry {
     /// What a match means.
     pub action: AccessAction,
-    /// IP protocol number; null for `ip`.
+    /// IP protocol number; null for `ip` and `ipv6`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub protocol: Option<u8>,
     /// Source address.
@@ -37,7 +38,7 @@ pub struct AccessListEntry {
     /// TCP with ACK or RST set.
     #[cfg_attr(feature = "serde", serde(default))]
     pub established: bool,
-    /// ICMP type.
+    /// ICMP type; of an IPv6 entry ICMPv6's.
     #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_type: Option<u8>,
     /// ICMP code.
@@ -66,10 +67,10 @@ pub enum AccessAction {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AddressMatch {
-    /// IPv4 address.
-    pub address: Ipv4Addr,
-    /// Bits set here are ignored.
-    pub wildcard: Ipv4Addr,
+    /// IPv4 or IPv6 address.
+    pub address: IpAddr,
+    /// Bits set here are ignored; written as an address of the same family.
+    pub wildcard: IpAddr,
 }
 
 /// A match of a TCP or UDP port.
@@ -241,4 +242,5 @@ pub enum ProtocolName {
     Tcp,
     Udp,
     Ip,
+    Ipv6,
 }

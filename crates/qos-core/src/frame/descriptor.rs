@@ -205,7 +205,9 @@ fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
 fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     let Some(header) = Ipv6::of(packet) else { return };
     let total = header.total_len();
-    let packet = if (IPV6_HEADER + 1..=packet.len()).contains(&total) { &packet[..total] } else { packet };
+    // A payload length of 0 with hop-by-hop options may be a jumbogram's (RFC 2675), whose length those say.
+    let told = total > IPV6_HEADER || header.next_header() != 0;
+    let packet = if told && total <= packet.len() { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv6;
     descriptor.network_len = length(packet.len());
     descriptor.dscp = header.dscp();
@@ -216,8 +218,8 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     let mut at = IPV6_HEADER;
     for _ in 0..MAX_EXTENSION_HEADERS {
         let len = match next {
-            // Hop-by-hop, routing, destination options.
-            0 | 43 | 60 => match packet.get(at + 1) {
+            // Hop-by-hop, routing, destination options, mobility, host identity, shim6 (RFC 8200, 6275, 7401, 5533).
+            0 | 43 | 60 | 135 | 139 | 140 => match packet.get(at + 1) {
                 Some(&units) => (usize::from(units) + 1) * 8,
                 None => break,
             },

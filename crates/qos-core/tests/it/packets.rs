@@ -118,3 +118,60 @@ proptest! {
         prop_assert_eq!(after, before);
     }
 }
+
+/// What an IPv6 packet's headers say: protocol, ports, ICMP, whether a later fragment.
+fn read(next: u8, rest: &[u8]) -> (u8, Option<u16>, Option<(u8, u8)>, bool) {
+    let d = parse(&frames::ipv6(0, next, rest), Framing::Ethernet);
+    (d.protocol, d.destination_port, d.icmp, d.later_fragment)
+}
+
+#[test]
+fn extension_headers_of_ipv6_are_looked_behind() {
+    let udp = [0, 7, 0, 9, 0, 8, 0, 0];
+    let before = |header: &[u8]| [header, &udp].concat();
+    let options = [17, 0, 1, 4, 0, 0, 0, 0];
+    for kind in [0, 43, 60, 135, 139, 140] {
+        assert_eq!(read(kind, &before(&options)), (17, Some(9), None, false), "header {kind}");
+    }
+    // An authentication header counts in 4 bytes, less 2 (RFC 4302).
+    assert_eq!(
+        read(51, &before(&[17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])).1,
+        Some(9)
+    );
+    // The first fragment has ports, an atomic one too (RFC 6946); a later one does not.
+    assert_eq!(read(44, &before(&[17, 0, 0, 1, 0, 0, 0, 1])), (17, Some(9), None, false));
+    assert_eq!(read(44, &before(&[17, 0, 0, 0, 0, 0, 0, 1])), (17, Some(9), None, false));
+    assert_eq!(read(44, &before(&[17, 0, 0, 8, 0, 0, 0, 1])), (17, None, None, true));
+    // Nothing follows (59), and an encrypted payload (50) is the protocol.
+    assert_eq!(read(59, &[]), (59, None, None, false));
+    assert_eq!(read(50, &udp), (50, None, None, false));
+    assert_eq!(read(58, &[128, 0, 0, 0]), (58, None, Some((128, 0)), false));
+    // Cut short.
+    assert_eq!(read(60, &[17]), (60, None, None, false));
+}
+
+#[test]
+fn ipv6_counts_its_own_length() {
+    // 40 bytes of header in place of 20; padding to the shortest frame does not count, with an empty payload neither.
+    let mut padded = frames::ipv6(0, 17, &[0; 8]);
+    padded.resize(64, 0);
+    let d = parse(&padded, Framing::Ethernet);
+    assert_eq!((d.network_len, d.counted_len, d.line_len), (48, 62, 86));
+    let mut empty = frames::ipv6(0, 59, &[]);
+    empty.resize(60, 0);
+    assert_eq!(parse(&empty, Framing::Ethernet).network_len, 40);
+}
+
+#[test]
+fn flows_of_ipv6_differ_by_address_protocol_and_port() {
+    let flow = |frame: &[u8]| parse(frame, Framing::Ethernet).flow;
+    let first = frames::ipv6(0, 17, &[0, 7, 0, 9, 0, 8, 0, 0]);
+    let mut marked = first.clone();
+    rewrite_dscp(&mut marked, 46);
+    assert_eq!(flow(&marked), flow(&first));
+    let mut others: Vec<Vec<u8>> = vec![first.clone(); 4];
+    for (other, at) in others.iter_mut().zip([14 + 6, 14 + 8, 14 + 39, 14 + 41]) {
+        other[at] ^= 1;
+        assert_ne!(flow(other), flow(&first), "byte {at}");
+    }
+}
