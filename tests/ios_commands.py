@@ -10,6 +10,15 @@ from qoslab.ios.config import CONFIG, ConfigSession
 
 VALUES = {
     "A.B.C.D": ["10.0.0.1", "10.0.1.1", "10.0.0.0", "10.0.1.0", "0.0.0.0", "255.255.255.0", "0.0.0.255"],
+    "X:X:X:X::X": ["2001:db8::1", "2001:DB8:0:1::9", "fe80::1", "ff02::1", "::"],
+    "X:X:X:X::X/<0-128>": [
+        "2001:db8::1/64",
+        "2001:db8:0:1::/64",
+        "2001:db8:0:1::7/64",
+        "::/0",
+        "fe80::1/64",
+        "::1/128",
+    ],
     "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9"],
     "WORD": ["Voice", "Data", "Child", "Edge", "Inner", "New", "class-default", "List", "101", "no", "input"],
     "hh:mm": ["00:01:30", "10:20", "23:59:59"],
@@ -48,6 +57,7 @@ ENTERED = {
     "sla-udp-jitter": "ip sla 5\nudp-jitter 10.0.0.1 7",
     "standard-acl": "ip access-list standard Hosts",
     "extended-acl": "ip access-list extended Flows",
+    "ipv6-acl": "ipv6 access-list Flows6",
 }
 """The lines that lead into each mode."""
 

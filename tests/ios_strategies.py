@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -81,6 +81,12 @@ def address_matches(draw: DrawFn) -> AddressMatch:
 
 
 @st.composite
+def ipv6_matches(draw: DrawFn) -> AddressMatch:
+    network = IPv6Network((draw(st.integers(0, (1 << 128) - 1)), draw(st.integers(0, 128))), strict=False)
+    return AddressMatch(network.network_address, network.hostmask)
+
+
+@st.composite
 def port_matches(draw: DrawFn) -> PortMatch:
     op = draw(st.sampled_from(("eq", "neq", "gt", "lt", "range")))
     ports = st.integers(0, 65535) | st.sampled_from([80, 53, 23, 514, 5001])
@@ -113,6 +119,28 @@ def extended_entries(draw: DrawFn) -> AccessEntry:
     )
 
 
+@st.composite
+def ipv6_entries(draw: DrawFn) -> AccessEntry:
+    protocol = draw(st.sampled_from([None, 6, 17, 58, 132, 89]))
+    has_ports = protocol in (6, 17)
+    icmp = draw(st.sampled_from([(None, None), (128, None), (1, 4), (4, None), (200, 7)]))
+    source, destination = (draw(maybe(port_matches())) if has_ports else None for _ in range(2))
+    return AccessEntry(
+        action=draw(st.sampled_from(("permit", "deny"))),
+        protocol=protocol,
+        source=draw(ipv6_matches()),
+        destination=draw(ipv6_matches()),
+        source_port=source,
+        destination_port=destination,
+        icmp_type=icmp[0] if protocol == 58 else None,
+        icmp_code=icmp[1] if protocol == 58 else None,
+        established=protocol == 6 and draw(st.booleans()),
+        dscp=draw(maybe(dscps)),
+        fragments=not (source or destination) and draw(st.booleans()),
+        log=draw(st.booleans()),
+    )
+
+
 standard_entries = st.builds(
     AccessEntry, action=st.sampled_from(("permit", "deny")), source=address_matches(), log=st.booleans()
 )
@@ -132,11 +160,20 @@ def access_lists(draw: DrawFn) -> dict[str, AccessList]:
     return lists
 
 
+@st.composite
+def ipv6_access_lists(draw: DrawFn) -> dict[str, AccessList]:
+    lists = {}
+    for name in draw(st.lists(st.sampled_from(["V6", "Voice6"]), unique=True)):
+        lines = st.builds(Remark, texts) | ipv6_entries()
+        lists[name] = AccessList(name, "ipv6", tuple(draw(st.lists(lines, max_size=4, unique=True))))
+    return lists
+
+
 def criteria(known: list[str]) -> SearchStrategy[Criterion]:
     negate = st.booleans()
     kinds: list[SearchStrategy[Criterion]] = [
         st.builds(Criterion, st.just("any"), negate),
-        st.builds(Criterion, st.just("access_group"), negate, name=st.sampled_from(["7", "101", "P5001"])),
+        st.builds(Criterion, st.just("access_group"), negate, name=st.sampled_from(["7", "101", "P5001", "V6"])),
         st.builds(Criterion, st.just("dscp"), negate, values=several(dscps, 8), ip_only=st.booleans()),
         st.builds(Criterion, st.just("precedence"), negate, values=several(precedences, 4), ip_only=st.booleans()),
         st.builds(Criterion, st.just("cos"), negate, values=several(precedences, 4)),
@@ -366,6 +403,11 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
         bandwidth_kbps=draw(maybe(st.integers(1, 10_000_000))),
         address=None if address is None else IPv4Interface(f"10.{number}.0.{address}/24"),
         secondary_addresses=tuple(IPv4Interface(f"10.{number}.{each + 1}.1/24") for each in range(second)),
+        ipv6_addresses=tuple(
+            IPv6Interface(f"2001:db8:{number}:{each}::1/64") for each in sorted(draw(st.sets(st.integers(0, 2))))
+        ),
+        ipv6_link_local=draw(maybe(st.sampled_from([IPv6Address("fe80::1"), IPv6Address("fe80::2")]))),
+        ipv6_enable=draw(st.booleans()),
         encapsulation=draw(maybe(st.just("ppp"))) if serial else None,
         load_interval_s=draw(maybe(st.sampled_from([30, 60, 600]))),
         shutdown=draw(st.booleans()),
@@ -390,6 +432,12 @@ def routes(draw: DrawFn) -> list[StaticRoute]:
         out = draw(maybe(st.sampled_from(PORTS)))
         hop = draw(st.just(IPv4Address("172.16.0.9")) if out is None else maybe(st.just(IPv4Address("172.16.0.9"))))
         found[prefix, out, hop] = StaticRoute(prefix, hop, out, draw(maybe(st.integers(2, 255))))
+    for _ in range(draw(st.integers(0, 2))):
+        prefix6 = IPv6Network((draw(st.integers(0, (1 << 128) - 1)), draw(st.integers(0, 128))), strict=False)
+        out = draw(maybe(st.sampled_from(PORTS)))
+        hops = [IPv6Address("2001:db8:9::9"), *([] if out is None else [IPv6Address("fe80::9"), None])]
+        hop6 = draw(st.sampled_from(hops))
+        found[prefix6, out, hop6] = StaticRoute(prefix6, hop6, out, draw(maybe(st.integers(2, 254))))
     return sorted(found.values(), key=route_order)
 
 
@@ -426,6 +474,8 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
             name: User(name, draw(maybe(st.integers(0, 15))), draw(maybe(st.sampled_from(SECRETS)))) for name in users
         },
         ip_cef=draw(st.booleans()),
+        ipv6_unicast_routing=draw(st.booleans()),
+        ipv6_cef=draw(st.booleans()),
         ip_classless=draw(st.booleans()),
         ip_subnet_zero=draw(st.booleans()),
         domain_lookup=draw(st.booleans()),
@@ -434,7 +484,7 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         policy_maps=maps,
         interfaces={name: draw(interfaces(name, number, maps, chosen)) for number, name in enumerate(PORTS)},
         routes=draw(routes()),
-        access_lists=draw(access_lists()),
+        access_lists=draw(access_lists()) | draw(ipv6_access_lists()),
         banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),
         lines=draw(terminal_lines()),
     )

@@ -18,6 +18,7 @@ from ios_strategies import devices
 from qoslab.errors import IosError
 from qoslab.ios.commands.access_list import access_list_block
 from qoslab.ios.commands.class_map import class_map_block
+from qoslab.ios.commands.ipv6_access_list import ipv6_access_list_block
 from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.defaults import spelled_out
 from qoslab.ios.in_force import configuration_differences
@@ -341,7 +342,10 @@ def policy_text(device: Device, classes: Sequence[str] = ()) -> str:
 
     `classes` are the class-maps in another order than its own.
     """
-    blocks = [access_list_block(each) for each in device.access_lists.values()]
+    blocks = [
+        ipv6_access_list_block(each) if each.kind == "ipv6" else access_list_block(each)
+        for each in device.access_lists.values()
+    ]
     blocks += [class_map_block(device.class_maps[name]) for name in classes or device.class_maps]
     blocks += [policy_map_block(device, device.policy_maps[name]) for name in policy_order(device)]
     for interface in device.interfaces.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.errors import QoslabError
@@ -54,15 +54,17 @@ class Port:
     """Whether the link is up at the other end too."""
     mtu: int
     """Bytes of IP packet."""
+    link_local: IPv6Address | None = None
+    """Its IPv6 link-local address; None without IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteEntry:
-    """One entry of the IP stack's routing table."""
+    """One entry of the IP stack's routing table, of either family."""
 
-    prefix: IPv4Network
+    prefix: IPv4Network | IPv6Network
     source: Literal["connected", "local", "static"]
-    next_hop: IPv4Address | None
+    next_hop: IPv4Address | IPv6Address | None
     interface: str | None
     """Full IOS name."""
     distance: int = 1
@@ -197,7 +199,7 @@ class Environment(Protocol):
         """The interfaces of the IP stack by full IOS name."""
 
     async def routes(self) -> list[RouteEntry]:
-        """The routing table."""
+        """The routing tables of both families, without link-local prefixes."""
 
     async def neighbours(self) -> list[Neighbour]:
         """The ARP table, without the router's own addresses."""

@@ -183,7 +183,11 @@ def _sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
 
 def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]:
     """The same lines in another order, where order matters: classes of a policy-map, entries of an access list."""
-    if not place or not place[0].startswith(("policy-map ", "ip access-list ", "access-list ")) or len(place) > 1:
+    if (
+        not place
+        or not place[0].startswith(("policy-map ", "ip access-list ", "ipv6 access-list ", "access-list "))
+        or len(place) > 1
+    ):
         return
     if wanted != present and set(wanted) == set(present):
         yield f"{place[0]}: asked for the order {_listed(wanted)}, in force is {_listed(present)}"

@@ -22,7 +22,12 @@ _INTERFACE = re.compile(r"interface +(\S+) *")
 _BANNER = re.compile(r"banner +(?!motd\b)\S+ +(\^?.)(.*)")
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
 _VERSION = re.compile(r"(?m)^version +(\S+)")
-_ROOTS = {"standard-acl": "ip access-list standard", "extended-acl": "ip access-list extended", "sla": "ip sla"}
+_ROOTS = {
+    "standard-acl": "ip access-list standard",
+    "extended-acl": "ip access-list extended",
+    "ipv6-acl": "ipv6 access-list",
+    "sla": "ip sla",
+}
 """The line that enters a mode, where it does not begin with the mode's own name."""
 
 Chain = tuple[str, ...]

@@ -14,9 +14,19 @@ import random
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    ip_address,
+    ip_interface,
+    ip_network,
+)
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,8 +34,9 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
-from qoslab.ios.model.device import Device
-from qoslab.ios.model.routes import installable_routes
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.routes import IpAddress, installable_routes
 from qoslab.lab.names import linux_interface
 
 CLONE_NEWNET = 0x40000000
@@ -33,9 +44,14 @@ RTPROT_KERNEL, RTPROT_STATIC = 2, 4
 RT_TABLE_MAIN = 254
 IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
 NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
+FAMILIES = (socket.AF_INET, socket.AF_INET6)
+ANYWHERE = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
+IPV6_LINK_LOCAL = IPv6Network("fe80::/10")
+LINK_LOCAL_LENGTH = 64
 HZ = 100
 """The kernel's clock ticks a second, as user space sees them."""
 
+ADDR_GEN_MODE_NONE = "1"
 ICMP_ECHO_REPLY, ICMP_UNREACHABLE, ICMP_ECHO = 0, 3, 8
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_PMTUDISC_DONT = 10, 2, 0
 IP_HEADER, ICMP_HEADER = 20, 8
@@ -86,6 +102,11 @@ class IpStack:
 
         def work() -> IPRoute:
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            for linux in self._linux.values():
+                # The address that an interface makes for itself would be the same at both ends of a serial line.
+                mode = Path(f"/proc/sys/net/ipv6/conf/{linux}/addr_gen_mode")
+                if mode.exists():
+                    mode.write_text(ADDR_GEN_MODE_NONE)
             return IPRoute()
 
         self._netlink = await self._thread.run(self._netns, work)
@@ -111,27 +132,34 @@ class IpStack:
 
     def _apply(self, netlink: IPRoute, device: Device) -> None:
         links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
-        present: dict[int, set[IPv4Interface]] = {}
-        for entry in netlink.get_addr(family=socket.AF_INET):
-            address = IPv4Interface(f"{entry.get_attr('IFA_LOCAL')}/{entry['prefixlen']}")
-            present.setdefault(entry["index"], set()).add(address)
+        forwarding = Path("/proc/sys/net/ipv6/conf/all/forwarding")
+        forwarding.write_text(str(int(device.ipv6_unicast_routing)))
+        for name, interface in device.interfaces.items():
+            if self._linux[name] in links:
+                # What is off loses its addresses by itself.
+                switch = Path(f"/proc/sys/net/ipv6/conf/{self._linux[name]}/disable_ipv6")
+                switch.write_text(str(int(not interface.runs_ipv6)))
+        present: dict[int, set[IPv4Interface | IPv6Interface]] = {}
+        for family in FAMILIES:
+            for entry in netlink.get_addr(family=family):
+                # The kernel has one attribute for the own address of IPv4, another for that of IPv6.
+                own = entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")
+                present.setdefault(entry["index"], set()).add(ip_interface(f"{own}/{entry['prefixlen']}"))
+        macs = {name: links[linux].get_attr("IFLA_ADDRESS") for name, linux in self._linux.items() if linux in links}
         for name, interface in device.interfaces.items():
             link = links.get(self._linux[name])
             if link is None:
                 continue
             index = link["index"]
-            wanted = {address for address in (interface.address, *interface.secondary_addresses) if address}
+            wanted = _addresses(interface, macs)
             have = present.get(index, set())
             for address in have - wanted:
                 netlink.addr("del", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
             for address in wanted - have:
-                netlink.addr(
-                    "add",
-                    index=index,
-                    address=str(address.ip),
-                    prefixlen=address.network.prefixlen,
-                    broadcast=str(address.network.broadcast_address),
-                )
+                keys: dict[str, Any] = {"index": index, "address": str(address.ip)}
+                if isinstance(address, IPv4Interface):
+                    keys["broadcast"] = str(address.network.broadcast_address)
+                netlink.addr("add", prefixlen=address.network.prefixlen, **keys)
             up = bool(link["flags"] & IFF_UP)
             if up == interface.shutdown:
                 netlink.link("set", index=index, state="down" if interface.shutdown else "up")
@@ -142,18 +170,19 @@ class IpStack:
             (prefix, gateway, indices.get(self._linux[interface]) if interface else None, distance)
             for prefix, gateway, interface, distance in installable_routes(device)
         }
-        have: set[tuple[IPv4Network, IPv4Address | None, int | None, int]] = set()
+        have = set()
         for prefix, gateway, index, metric in self._static_routes(netlink):
-            have.add((prefix, gateway, index if gateway is None else None, metric))
+            by_interface = gateway is None or gateway in IPV6_LINK_LOCAL
+            have.add((prefix, gateway, index if by_interface else None, metric))
         for command, routes in (("del", have - wanted), ("add", wanted - have)):
             for prefix, gateway, index, distance in routes:
                 keys: dict[str, Any] = {"dst": str(prefix), "proto": RTPROT_STATIC, "priority": distance}
+                if gateway is None and index is None:
+                    continue
                 if gateway is not None:
                     keys["gateway"] = str(gateway)
-                elif index is not None:
+                if index is not None:
                     keys["oif"] = index
-                else:
-                    continue
                 try:
                     netlink.route(command, **keys)
                 except NetlinkError as error:
@@ -162,32 +191,27 @@ class IpStack:
                         raise
 
     @staticmethod
-    def _static_routes(netlink: IPRoute) -> list[tuple[IPv4Network, IPv4Address | None, int | None, int]]:
-        found = []
-        for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
-            if route["proto"] != RTPROT_STATIC:
-                continue
-            prefix = IPv4Network(f"{route.get_attr('RTA_DST') or '0.0.0.0'}/{route['dst_len']}")
-            gateway = route.get_attr("RTA_GATEWAY")
-            found.append(
-                (
-                    prefix,
-                    None if gateway is None else IPv4Address(gateway),
-                    route.get_attr("RTA_OIF"),
-                    route.get_attr("RTA_PRIORITY") or 0,
-                )
-            )
-        return found
+    def _static_routes(netlink: IPRoute) -> Iterator[_KernelRoute]:
+        for family in FAMILIES:
+            for route in netlink.get_routes(family=family, table=RT_TABLE_MAIN):
+                if route["proto"] == RTPROT_STATIC:
+                    yield _kernel_route(family, route)
 
     async def ports(self) -> dict[str, Port]:
         """The router's interfaces that are wired."""
 
         def work(netlink: IPRoute) -> dict[str, Port]:
+            link_local = {
+                entry["index"]: IPv6Address(entry.get_attr("IFA_ADDRESS"))
+                for entry in netlink.get_addr(family=socket.AF_INET6)
+                if IPv6Address(entry.get_attr("IFA_ADDRESS")) in IPV6_LINK_LOCAL
+            }
             return {
                 self._ios[link.get_attr("IFLA_IFNAME")]: Port(
                     mac=link.get_attr("IFLA_ADDRESS"),
                     carrier=bool(link["flags"] & IFF_LOWER_UP),
                     mtu=link.get_attr("IFLA_MTU"),
+                    link_local=link_local.get(link["index"]),
                 )
                 for link in netlink.get_links()
                 if link.get_attr("IFLA_IFNAME") in self._ios
@@ -196,23 +220,27 @@ class IpStack:
         return await self._request(work)
 
     async def routes(self) -> list[RouteEntry]:
-        """The kernel's table."""
+        """The kernel's tables of both families."""
 
         def work(netlink: IPRoute) -> list[RouteEntry]:
             names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
             found = []
-            for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
-                prefix = IPv4Network(f"{route.get_attr('RTA_DST') or '0.0.0.0'}/{route['dst_len']}")
-                gateway = route.get_attr("RTA_GATEWAY")
-                found.append(
-                    RouteEntry(
-                        prefix=prefix,
-                        source="connected" if route["proto"] == RTPROT_KERNEL else "static",
-                        next_hop=None if gateway is None else IPv4Address(gateway),
-                        interface=names.get(route.get_attr("RTA_OIF")),
-                        distance=route.get_attr("RTA_PRIORITY") or 1,
+            for family in FAMILIES:
+                for route in netlink.get_routes(family=family, table=RT_TABLE_MAIN):
+                    prefix, gateway, index, metric = _kernel_route(family, route)
+                    own = route["proto"] == RTPROT_KERNEL
+                    # Every interface has the link-local prefix, and IPv6 prefixes of its own in the local table.
+                    if prefix.network_address in IPV6_LINK_LOCAL:
+                        continue
+                    found.append(
+                        RouteEntry(
+                            prefix=prefix,
+                            source="connected" if own else "static",
+                            next_hop=gateway,
+                            interface=names.get(index),
+                            distance=1 if own else metric or 1,
+                        )
                     )
-                )
             return found
 
         return await self._request(work)
@@ -243,6 +271,43 @@ class IpStack:
                 yield await _echo(connection, options, identifier, sequence & 0xFFFF)
         finally:
             connection.close()
+
+
+def _addresses(interface: Interface, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
+    """What an interface has by its configuration; `macs` are the hardware addresses by full name."""
+    wanted: set[IPv4Interface | IPv6Interface] = {*interface.secondary_addresses, *interface.ipv6_addresses}
+    if interface.address is not None:
+        wanted.add(interface.address)
+    if interface.runs_ipv6:
+        link_local = interface.ipv6_link_local or _link_local(interface, macs)
+        wanted.add(IPv6Interface((link_local, LINK_LOCAL_LENGTH)))
+    return wanted
+
+
+def _link_local(interface: Interface, macs: Mapping[str, str]) -> IPv6Address:
+    """The link-local address made of the hardware address (RFC 4291, appendix A).
+
+    A serial line has none: IOS takes that of the first port that has one.
+    """
+    ethernet = (mac for name, mac in macs.items() if interface_kind(name) != "Serial")
+    mac = next(ethernet, macs[interface.name]) if interface.serial else macs[interface.name]
+    octets = bytes.fromhex(mac.replace(":", ""))
+    identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+    return IPv6Address(IPV6_LINK_LOCAL.network_address.packed[:8] + identifier)
+
+
+_KernelRoute = tuple[IPv4Network | IPv6Network, IpAddress | None, int | None, int]
+"""Prefix, gateway, index of the interface, metric."""
+
+
+def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
+    gateway = route.get_attr("RTA_GATEWAY")
+    return (
+        ip_network(f"{route.get_attr('RTA_DST') or ANYWHERE[family]}/{route['dst_len']}"),
+        None if gateway is None else ip_address(gateway),
+        route.get_attr("RTA_OIF"),
+        route.get_attr("RTA_PRIORITY") or 0,
+    )
 
 
 def _icmp_socket(options: PingOptions) -> socket.socket:

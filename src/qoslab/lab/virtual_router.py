@@ -387,8 +387,15 @@ def _network(device: Device) -> tuple[object, ...]:
     """What the IP stack has of a configuration."""
     interfaces = device.interfaces.values()
     return (
-        [(each.name, each.address, each.secondary_addresses, each.shutdown) for each in interfaces],
+        [
+            (
+                *(each.name, each.shutdown, each.address, each.secondary_addresses),
+                *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable),
+            )
+            for each in interfaces
+        ],
         device.routes,
+        device.ipv6_unicast_routing,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.environment import RouteEntry
@@ -61,6 +61,8 @@ class Router:
         for interface in self.device.interfaces.values():
             if interface.secondary_addresses:
                 yield f"a secondary address on {interface.name}"
+            if interface.runs_ipv6:
+                yield f"IPv6 on {interface.name}"
 
 
 def configured(topology: Topology, name: str, text: str) -> Router:
@@ -73,8 +75,9 @@ def configured(topology: Topology, name: str, text: str) -> Router:
         if interface.name in ports and not interface.shutdown and interface.address is not None
     )
     nearest: dict[IPv4Network, tuple[IPv4Network, IPv4Address | None, str | None, int]] = {}
-    for route in sorted(installable_routes(device), key=lambda each: each[3]):
-        nearest.setdefault(route[0], route)
+    for prefix, hop, port, distance in sorted(installable_routes(device), key=lambda each: each[3]):
+        if isinstance(prefix, IPv4Network) and not isinstance(hop, IPv6Address):
+            nearest.setdefault(prefix, (prefix, hop, port, distance))
     return Router(name, device, data_plane(topology, name, device), connected, tuple(nearest.values()))
 
 

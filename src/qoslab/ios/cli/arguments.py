@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Interface
 
 from qoslab.ios.model import names, ports
 
@@ -47,6 +47,22 @@ def _address(text: str) -> IPv4Address | None:
         return None
 
 
+def _ipv6_address(text: str) -> IPv6Address | None:
+    try:
+        # A zone (`%eth0`) is no notation of IOS.
+        return IPv6Address(text) if "%" not in text else None
+    except AddressValueError:
+        return None
+
+
+def _ipv6_prefix(text: str) -> IPv6Interface | None:
+    address, _, length = text.partition("/")
+    found = _ipv6_address(address)
+    if found is None or not re.fullmatch(r"[0-9]{1,3}", length) or int(length) > 128:
+        return None
+    return IPv6Interface((found, int(length)))
+
+
 def _word(text: str) -> str | None:
     # A question mark asks for help and can't be part of a name.
     return text if "?" not in text else None
@@ -81,6 +97,8 @@ TYPES: dict[str, ArgumentType] = {
     "address": ArgumentType("A.B.C.D", _address),
     "mask": ArgumentType("A.B.C.D", _address),
     "wildcard": ArgumentType("A.B.C.D", _address),
+    "ipv6-address": ArgumentType("X:X:X:X::X", _ipv6_address),
+    "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _ipv6_prefix),
     "word": ArgumentType("WORD", _word),
     "clock": ArgumentType("hh:mm", _clock),
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),

@@ -361,10 +361,15 @@ class Table(Generic[Handler]):
         return self._register(mode, text, forms, help, requires, no, undo)
 
     def add_no(
-        self, mode: str | tuple[str, ...], text: str, *, help: Mapping[str, str] | None = None
+        self,
+        mode: str | tuple[str, ...],
+        text: str,
+        *,
+        requires: Collection[str] = (),
+        help: Mapping[str, str] | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a command that exists with `no` and `default` only."""
-        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, (), text, None)
+        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, requires, text, None)
 
     def _register(
         self,

@@ -39,6 +39,7 @@ MODES: dict[str, Mode] = {
     "sla-udp-jitter": Mode("config-ip-sla-jitter", "config"),
     "standard-acl": Mode("config-std-nacl", "config"),
     "extended-acl": Mode("config-ext-nacl", "config"),
+    "ipv6-acl": Mode("config-ipv6-acl", "config"),
 }
 
 

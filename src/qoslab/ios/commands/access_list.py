@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 SEQUENCE_STEP = 10
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 DUPLICATE_SEQUENCE = "% Duplicate sequence number"
-OTHER_KIND = "% A named {kind} IP access list with this name already exists"
+OTHER_KIND = "% A named {kind} access list with this name already exists"
 INVALID_NAME = "% Invalid access list name."
+KINDS = {"standard": "standard IP", "extended": "extended IP", "ipv6": "IPv6"}
 
 _OTHER_PROTOCOLS = "|".join(name for name in PROTOCOLS if name not in ("tcp", "udp", "icmp"))
 _OPTIONS = "[(dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
@@ -49,7 +50,8 @@ def _address(side: str) -> str:
     return f"(any|host <{side}:address>|<{side}:address> <{side}-wildcard:wildcard>)"
 
 
-def _ports(side: str, kind: str) -> str:
+def ports_syntax(side: str, kind: str) -> str:
+    """Return the syntax of the ports of one side; `kind` is the type of their arguments."""
     return (
         f"[eq <{side}-port:{kind}>+|neq <{side}-port:{kind}>+|gt <{side}-port:{kind}>|lt <{side}-port:{kind}>"
         f"|range <{side}-port:{kind}> <{side}-port:{kind}>]"
@@ -61,9 +63,10 @@ _ICMP = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
 EXTENDED = tuple(
     f"(permit|deny) {body}"
     for body in (
-        f"tcp {_SOURCE} {_ports('source', 'tcp-port')} {_DESTINATION} {_ports('destination', 'tcp-port')} "
+        f"tcp {_SOURCE} {ports_syntax('source', 'tcp-port')} {_DESTINATION} {ports_syntax('destination', 'tcp-port')} "
         f"{_TCP_OPTIONS}",
-        f"udp {_SOURCE} {_ports('source', 'udp-port')} {_DESTINATION} {_ports('destination', 'udp-port')} {_OPTIONS}",
+        f"udp {_SOURCE} {ports_syntax('source', 'udp-port')} {_DESTINATION} {ports_syntax('destination', 'udp-port')} "
+        f"{_OPTIONS}",
         f"icmp {_SOURCE} {_DESTINATION} {_ICMP} {_OPTIONS}",
         f"({_OTHER_PROTOCOLS}|<protocol:0-255>) {_SOURCE} {_DESTINATION} {_OPTIONS}",
     )
@@ -130,7 +133,7 @@ def _match(args: Args, side: Literal["source", "destination"]) -> AddressMatch:
     return AddressMatch(IPv4Address(int(address) & ~int(wildcard) & 0xFFFFFFFF), wildcard)
 
 
-def _port_matches(args: Args) -> dict[str, PortMatch]:
+def port_matches(args: Args) -> dict[str, PortMatch]:
     """Return the port matches by side, `source` and `destination`."""
     found: dict[str, PortMatch] = {}
     operators: tuple[Literal["eq", "neq", "gt", "lt", "range"], ...] = ("eq", "neq", "gt", "lt", "range")
@@ -158,7 +161,7 @@ def _entry(args: Args) -> AccessEntry:
         for word in words[1:]:
             if word in ICMP_MESSAGES:
                 icmp_type, icmp_code = ICMP_MESSAGES[word]
-    ports = _port_matches(args) if protocol in (TCP, UDP) else {}
+    ports = port_matches(args) if protocol in (TCP, UDP) else {}
     if ports and "fragments" in args:
         # Fragments other than the first have no ports.
         raise args.invalid("fragments")
@@ -179,7 +182,7 @@ def _entry(args: Args) -> AccessEntry:
     )
 
 
-def _add(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
+def with_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
     """Return the list with one more line; one that is there already stays where it is."""
     last = present.numbers[-1] if present.numbers else 0
     if line in present.lines:
@@ -200,7 +203,8 @@ def _add(present: AccessList, line: AccessEntry | Remark, number: int | None = N
     )
 
 
-def _without(present: AccessList, index: int) -> AccessList:
+def without_line(present: AccessList, index: int) -> AccessList:
+    """Return the list without one of its lines."""
     return replace(
         present,
         lines=present.lines[:index] + present.lines[index + 1 :],
@@ -217,7 +221,7 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
         return
     text = args.optional("text", str)
     line = _entry(args) if text is None else Remark(text)
-    lists[name] = _add(lists.get(name, AccessList(name, kind)), line)
+    lists[name] = with_line(lists.get(name, AccessList(name, kind)), line)
 
 
 _NUMBERED = Undo(table=True, referred=4)
@@ -255,9 +259,9 @@ _NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended
     "config",
     _NAMED,
     no=_NAMED,
-    # There is one list of a name or number, of either kind.
+    # There is one list of a name or number, of any kind.
     undo=Undo(
-        "(ip access-list <name:word>|access-list <number:standard-list>)",
+        "access-list (<name:word>|<number:standard-list>)",
         "ip access-list (standard|extended) <name:word>",
         afresh=True,
         referred=3,
@@ -273,7 +277,7 @@ def _named(session: ConfigSession, args: Args) -> None:
         raise RejectedError(INVALID_NAME)
     present = lists.get(name)
     if present is not None and present.kind != kind:
-        raise RejectedError(OTHER_KIND.format(kind=present.kind))
+        raise RejectedError(OTHER_KIND.format(kind=KINDS[present.kind]))
     if args.unset:
         lists.pop(name, None)
         return
@@ -289,9 +293,9 @@ def _line(session: ConfigSession, args: Args) -> None:
     text = args.optional("text", str)
     line = _entry(args) if text is None else Remark(text)
     if not args.unset:
-        lists[name] = _add(present, line, args.optional("sequence", int))
+        lists[name] = with_line(present, line, args.optional("sequence", int))
     elif line in present.lines:
-        lists[name] = _without(present, present.lines.index(line))
+        lists[name] = without_line(present, present.lines.index(line))
 
 
 CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, undo=Undo(STANDARD), help=_HELP)(_line)
@@ -307,7 +311,7 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
     entries = [] if present is None else list(zip(present.numbers, present.lines, strict=True))
     for index, (each, line) in enumerate(entries):
         if present is not None and each == number and isinstance(line, AccessEntry):
-            lists[present.name] = _without(present, index)
+            lists[present.name] = without_line(present, index)
 
 
 CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)
@@ -315,19 +319,22 @@ CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=
 
 @BLOCKS.at(110)
 def _blocks(device: Device) -> Iterator[list[str]]:
-    yield from (access_list_block(access_list) for access_list in access_list_order(device))
+    yield from (access_list_block(each) for each in access_list_order(device) if each.kind != "ipv6")
 
 
 def access_list_order(device: Device) -> list[AccessList]:
     """Return the access lists in the order of the running configuration."""
     return sorted(
         device.access_lists.values(),
-        key=lambda each: (each.numbered, int(each.name) if each.numbered else 0, each.kind != "standard", each.name),
+        key=lambda each: (
+            *(each.kind == "ipv6", each.numbered, int(each.name) if each.numbered else 0),
+            *(each.kind != "standard", each.name),
+        ),
     )
 
 
 def access_list_block(access_list: AccessList) -> list[str]:
-    """Return the lines of one access list."""
+    """Return the lines of one IPv4 access list."""
     texts = [access_line(access_list, line) for line in access_list.lines]
     if access_list.numbered and texts:
         return [f"access-list {access_list.name} {text}" for text in texts]
@@ -335,26 +342,29 @@ def access_list_block(access_list: AccessList) -> list[str]:
 
 
 def access_line(access_list: AccessList, line: AccessEntry | Remark) -> str:
-    """Return one entry or remark, without the list's name."""
+    """Return one entry or remark of an IPv4 list, without the list's name."""
     if isinstance(line, Remark):
         return f"remark {line.text}"
     if access_list.kind == "standard":
         source = _standard_source(line.source)
         return f"{line.action} {source}{' log' if line.log else ''}"
     words = [line.action, protocol_text(line.protocol), _extended_address(line.source)]
-    words += _port_words(line, line.source_port)
+    words += port_words(line, line.source_port)
     words.append(_extended_address(line.destination))
-    words += _port_words(line, line.destination_port)
+    words += port_words(line, line.destination_port)
     if line.protocol == ICMP and line.icmp_type is not None:
         words.append(icmp_text(line.icmp_type, line.icmp_code))
-    if line.established:
-        words.append("established")
+    return " ".join([*words, *option_words(line)])
+
+
+def option_words(line: AccessEntry) -> list[str]:
+    """Return what an entry asks for behind its addresses and ports, but for ICMP messages."""
+    words = ["established"] if line.established else []
     if line.dscp is not None:
         words.append(f"dscp {dscp_text(line.dscp)}")
     if line.precedence is not None:
         words.append(f"precedence {PRECEDENCE_NAMES[line.precedence]}")
-    words += [word for word, given in (("fragments", line.fragments), ("log", line.log)) if given]
-    return " ".join(words)
+    return words + [word for word, given in (("fragments", line.fragments), ("log", line.log)) if given]
 
 
 def _standard_source(match: AddressMatch) -> str:
@@ -369,7 +379,8 @@ def _extended_address(match: AddressMatch) -> str:
     return f"host {match.address}" if int(match.wildcard) == 0 else f"{match.address} {match.wildcard}"
 
 
-def _port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
+def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
+    """Return what an entry says of the ports of one side."""
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
 
 

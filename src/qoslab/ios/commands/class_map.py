@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
-PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
+PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ipv6", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
 """What `match protocol` recognises: by IP protocol or well-known port, without deep inspection."""
 
 MATCH = (
@@ -145,6 +145,7 @@ def _description(session: ConfigSession, args: Args) -> None:
         "eigrp": "Enhanced Interior Gateway Routing Protocol",
         "http": "World Wide Web traffic",
         "icmp": "Internet Control Message",
+        "ipv6": "IPV6",
         "ospf": "Open Shortest Path First",
         "rip": "Routing Information Protocol",
         "secure-http": "Secured HTTP",

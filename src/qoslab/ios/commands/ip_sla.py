@@ -422,7 +422,9 @@ def schedule_line(schedule: Schedule) -> str:
 def _engine(device: Device) -> formats.DataPlaneConfigPart:
     addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
     connected = [each.address.network for each in device.interfaces.values() if each.address is not None]
-    ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *(route.prefix for route in device.routes)])
+    # Operations run over IPv4.
+    routed = [route.prefix for route in device.routes if isinstance(route.prefix, IPv4Network)]
+    ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *routed])
     return {} if ip_sla is None else {"ip_sla": ip_sla}
 
 

@@ -72,10 +72,10 @@ def _route(session: ConfigSession, args: Args) -> None:
     device.routes.sort(key=route_order)
 
 
-def route_order(route: StaticRoute) -> tuple[int, int, str, int]:
+def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:
     """Return the key by which a running configuration lists static routes."""
     hop = 0 if route.next_hop is None else int(route.next_hop)
-    return int(route.prefix.network_address), route.prefix.prefixlen, route.interface or "", hop
+    return route.prefix.version, int(route.prefix.network_address), route.prefix.prefixlen, route.interface or "", hop
 
 
 def route_line(route: StaticRoute) -> str:
@@ -87,4 +87,4 @@ def route_line(route: StaticRoute) -> str:
 @BLOCKS.at(100)
 def _block(device: Device) -> Iterator[list[str]]:
     classful = [] if device.ip_classless else ["no ip classless"]
-    yield [*classful, *(route_line(route) for route in device.routes)]
+    yield [*classful, *(route_line(route) for route in device.routes if route.prefix.version == 4)]

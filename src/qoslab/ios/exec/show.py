@@ -9,6 +9,7 @@ from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
+from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
 from qoslab.ios.show.queueing import (
     show_controllers_serial,
     show_queueing,
@@ -157,4 +158,42 @@ async def _show_arp(session: ExecSession, args: Args) -> str:
     help={"access-lists": "List access lists", "list": "ACL name or number"},
 )
 async def _show_access_lists(session: ExecSession, args: Args) -> str:
-    return show_access_lists(session.device, await session.environment.counters(), name=args.optional("list", str))
+    return show_access_lists(
+        session.device,
+        await session.environment.counters(),
+        name=args.optional("list", str),
+        version=4 if "ip" in args else None,
+    )
+
+
+_IPV6 = {"ipv6": "IPv6 information"}
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show ipv6 access-list [<list:word>]",
+    requires={"router"},
+    help={**_IPV6, "access-list": "Summary of access lists", "list": "User selected string identifying an access list"},
+)
+async def _show_ipv6_access_list(session: ExecSession, args: Args) -> str:
+    counters = await session.environment.counters()
+    return show_access_lists(session.device, counters, name=args.optional("list", str), version=6)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show ipv6 interface brief",
+    requires={"router"},
+    help={
+        **_IPV6,
+        "interface": "IPv6 interface status and configuration",
+        "brief": "Brief summary of IPv6 status and configuration",
+    },
+)
+async def _show_ipv6_interface_brief(session: ExecSession, args: Args) -> str:
+    return show_ipv6_interface_brief(session.device, await session.environment.ports())
+
+
+@EXEC.add(ANY_MODE, "show ipv6 route", requires={"router"}, help={**_IPV6, "route": "Show IPv6 route table entries"})
+async def _show_ipv6_route(session: ExecSession, args: Args) -> str:
+    return show_ipv6_route(session.device, await session.environment.routes())

@@ -8,7 +8,7 @@ not filled in here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Literal
 
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
@@ -66,6 +66,10 @@ class Interface:
     bandwidth_kbps: int | None = None
     address: IPv4Interface | None = None
     secondary_addresses: tuple[IPv4Interface, ...] = ()
+    ipv6_addresses: tuple[IPv6Interface, ...] = ()
+    ipv6_link_local: IPv6Address | None = None
+    """None is the one made of the hardware address."""
+    ipv6_enable: bool = False
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
     load_interval_s: int | None = None
@@ -93,6 +97,11 @@ class Interface:
         return interface_kind(self.name)
 
     @property
+    def runs_ipv6(self) -> bool:
+        """Whether it takes part in IPv6: `ipv6 enable`, or any address."""
+        return self.ipv6_enable or bool(self.ipv6_addresses) or self.ipv6_link_local is not None
+
+    @property
     def serial(self) -> bool:
         """Whether it is a serial line."""
         return self.kind == "Serial"
@@ -100,10 +109,10 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class StaticRoute:
-    """`ip route`: towards a next hop, out of an interface, or both."""
+    """`ip route` or `ipv6 route`: towards a next hop, out of an interface, or both."""
 
-    prefix: IPv4Network
-    next_hop: IPv4Address | None = None
+    prefix: IPv4Network | IPv6Network
+    next_hop: IPv4Address | IPv6Address | None = None
     interface: str | None = None
     distance: int | None = None
     """None is 1."""
@@ -111,13 +120,14 @@ class StaticRoute:
 
 @dataclass(frozen=True, slots=True)
 class AddressMatch:
-    """An address and its wildcard: bits set in the wildcard do not matter."""
+    """An address and its wildcard, of one family: bits set in the wildcard do not matter."""
 
-    address: IPv4Address
-    wildcard: IPv4Address
+    address: IPv4Address | IPv6Address
+    wildcard: IPv4Address | IPv6Address
 
 
 ANY_ADDRESS = AddressMatch(IPv4Address("0.0.0.0"), IPv4Address("255.255.255.255"))
+ANY_IPV6_ADDRESS = AddressMatch(IPv6Address(0), IPv6Address((1 << 128) - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +140,10 @@ class PortMatch:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One entry of an access list. `protocol` None is `ip`. A standard list uses only action, source and log."""
+    """One entry of an access list. `protocol` None is `ip` or `ipv6`.
+
+    A standard list uses only action, source and log.
+    """
 
     action: Literal["permit", "deny"]
     protocol: int | None = None
@@ -156,11 +169,11 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class AccessList:
-    """An access list: entries and remarks in order."""
+    """An access list: entries and remarks in order. Names are shared by both families."""
 
     name: str
     """A number in decimal, or a name."""
-    kind: Literal["standard", "extended"]
+    kind: Literal["standard", "extended", "ipv6"]
     lines: tuple[AccessEntry | Remark, ...] = ()
     numbers: tuple[int, ...] = field(default=(), compare=False)
     """The sequence number of each line; a remark has that of the entry before it.
@@ -232,6 +245,8 @@ class Device:
     ip_cef: bool = True
     ip_classless: bool = True
     ip_subnet_zero: bool = True
+    ipv6_unicast_routing: bool = False
+    ipv6_cef: bool = False
     domain_lookup: bool = True
     domain_name: str | None = None
     class_maps: dict[str, ClassMap] = field(default_factory=dict)

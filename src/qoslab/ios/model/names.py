@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
 INTERFACE_TYPES = (
     "FastEthernet",
@@ -48,6 +49,14 @@ def short_name(name: str) -> str:
     """Return the short form of a full interface name: `Gi1/0/15` of `GigabitEthernet1/0/15`."""
     kind = interface_kind(name)
     return kind[:2] + name[len(kind) :]
+
+
+def ipv6_text(address: IPv4Address | IPv6Address | IPv6Interface | IPv4Network | IPv6Network) -> str:
+    """Return an IPv6 address, alone or with a prefix length, as IOS prints it: in capitals, the longest zeros left out.
+
+    What may be of either family by its type is IPv6 wherever this is called.
+    """
+    return str(address).upper()
 
 
 def is_interface_unit(text: str) -> bool:

@@ -22,11 +22,24 @@ PROTOCOLS: dict[str, int | None] = {
     "udp": 17,
 }
 """None stands for every protocol."""
+IPV6_PROTOCOLS: dict[str, int | None] = {
+    "ahp": 51,
+    "esp": 50,
+    "icmp": 58,
+    "ipv6": None,
+    "pcp": 108,
+    "sctp": 132,
+    "tcp": 6,
+    "udp": 17,
+}
+"""In IPv6 access lists."""
 PROTOCOL_NAMES = {number: name for name, number in PROTOCOLS.items()}
+_IPV6_PROTOCOL_NAMES = {number: name for name, number in IPV6_PROTOCOLS.items()}
 
 TCP = 6
 UDP = 17
 ICMP = 1
+ICMPV6 = 58
 
 TCP_PORTS: dict[str, int] = {
     "bgp": 179,
@@ -127,10 +140,42 @@ ICMP_MESSAGES: dict[str, tuple[int, int | None]] = {
     "unreachable": (3, None),
 }
 """Type, and the code where the name says one."""
+ICMPV6_MESSAGES: dict[str, tuple[int, int | None]] = {
+    "beyond-scope": (1, 2),
+    "destination-unreachable": (1, 3),
+    "echo-reply": (129, None),
+    "echo-request": (128, None),
+    "header": (4, 0),
+    "hop-limit": (3, 0),
+    "mld-query": (130, None),
+    "mld-reduction": (132, None),
+    "mld-report": (131, None),
+    "nd-na": (136, None),
+    "nd-ns": (135, None),
+    "next-header": (4, 1),
+    "no-admin": (1, 1),
+    "no-route": (1, 0),
+    "packet-too-big": (2, None),
+    "parameter-option": (4, 2),
+    "parameter-problem": (4, None),
+    "port-unreachable": (1, 4),
+    "reassembly-timeout": (3, 1),
+    "redirect": (137, None),
+    "renum-command": (138, 0),
+    "renum-result": (138, 1),
+    "renum-seq-number": (138, 255),
+    "router-advertisement": (134, None),
+    "router-renumbering": (138, None),
+    "router-solicitation": (133, None),
+    "time-exceeded": (3, None),
+    "unreachable": (1, None),
+}
+"""The same of ICMPv6 (RFC 4443, 4861, 2710, 2894)."""
 
 _TCP_NAMES = {number: name for name, number in TCP_PORTS.items()}
 _UDP_NAMES = {number: name for name, number in UDP_PORTS.items()}
 _ICMP_NAMES = {message: name for name, message in ICMP_MESSAGES.items()}
+_ICMPV6_NAMES = {message: name for name, message in ICMPV6_MESSAGES.items()}
 
 
 def port_text(protocol: int | None, port: int) -> str:
@@ -141,12 +186,23 @@ def port_text(protocol: int | None, port: int) -> str:
 
 def icmp_text(kind: int, code: int | None) -> str:
     """Return the name that IOS prints for an ICMP message, or its numbers."""
-    name = _ICMP_NAMES.get((kind, code))
-    if name is not None:
-        return name
+    return _ICMP_NAMES.get((kind, code)) or _message_numbers(kind, code)
+
+
+def icmpv6_text(kind: int, code: int | None) -> str:
+    """Return the name that IOS prints for an ICMPv6 message, or its numbers."""
+    return _ICMPV6_NAMES.get((kind, code)) or _message_numbers(kind, code)
+
+
+def _message_numbers(kind: int, code: int | None) -> str:
     return str(kind) if code is None else f"{kind} {code}"
 
 
 def protocol_text(protocol: int | None) -> str:
     """Return the name that IOS prints for a protocol, or its number."""
     return PROTOCOL_NAMES.get(protocol) or str(protocol)
+
+
+def ipv6_protocol_text(protocol: int | None) -> str:
+    """Return the name that an IPv6 access list prints for a protocol, or its number."""
+    return _IPV6_PROTOCOL_NAMES.get(protocol) or str(protocol)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from qoslab.ios.model.device import Device
 
-InstallableRoute = tuple[IPv4Network, IPv4Address | None, str | None, int]
-"""Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+IpAddress = IPv4Address | IPv6Address
+InstallableRoute = tuple[IPv4Network | IPv6Network, IpAddress | None, str | None, int]
+"""Prefix, next hop on a connected network or None, outgoing interface or None, distance.
+
+An interface beside a next hop is that of a link-local address, which tells none by itself.
+"""
 
 
 def installable_routes(device: Device) -> list[InstallableRoute]:
@@ -19,11 +23,11 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
         address.network
         for interface in device.interfaces.values()
         if not interface.shutdown
-        for address in (interface.address, *interface.secondary_addresses)
+        for address in (interface.address, *interface.secondary_addresses, *interface.ipv6_addresses)
         if address is not None
     ]
 
-    def resolve(next_hop: IPv4Address, seen: frozenset[IPv4Address]) -> IPv4Address | None:
+    def resolve(next_hop: IpAddress, seen: frozenset[IpAddress]) -> IpAddress | None:
         if any(next_hop in network for network in connected):
             return next_hop
         via = [r for r in device.routes if r.next_hop is not None and next_hop in r.prefix and r.next_hop not in seen]
@@ -41,6 +45,11 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
         if route.next_hop is None:
             if route.interface is not None and not device.interfaces[route.interface].shutdown:
                 found.append((route.prefix, None, route.interface, distance))
+            continue
+        if route.next_hop.is_link_local and isinstance(route.next_hop, IPv6Address):
+            # The command line takes it with an interface only.
+            if route.interface is not None and not device.interfaces[route.interface].shutdown:
+                found.append((route.prefix, route.next_hop, route.interface, distance))
             continue
         gateway = resolve(route.next_hop, frozenset({route.next_hop}))
         if gateway is not None:

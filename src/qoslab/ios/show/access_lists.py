@@ -1,30 +1,41 @@
-"""`show access-lists [X]` and `show ip access-lists [X]`."""
+"""`show access-lists [X]`, `show ip access-lists [X]` and `show ipv6 access-list [X]`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.commands.access_list import access_line, access_list_order
+from qoslab.ios.commands.ipv6_access_list import ipv6_access_line
 from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, Device
 
 if TYPE_CHECKING:
     from qoslab import formats
 
 
-def show_access_lists(device: Device, counters: formats.Counters, *, name: str | None = None) -> str:
-    """Every access list, or one, with the packets that matched each entry in the data plane."""
+def show_access_lists(
+    device: Device, counters: formats.Counters, *, name: str | None = None, version: Literal[4, 6] | None = None
+) -> str:
+    """Every access list, or one, with the packets that matched each entry in the data plane.
+
+    `version` is the IP version of those that are meant; None: both.
+    """
     lines: list[str] = []
     for access_list in access_list_order(device):
-        if name not in (None, access_list.name):
+        ipv6 = access_list.kind == "ipv6"
+        if name not in (None, access_list.name) or version not in (None, 6 if ipv6 else 4):
             continue
-        lines.append(f"{access_list.kind.capitalize()} IP access list {access_list.name}")
+        heading = "IPv6" if ipv6 else f"{access_list.kind.capitalize()} IP"
+        lines.append(f"{heading} access list {access_list.name}")
         hits = iter(counters["access_lists"].get(access_list.name, []))
         for sequence, entry in zip(access_list.numbers, access_list.lines, strict=True):
             if not isinstance(entry, AccessEntry):
                 continue
             matched = next(hits, {"packets": 0})["packets"]
-            text = f"    {sequence} {_entry(access_list, entry)}"
-            lines.append(text + (f" ({matched} match{'' if matched == 1 else 'es'})" if matched else ""))
+            hit = f" ({matched} match{'' if matched == 1 else 'es'})" if matched else ""
+            if ipv6:
+                lines.append(f"    {ipv6_access_line(entry)}{hit} sequence {sequence}")
+            else:
+                lines.append(f"    {sequence} {_entry(access_list, entry)}{hit}")
     return "".join(line + "\n" for line in lines)
 
 

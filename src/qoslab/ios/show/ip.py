@@ -23,7 +23,8 @@ _ANYWHERE = IPv4Network("0.0.0.0/0")
 
 
 def show_ip_route(routes: Sequence[RouteEntry]) -> str:
-    """The routing table, grouped by classful network as IOS does."""
+    """The IPv4 routing table, grouped by classful network as IOS does."""
+    routes = [route for route in routes if isinstance(route.prefix, IPv4Network)]
     default = next((route for route in routes if route.prefix == _ANYWHERE), None)
     if default is None or default.next_hop is None:
         last_resort = "Gateway of last resort is not set"
@@ -32,8 +33,8 @@ def show_ip_route(routes: Sequence[RouteEntry]) -> str:
     else:
         last_resort = f"Gateway of last resort is {default.next_hop} to network 0.0.0.0"
     by_major: dict[IPv4Network, list[RouteEntry]] = {}
-    for route in sorted(routes, key=lambda r: (r.prefix.network_address, r.prefix.prefixlen)):
-        if route.prefix != _ANYWHERE:
+    for route in sorted(routes, key=lambda r: (int(r.prefix.network_address), r.prefix.prefixlen)):
+        if isinstance(route.prefix, IPv4Network) and route.prefix != _ANYWHERE:
             by_major.setdefault(_major(route.prefix), []).append(route)
     lines: list[str] = []
     for major, group in by_major.items():

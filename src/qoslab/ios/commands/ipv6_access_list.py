@@ -1,0 +1,239 @@
+"""IPv6 access lists: `ipv6 access-list NAME` and its entries.
+
+They serve classification, as those of IPv4 do (`access_list`). `flow-label`, `routing`, `mobility` and the options of
+filters (`reflect`, `time-range`) are not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv6Address, IPv6Interface
+from typing import Literal
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.access_list import (
+    INVALID_NAME,
+    KINDS,
+    OTHER_KIND,
+    access_list_order,
+    option_words,
+    port_matches,
+    port_words,
+    ports_syntax,
+    with_line,
+    without_line,
+)
+from qoslab.ios.model.device import ANY_IPV6_ADDRESS, AccessEntry, AccessList, AddressMatch, Device, Remark
+from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.ports import (
+    ICMPV6,
+    ICMPV6_MESSAGES,
+    IPV6_PROTOCOLS,
+    TCP,
+    UDP,
+    icmpv6_text,
+    ipv6_protocol_text,
+)
+from qoslab.ios.registry import BLOCKS
+
+
+def _address(side: str) -> str:
+    return f"(any|host <{side}-host:ipv6-address>|<{side}:ipv6-prefix>)"
+
+
+_SOURCE, _DESTINATION = _address("source"), _address("destination")
+_SEQUENCE = "[sequence <sequence:1-4294967294>]"
+_OPTIONS = "[(dscp <dscp:dscp>|fragments|log)+]"
+_ICMP = f"[{'|'.join(ICMPV6_MESSAGES)}|<type:0-255> [<code:0-255>]]"
+_OTHERS = "|".join(name for name in IPV6_PROTOCOLS if name not in ("tcp", "udp", "icmp"))
+_TCP_PORTS, _UDP_PORTS = (
+    (ports_syntax("source", f"{name}-port"), ports_syntax("destination", f"{name}-port")) for name in ("tcp", "udp")
+)
+ENTRIES = tuple(
+    f"(permit|deny) {body}"
+    for body in (
+        f"tcp {_SOURCE} {_TCP_PORTS[0]} {_DESTINATION} {_TCP_PORTS[1]} [(established|dscp <dscp:dscp>|fragments|log)+]",
+        f"udp {_SOURCE} {_UDP_PORTS[0]} {_DESTINATION} {_UDP_PORTS[1]} {_OPTIONS}",
+        f"icmp {_SOURCE} {_DESTINATION} {_ICMP} {_OPTIONS}",
+        f"({_OTHERS}|<protocol:0-255>) {_SOURCE} {_DESTINATION} {_OPTIONS}",
+    )
+)
+
+_HELP = {
+    "permit": "Specify packets to forward",
+    "deny": "Specify packets to reject",
+    "remark": "Access list entry comment",
+    "text": "Comment up to 100 characters",
+    "sequence": "Sequence number for this entry",
+    "any": "Any source or destination prefix",
+    "host": "A single host",
+    "source": "Source IPv6 prefix",
+    "source-host": "Source IPv6 address",
+    "destination": "Destination IPv6 prefix",
+    "destination-host": "Destination IPv6 address",
+    "source-port": "Port number or name",
+    "destination-port": "Port number or name",
+    "eq": "Match only packets on a given port number",
+    "neq": "Match only packets not on a given port number",
+    "gt": "Match only packets with a greater port number",
+    "lt": "Match only packets with a lower port number",
+    "range": "Match only packets in the range of port numbers",
+    "established": "Match established connections",
+    "dscp": "Match packets with given dscp value",
+    "fragments": "Check non-initial fragments",
+    "log": "Log matches against this entry",
+    "type": "ICMP message type",
+    "code": "ICMP message code",
+    "protocol": "An IPv6 protocol number",
+    **dict.fromkeys(ICMPV6_MESSAGES, "Match this ICMP message"),
+    "ahp": "Authentication Header Protocol",
+    "esp": "Encapsulation Security Payload",
+    "icmp": "Internet Control Message Protocol",
+    "ipv6": "Any IPv6",
+    "pcp": "Payload Compression Protocol",
+    "sctp": "Streams Control Transmission Protocol",
+    "tcp": "Transmission Control Protocol",
+    "udp": "User Datagram Protocol",
+}
+
+
+@CONFIG.add(
+    "config",
+    "ipv6 access-list <name:word>",
+    no="ipv6 access-list <name:word>",
+    # The same key as of an IPv4 list: there is one list of a name.
+    undo=Undo("access-list <name:word>", "ipv6 access-list <name:word>", afresh=True, referred=3),
+    requires={"router"},
+    help={
+        "ipv6": "Global IPv6 configuration subcommands",
+        "access-list": "Configure access lists",
+        "name": "User selected string identifying this access list",
+    },
+)
+def _named(session: ConfigSession, args: Args) -> None:
+    lists = session.device.access_lists
+    name = args.value("name", str)
+    if not name[0].isalpha():
+        # There are no numbered ones.
+        raise RejectedError(INVALID_NAME)
+    present = lists.get(name)
+    if present is not None and present.kind != "ipv6":
+        raise RejectedError(OTHER_KIND.format(kind=KINDS[present.kind]))
+    if args.unset:
+        lists.pop(name, None)
+        return
+    lists.setdefault(name, AccessList(name, "ipv6"))
+    session.enter("ipv6-acl", name)
+
+
+def _match(args: Args, side: Literal["source", "destination"]) -> AddressMatch:
+    """Return the address of one side: a host, a prefix or any."""
+    host = args.optional(f"{side}-host", IPv6Address)
+    if host is not None:
+        return AddressMatch(host, IPv6Address(0))
+    prefix = args.optional(side, IPv6Interface)
+    if prefix is None:
+        return ANY_IPV6_ADDRESS
+    return AddressMatch(prefix.network.network_address, prefix.network.hostmask)
+
+
+def _entry(args: Args) -> AccessEntry:
+    """Return the entry that a line says."""
+    action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
+    protocol = args.optional("protocol", int)
+    words = args.keywords[args.keywords.index(action) + 1 :]
+    if protocol is None and words and words[0] in IPV6_PROTOCOLS:
+        protocol = IPV6_PROTOCOLS[words[0]]
+    icmp = (args.optional("type", int), args.optional("code", int))
+    if protocol == ICMPV6:
+        icmp = next((ICMPV6_MESSAGES[word] for word in words[1:] if word in ICMPV6_MESSAGES), icmp)
+    ports = port_matches(args) if protocol in (TCP, UDP) else {}
+    if ports and "fragments" in args:
+        # Fragments other than the first have no ports.
+        raise args.invalid("fragments")
+    return AccessEntry(
+        action=action,
+        protocol=protocol,
+        source=_match(args, "source"),
+        destination=_match(args, "destination"),
+        source_port=ports.get("source"),
+        destination_port=ports.get("destination"),
+        icmp_type=icmp[0],
+        icmp_code=icmp[1],
+        established="established" in args,
+        dscp=args.optional("dscp", int),
+        fragments="fragments" in args,
+        log="log" in args,
+    )
+
+
+def _line(session: ConfigSession, args: Args) -> None:
+    lists, name = session.device.access_lists, session.position.names[0]
+    present = lists.get(name, AccessList(name, "ipv6"))
+    text = args.optional("text", str)
+    line = _entry(args) if text is None else Remark(text)
+    if not args.unset:
+        lists[name] = with_line(present, line, args.optional("sequence", int))
+    elif line in present.lines:
+        lists[name] = without_line(present, present.lines.index(line))
+
+
+for _body in ENTRIES:
+    CONFIG.add(
+        "ipv6-acl",
+        # The number may stand before the entry or behind it, as `show ipv6 access-list` prints it.
+        f"({_SEQUENCE} {_body}|{_body} sequence <sequence:1-4294967294>)",
+        no=_body,
+        undo=Undo(_body),
+        requires={"router"},
+        help=_HELP,
+    )(_line)
+CONFIG.add("ipv6-acl", "remark <text:line>", no="remark <text:line>", requires={"router"}, help=_HELP)(_line)
+
+
+def _forget_line(session: ConfigSession, args: Args) -> None:
+    lists, number = session.device.access_lists, args.value("sequence", int)
+    present = lists.get(session.position.names[0])
+    if present is None:
+        return
+    for index, (each, line) in enumerate(zip(present.numbers, present.lines, strict=True)):
+        if each == number and isinstance(line, AccessEntry):
+            lists[present.name] = without_line(present, index)
+
+
+CONFIG.add_no("ipv6-acl", "sequence <sequence:1-4294967294>", requires={"router"}, help=_HELP)(_forget_line)
+
+
+@BLOCKS.at(114)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    for each in access_list_order(device):
+        if each.kind == "ipv6":
+            yield ipv6_access_list_block(each)
+
+
+def ipv6_access_list_block(access_list: AccessList) -> list[str]:
+    """Return the lines of one IPv6 access list."""
+    return [f"ipv6 access-list {access_list.name}", *(f" {ipv6_access_line(line)}" for line in access_list.lines)]
+
+
+def ipv6_access_line(line: AccessEntry | Remark) -> str:
+    """Return one entry or remark of an IPv6 list."""
+    if isinstance(line, Remark):
+        return f"remark {line.text}"
+    words = [line.action, ipv6_protocol_text(line.protocol), _address_text(line.source)]
+    words += port_words(line, line.source_port)
+    words.append(_address_text(line.destination))
+    words += port_words(line, line.destination_port)
+    if line.protocol == ICMPV6 and line.icmp_type is not None:
+        words.append(icmpv6_text(line.icmp_type, line.icmp_code))
+    return " ".join([*words, *option_words(line)])
+
+
+def _address_text(match: AddressMatch) -> str:
+    if match == ANY_IPV6_ADDRESS:
+        return "any"
+    if int(match.wildcard) == 0:
+        return f"host {ipv6_text(match.address)}"
+    return f"{ipv6_text(match.address)}/{128 - int(match.wildcard).bit_length()}"
