@@ -248,7 +248,9 @@ def test_what_the_kernel_refuses_is_named(lab: Lab) -> None:
     try:
         again = next(each for each in wire(TWO_HOSTS).interfaces() if each.namespace == "client")
         with pytest.raises(MachineError, match=r"client: address 10.1.0.1/24 on eth0: the kernel answered EEXIST"):
-            spaces["client"].transact([netlink.link_up(again), netlink.address(again), netlink.link_up(again)])
+            spaces["client"].transact(
+                [netlink.link_up(again), netlink.address(again, again.addresses[0]), netlink.link_up(again)]
+            )
         # The answers to the rest of the batch are not left for the next one.
         spaces["client"].transact([netlink.link_up(again)])
     finally:

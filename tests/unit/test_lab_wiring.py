@@ -72,11 +72,11 @@ def test_ports_are_those_of_the_control_protocol() -> None:
 def test_only_what_no_ios_configures_is_configured() -> None:
     wiring = wire(ROUTED)
     by_place = {(each.namespace, each.name): each for each in wiring.interfaces()}
-    assert str(by_place["client", "eth0"].address) == "10.1.0.2/24"
+    assert [*map(str, by_place["client", "eth0"].addresses)] == ["10.1.0.2/24"]
     assert by_place["client", "eth0"].shaper is not None
-    assert str(by_place["R2", "Se0-1-0"].address) == "10.2.0.2/30"
+    assert [*map(str, by_place["R2", "Se0-1-0"].addresses)] == ["10.2.0.2/30"]
     for name in ("Fa0-0", "Se0-1-0"):
-        assert by_place["R1", name].address is None
+        assert by_place["R1", name].addresses == ()
         assert not by_place["R1", name].up
         assert by_place["R1.dp", name].up and by_place["R1.dp", name + ".in"].up
     assert [each.shaper is not None for each in wiring.interfaces()].count(True) == 1
@@ -99,6 +99,48 @@ def test_arp_entries_name_the_far_end_that_has_the_address() -> None:
         ("client", "10.1.0.1", False): macs["R1", "Fa0-0"],
         ("R1", "10.1.0.2", True): macs["client", "eth0"],
     }
+
+
+DUAL = Topology.model_validate_json("""{
+    "nodes": {"client": {"platform": "host"}, "server": {"platform": "host"}, "R1": {"platform": "linux"}},
+    "links": [
+        {"name": "a", "rate": "100 Mb/s", "ends": [
+            {"node": "client", "interface": "eth0", "address": "10.1.0.2/24", "ipv6_address": "2001:db8:1::2/64"},
+            {"node": "R1", "interface": "FastEthernet0/0", "address": "10.1.0.1/24", "ipv6_address": "2001:db8:1::1/64"}
+        ]},
+        {"name": "b", "rate": "100 Mb/s", "ends": [
+            {"node": "R1", "interface": "FastEthernet0/1", "ipv6_address": "2001:db8:2::1/64"},
+            {"node": "server", "interface": "eth0", "ipv6_address": "2001:db8:2::2/64"}
+        ]}
+    ]}""")
+
+
+def test_both_families_have_their_addresses_gateways_and_neighbours() -> None:
+    wiring = wire(DUAL)
+    by_place = {(each.namespace, each.name): each for each in wiring.interfaces()}
+    assert [*map(str, by_place["client", "eth0"].addresses)] == ["10.1.0.2/24", "2001:db8:1::2/64"]
+    assert [*map(str, by_place["R1", "Fa0-1"].addresses)] == ["2001:db8:2::1/64"]
+    assert [(each.namespace, str(each.prefix), str(each.via)) for each in wiring.routes] == [
+        ("client", "0.0.0.0/0", "10.1.0.1"),
+        ("client", "::/0", "2001:db8:1::1"),
+        ("server", "::/0", "2001:db8:2::1"),
+    ]
+    assert {(each.namespace, str(each.address)) for each in wiring.neighbours} == {
+        *(("client", "10.1.0.1"), ("client", "2001:db8:1::1"), ("R1", "10.1.0.2"), ("R1", "2001:db8:1::2")),
+        *(("R1", "2001:db8:2::2"), ("server", "2001:db8:2::1")),
+    }
+
+
+def test_ipv6_is_on_where_there_are_addresses_and_nothing_is_learnt() -> None:
+    wiring = wire(DUAL)
+    assert wiring.ipv6_settings("client") == {"net.ipv6.conf.eth0.disable_ipv6": 0}
+    assert wiring.ipv6_settings("R1.dp") == {}
+    assert wire(ROUTED).ipv6_settings("client") == {}
+    for namespace, settings in wiring.namespaces.items():
+        for name in ("accept_ra", "accept_dad", "autoconf", "router_solicitations"):
+            assert settings[f"net.ipv6.conf.default.{name}"] == settings[f"net.ipv6.conf.all.{name}"] == 0
+        assert settings["net.ipv6.conf.default.disable_ipv6"] == 1
+        assert settings["net.ipv6.conf.all.forwarding"] == (1 if namespace == "R1" else 0)
 
 
 def test_a_serial_line_has_no_arp_and_one_address_for_both_ends() -> None:

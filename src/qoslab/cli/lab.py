@@ -135,7 +135,7 @@ def _ssh_argv(lab: Lab, router: str) -> list[str]:
 def _how_to_reach(lab: Lab) -> list[str]:
     lines = []
     for name, node in lab.nodes.items():
-        addresses = ", ".join(f"{interface} {address}" for interface, address in node.addresses.items())
+        addresses = ", ".join(f"{interface} {' '.join(each)}" for interface, each in node.addresses.items())
         lines.append(f"{name} ({node.node.platform}): {addresses or 'no address'}")
         if platform_of(node.node).reached_by == "command line":
             login = lab.ssh(name)

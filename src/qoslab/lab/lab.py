@@ -110,14 +110,14 @@ class LabNode:
 
     name: str
     node: Node
-    addresses: dict[str, str]
-    """Address of each of its interfaces that has one in the topology."""
+    addresses: dict[str, tuple[str, ...]]
+    """Addresses of each of its interfaces that has some in the topology, that of IPv4 first."""
 
     @property
     def address(self) -> str:
         """The first of its addresses; `ExperimentError` where the topology gives it none."""
-        for address in self.addresses.values():
-            return address
+        for addresses in self.addresses.values():
+            return addresses[0]
         raise ExperimentError(f"node {self.name} has no address in the topology", hint="Give a link end an address.")
 
 
@@ -136,9 +136,9 @@ class Lab:
                 name,
                 node,
                 {
-                    near.interface: str(near.address.ip)
+                    near.interface: tuple(str(address.ip) for address in near.addresses)
                     for _, near, _ in self.topology.links_of(name)
-                    if near.address is not None
+                    if near.addresses
                 },
             )
             for name, node in self.topology.nodes.items()
@@ -399,11 +399,13 @@ class Lab:
         for name, node in self.topology.nodes.items():
             keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())
             neighbours = [
-                f"net.ipv4.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
+                f"net.ipv{version}.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
                 for interface in self._wiring.interfaces()
-                if interface.namespace == name and interface.arp
+                for version in (4, 6)
+                if interface.namespace == name and interface.arp and (version == 4 or interface.ipv6)
             ]
-            sysctls[name] = self._sysctl(name, write={}, read=[*keys, *neighbours, *RECORDED_SYSCTLS])
+            read = [*keys, *neighbours, *self._wiring.ipv6_settings(name), *RECORDED_SYSCTLS]
+            sysctls[name] = self._sysctl(name, write={}, read=read)
         return {
             "name": self.name,
             "kernel": " ".join(platform.uname()[i] for i in (0, 2, 3, 4)),
@@ -586,6 +588,8 @@ def _build(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: 
             )
         on = _offloads_off(spaces, wiring)
         for name, space in spaces.items():
+            if settings := wiring.ipv6_settings(name):
+                supervisor.request("sysctl", namespace=name, write=settings, read=[])
             space.transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
     finally:
         for space in spaces.values():
@@ -617,11 +621,12 @@ def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str
         if not interface.arp:
             messages.append(netlink.no_arp(interface))
         else:
-            messages.append(netlink.arp_timeout(interface))
+            messages.append(netlink.neighbour_timeout(interface, 4))
+            if interface.ipv6:
+                messages.append(netlink.neighbour_timeout(interface, 6))
         if interface.shaper is not None:
             messages.append(netlink.token_bucket(interface, interface.shaper))
-        if interface.address is not None:
-            messages.append(netlink.address(interface))
+        messages += [netlink.address(interface, each) for each in interface.addresses]
         if interface.up:
             messages.append(netlink.link_up(interface))
     messages += _neighbours(wiring, namespace, booted=False)
@@ -642,9 +647,10 @@ def _neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[b
 def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
     """All routes of a host, with these attributes; they replace those that are there."""
     connected = [
-        netlink.route(interface.address.network, connected=interface, metrics=metrics)
+        netlink.route(address.network, connected=(interface, address), metrics=metrics)
         for interface in wiring.interfaces()
-        if interface.namespace == host and interface.address is not None
+        if interface.namespace == host
+        for address in interface.addresses
     ]
     return connected + [
         netlink.route(route.prefix, via=str(route.via), metrics=metrics)

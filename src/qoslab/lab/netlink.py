@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, nlmsg
@@ -39,6 +39,7 @@ from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from qoslab.errors import MachineError
 from qoslab.lab.wiring import ARP_REACHABLE_MS, MTU, TXQUEUELEN, Interface, Neighbour, TokenBucket
+from qoslab.model.experiment import Address
 
 BATCH = 64
 """Messages a system call. The acknowledgements of a batch must fit the socket's default receive buffer."""
@@ -110,42 +111,53 @@ def no_arp(interface: Interface) -> _Encoded:
     return _encode(message, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, f"{interface.name} without ARP")
 
 
-def address(interface: Interface) -> _Encoded:
-    """Give an interface its address."""
-    assert interface.address is not None
-    text = str(interface.address.ip)
+FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
+"""By the version of IP."""
+IPV6_LINK_LOCAL = IPv6Network("fe80::/10")
+IPV6_CONNECTED_METRIC = 256
+"""What the kernel gives the route of an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
+
+
+def address(interface: Interface, given: Address) -> _Encoded:
+    """Give an interface an address."""
+    text = str(given.ip)
     message = ifaddrmsg()
-    message["family"] = socket.AF_INET
+    message["family"] = FAMILIES[given.version]
     message["index"] = interface.index
-    message["prefixlen"] = interface.address.network.prefixlen
-    message["attrs"] = [
-        ("IFA_LOCAL", text),
-        ("IFA_ADDRESS", text),
-        ("IFA_BROADCAST", str(interface.address.network.broadcast_address)),
-    ]
-    return _encode(message, RTM_NEWADDR, CREATE, f"address {interface.address} on {interface.name}")
+    message["prefixlen"] = given.network.prefixlen
+    attributes = [("IFA_LOCAL", text), ("IFA_ADDRESS", text)]
+    if given.version == 4:
+        attributes.append(("IFA_BROADCAST", str(given.network.broadcast_address)))
+    message["attrs"] = attributes
+    return _encode(message, RTM_NEWADDR, CREATE, f"address {given} on {interface.name}")
 
 
 def route(
-    prefix: IPv4Network,
+    prefix: IPv4Network | IPv6Network,
     *,
     via: str | None = None,
-    connected: Interface | None = None,
+    connected: tuple[Interface, Address] | None = None,
     metrics: list[tuple[str, int | str]] | None = None,
 ) -> _Encoded:
     """A route by next hop, or an interface's own subnet; replaces the route of that prefix if there is one."""
     message = rtmsg()
-    message["family"] = socket.AF_INET
+    message["family"] = FAMILIES[prefix.version]
     message["dst_len"] = prefix.prefixlen
     message["table"] = RT_TABLE_MAIN
     message["type"] = rt_type["unicast"]
     attributes: list[tuple[str, Any]] = []
     if prefix.prefixlen:
         attributes.append(("RTA_DST", str(prefix.network_address)))
-    if connected is not None and connected.address is not None:
+    if connected is not None:
+        interface, own = connected
         message["proto"] = rt_proto["kernel"]
-        message["scope"] = rt_scope["link"]
-        attributes += [("RTA_OIF", connected.index), ("RTA_PREFSRC", str(connected.address.ip))]
+        attributes.append(("RTA_OIF", interface.index))
+        if prefix.version == 4:
+            message["scope"] = rt_scope["link"]
+            attributes.append(("RTA_PREFSRC", str(own.ip)))
+        else:
+            # Only a route of the same metric is replaced.
+            attributes.append(("RTA_PRIORITY", IPV6_CONNECTED_METRIC))
     else:
         message["proto"] = rt_proto["static"]
         message["scope"] = rt_scope["universe"]
@@ -156,23 +168,27 @@ def route(
     return _encode(message, RTM_NEWROUTE, REPLACE, f"route {prefix}")
 
 
-def arp_timeout(interface: Interface) -> _Encoded:
-    """For how long the kernel takes an ARP entry of an interface for good; for entries that are made afterwards."""
+NEIGHBOUR_TABLES = {4: "arp_cache", 6: "ndisc_cache"}
+
+
+def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
+    """For how long the kernel takes a neighbour of an interface for good; for entries that are made afterwards."""
     message = ndtmsg()
-    message["family"] = socket.AF_INET
+    message["family"] = FAMILIES[version]
     parameters = [("NDTPA_IFINDEX", interface.index), ("NDTPA_BASE_REACHABLE_TIME", ARP_REACHABLE_MS)]
-    message["attrs"] = [("NDTA_NAME", "arp_cache"), ("NDTA_PARMS", {"attrs": parameters})]
-    return _encode(message, RTM_SETNEIGHTBL, NLM_F_REQUEST | NLM_F_ACK, f"ARP timeout of {interface.name}")
+    message["attrs"] = [("NDTA_NAME", NEIGHBOUR_TABLES[version]), ("NDTA_PARMS", {"attrs": parameters})]
+    flags = NLM_F_REQUEST | NLM_F_ACK
+    return _encode(message, RTM_SETNEIGHTBL, flags, f"IPv{version} neighbour timeout of {interface.name}")
 
 
 def neighbour(entry: Neighbour) -> _Encoded:
-    """An ARP entry, to be confirmed by ordinary ARP once it ages."""
+    """A neighbour's hardware address, to be confirmed as usual once it ages."""
     message = ndmsg()
-    message["family"] = socket.AF_INET
+    message["family"] = FAMILIES[entry.address.version]
     message["ifindex"] = entry.index
     message["state"] = NUD_REACHABLE
     message["attrs"] = [("NDA_DST", str(entry.address)), ("NDA_LLADDR", entry.mac)]
-    return _encode(message, RTM_NEWNEIGH, REPLACE, f"ARP entry {entry.address}")
+    return _encode(message, RTM_NEWNEIGH, REPLACE, f"neighbour {entry.address}")
 
 
 def token_bucket(interface: Interface, bucket: TokenBucket) -> _Encoded:
@@ -240,9 +256,12 @@ class Namespace:
             offset += size + 3 & ~3
 
     def routes(self) -> list[dict[str, Any]]:
-        """The IPv4 unicast routes of the main table: prefix, gateway, metrics (RTAX_… names)."""
+        """The unicast routes of the main tables: prefix, gateway, metrics (RTAX_… names); none of link-local ones."""
+        return [*self._routes_of(4), *self._routes_of(6)]
+
+    def _routes_of(self, version: int) -> list[dict[str, Any]]:
         request = rtmsg()
-        request["family"] = socket.AF_INET
+        request["family"] = FAMILIES[version]
         self.socket.send(_encode(request, RTM_GETROUTE, NLM_F_REQUEST | NLM_F_DUMP, "routes")[0])
         found: list[dict[str, Any]] = []
         while True:
@@ -257,10 +276,13 @@ class Namespace:
                 offset += size + 3 & ~3
                 if message["table"] != RT_TABLE_MAIN or message["type"] != rt_type["unicast"]:
                     continue
+                prefix = message.get_attr("RTA_DST") or ("0.0.0.0" if version == 4 else "::")
+                if version == 6 and IPv6Address(prefix) in IPV6_LINK_LOCAL:
+                    continue
                 metrics = message.get_attr("RTA_METRICS")
                 found.append(
                     {
-                        "prefix": f"{message.get_attr('RTA_DST') or '0.0.0.0'}/{message['dst_len']}",
+                        "prefix": f"{prefix}/{message['dst_len']}",
                         "via": message.get_attr("RTA_GATEWAY"),
                         "metrics": {} if metrics is None else dict(metrics["attrs"]),
                     }

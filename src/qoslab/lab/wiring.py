@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.lab.names import linux_interface
-from qoslab.model.experiment import Link, LinkEnd, Topology
+from qoslab.model.experiment import Address, Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
@@ -54,9 +54,16 @@ there takes frames from one side to the other; `near` and `far` are its interfac
 LINE_ENDS = ("near", "far")
 
 COMMON_SYSCTLS: dict[str, str | int] = {
-    # In all and default before any interface exists: no duplicate address detection, no router solicitations.
+    # In all and default before any interface exists. An interface with IPv6 addresses gets `disable_ipv6` 0 by itself.
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
+    **{
+        # Nothing is learnt from routers, nobody is asked whether an address is free: no packets but the experiment's.
+        f"net.ipv6.conf.{scope}.{name}": 0
+        for name in ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
+        for scope in ("all", "default")
+    },
+    "net.ipv6.conf.all.forwarding": 0,
     "net.ipv4.conf.all.rp_filter": 0,
     "net.ipv4.conf.default.rp_filter": 0,
     "net.ipv4.conf.all.accept_redirects": 0,
@@ -65,6 +72,8 @@ COMMON_SYSCTLS: dict[str, str | int] = {
 ROUTER_SYSCTLS: dict[str, str | int] = {
     **COMMON_SYSCTLS,
     "net.ipv4.ip_forward": 1,
+    # An IOS router writes it by `ipv6 unicast-routing`.
+    "net.ipv6.conf.all.forwarding": 1,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
@@ -111,19 +120,21 @@ class Interface:
     index: int
     mac: str
     up: bool = True
-    address: IPv4Interface | None = None
+    addresses: tuple[Address, ...] = ()
     shaper: TokenBucket | None = None
     arp: bool = True
     """Whether hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
+    ipv6: bool = False
+    """Whether it has an IPv6 address, be it by the startup configuration of its router."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An entry of the ARP table that is there from the start, so that no first packet waits for ARP."""
+    """An entry of the ARP table or of IPv6's neighbours that is there from the start, so that no first packet waits."""
 
     namespace: str
     index: int
-    address: IPv4Address
+    address: IPv4Address | IPv6Address
     mac: str
     booted: bool = False
     """To be made once the router has booted, which brings the interface up."""
@@ -134,8 +145,8 @@ class StaticRoute:
     """A route by next hop."""
 
     namespace: str
-    prefix: IPv4Network
-    via: IPv4Address
+    prefix: IPv4Network | IPv6Network
+    via: IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,11 @@ class Wiring:
         """Both ends of every pair."""
         for pair in self.pairs:
             yield from pair
+
+    def ipv6_settings(self, namespace: str) -> dict[str, str | int]:
+        """The settings of a namespace whose interfaces have IPv6 addresses, once they exist; empty where none has."""
+        own = [each for each in self.interfaces() if each.namespace == namespace and each.ipv6]
+        return {f"net.ipv6.conf.{each.name.replace('.', '/')}.disable_ipv6": 0 for each in own}
 
 
 class _Numbers:
@@ -232,9 +248,13 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "paced_by_peer": far.port is not None,
                 }
             here = near.layer3
-            if here.arp and end.address is not None and far_end.address is not None:
-                mac = far.layer3.mac
-                neighbours.append(Neighbour(here.namespace, here.index, far_end.address.ip, mac, booted=not here.up))
+            if here.arp:
+                mac, versions = far.layer3.mac, {each.version for each in end.addresses}
+                neighbours += [
+                    Neighbour(here.namespace, here.index, address.ip, mac, booted=not here.up)
+                    for address in far_end.addresses
+                    if address.version in versions
+                ]
     return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
 
 
@@ -284,11 +304,13 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
 
 def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None) -> _End:
     """`line` is the hardware address that both ends of a serial line have."""
-    node = topology.nodes[end.node]
+    node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
     if not platform_of(node).is_router:
         index = numbers.index(end.node)
         shaper = TokenBucket.for_link(link.rate.bps)
-        return _End(Interface(end.node, end.interface, index, numbers.mac(), True, end.address, shaper), None)
+        return _End(
+            Interface(end.node, end.interface, index, numbers.mac(), True, end.addresses, shaper, ipv6=ipv6), None
+        )
     plane = end.node + DATA_PLANE_SUFFIX
     name, inside = linux_interface(end.interface), linux_interface(end.interface, ".in")
     # A startup configuration brings the interfaces up.
@@ -299,8 +321,9 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
         numbers.index(end.node),
         line or numbers.mac(),
         configured,
-        end.address if configured else None,
+        end.addresses if configured else (),
         arp=line is None,
+        ipv6=ipv6,
     )
     return _End(
         Interface(plane, name, numbers.index(plane), numbers.mac()),

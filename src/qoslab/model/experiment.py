@@ -5,7 +5,7 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
@@ -21,6 +21,10 @@ BACKGROUND_MORE_S = 4
 Generation = Literal["classic", "hqf"]
 Moment = Literal["before", "during", "after"]
 Order = Literal["as written", "random", "blocked"]
+Family = Literal[4, 6]
+"""A version of IP."""
+Address = IPv4Interface | IPv6Interface
+"""Of an interface, with its prefix length."""
 
 _Q = TypeVar("_Q", bound=Quantity)
 
@@ -34,10 +38,10 @@ def _above_zero(quantity: _Q) -> _Q:
 class Route(Frozen):
     """A static route of a router or host."""
 
-    prefix: IPv4Network
-    """Destination, as 192.168.30.0/24."""
-    via: IPv4Address
-    """Address of the next router."""
+    prefix: IPv4Network | IPv6Network
+    """Destination, as 192.168.30.0/24 or 2001:db8:30::/64."""
+    via: IPv4Address | IPv6Address
+    """Address of the next router, of the same family."""
 
 
 class Node(Frozen):
@@ -62,6 +66,17 @@ class LinkEnd(Frozen):
     """In the node's own spelling, in full: FastEthernet0/1 of a router, eth0 of a host."""
     address: IPv4Interface | None = None
     """IPv4 address with prefix length, as 192.168.10.1/24; both ends of a link are in one subnet."""
+    ipv6_address: IPv6Interface | None = None
+    """IPv6 address with prefix length, as 2001:db8:10::1/64, beside that of IPv4 or without one."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Those that it has, IPv4 first."""
+        return tuple(each for each in (self.address, self.ipv6_address) if each is not None)
+
+    def address_of(self, family: Family) -> Address | None:
+        """The one of a family."""
+        return self.address if family == 4 else self.ipv6_address
 
 
 class Jitter(Frozen):
@@ -203,6 +218,8 @@ class Flow(Frozen):
     """The receiving host."""
     protocol: Literal["tcp", "udp"] = "tcp"
     """Transport protocol."""
+    family: Family | None = None
+    """IP version; 4 where both hosts have an IPv4 address, else 6, where absent."""
     streams: int = Field(default=1, ge=1, le=10_000)
     """Parallel connections; of a flood source ports that take turns. iperf3 makes at most 128."""
     duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
-from qoslab.model.experiment import Route, Topology
+from qoslab.model.experiment import Family, Route, Topology
 from qoslab.platforms import MODELS, platform_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
+
+
+EVERYWHERE: dict[Family, IPv4Network | IPv6Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
+"""The prefix of a default route."""
 
 
 def hardware(topology: Topology, router: str) -> Hardware:
@@ -34,6 +38,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
         f"username {login['user']} privilege 1 secret 0 {login['password']}",
+        *(["ipv6 unicast-routing"] if _runs_ipv6(topology, router) else []),
     ]
     for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
         problem = platform_of(node).interface_problem(node, near.interface, link.framing)
@@ -51,16 +56,25 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
             lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
         if near.address is not None:
             lines.append(f" ip address {near.address.ip} {near.address.netmask}")
+        if near.ipv6_address is not None:
+            lines.append(f" ipv6 address {near.ipv6_address}")
         if link.framing != "ethernet":
             lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
         lines.append(" no shutdown")
     if node.routes:
-        lines += ["!", *(f"ip route {_prefix(route.prefix)} {route.via}" for route in node.routes)]
+        lines += ["!", *map(_route_line, node.routes)]
     return "\n".join([*lines, "!", "end", ""])
 
 
-def _prefix(prefix: Any) -> str:
-    return f"{prefix.network_address} {prefix.netmask}"
+def _runs_ipv6(topology: Topology, router: str) -> bool:
+    """Whether it forwards IPv6: any of its ends has such an address."""
+    return any(near.ipv6_address is not None for _, near, _ in topology.links_of(router))
+
+
+def _route_line(route: Route) -> str:
+    if isinstance(route.prefix, IPv6Network):
+        return f"ipv6 route {route.prefix} {route.via}"
+    return f"ip route {route.prefix.network_address} {route.prefix.netmask} {route.via}"
 
 
 def data_plane(topology: Topology, router: str, device: Device) -> formats.DataPlaneConfig:
@@ -76,7 +90,10 @@ def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
     node = topology.nodes[name]
     links = topology.links_of(name)
     if not platform_of(node).is_router and not node.routes and len(links) == 1:
-        far = links[0][2]
-        if platform_of(topology.nodes[far.node]).is_router and far.address is not None:
-            return (Route(prefix=IPv4Network("0.0.0.0/0"), via=far.address.ip),)
+        near, far = links[0][1:]
+        if platform_of(topology.nodes[far.node]).is_router:
+            # An end of one family has no use for a gateway of the other.
+            families = [family for family in EVERYWHERE if near.address_of(family) is not None]
+            gateways = ((family, far.address_of(family)) for family in families)
+            return tuple(Route(prefix=EVERYWHERE[family], via=via.ip) for family, via in gateways if via is not None)
     return node.routes

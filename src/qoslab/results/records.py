@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -228,8 +228,8 @@ class FlowRecord(Record):
 
     traffic: str
     """The flow's name in the experiment."""
-    source: IPv4Address
-    destination: IPv4Address
+    source: IPv4Address | IPv6Address
+    destination: IPv4Address | IPv6Address
     port: int
     started: datetime
     """When its client was started."""

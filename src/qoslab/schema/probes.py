@@ -59,9 +59,9 @@ class _Probe:
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
         links = self.experiment.topology.links_of(probe.source)
         if probe.source in nodes and all(end.address is None for _, end, _ in links):
-            yield self.finding("from", f"found {probe.source}, which has no address")
+            yield self.finding("from", f"found {probe.source}, which has {self.lacking(probe.source)}")
         if probe.destination in nodes and probe_target(self.experiment, probe) is None:
-            yield self.finding("to", f"found {probe.destination}, which has no address")
+            yield self.finding("to", f"found {probe.destination}, which has {self.lacking(probe.destination)}")
         if probe.source == probe.destination:
             yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
         if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
@@ -69,6 +69,11 @@ class _Probe:
             yield self.finding("number", message)
         if probe.udp and probe.destination in hosts_of(self.experiment.topology):
             yield from self.taken_ports()
+
+    def lacking(self, name: str) -> str:
+        """What a node without an IPv4 address lacks."""
+        ends = [end for _, end, _ in self.experiment.topology.links_of(name)]
+        return "no IPv4 address, over which probes run" if any(end.addresses for end in ends) else "no address"
 
     def is_switch(self, name: str) -> bool:
         """Whether a node is a model of switch."""

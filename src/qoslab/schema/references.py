@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from qoslab.model.experiment import (
     BurstLoss,
     Configuration,
     Experiment,
+    Family,
     Flow,
     Tcp,
 )
@@ -26,6 +27,7 @@ from qoslab.model.metrics import METRICS, Reference, as_float
 from qoslab.platforms import MODELS, hosts_of, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.families import common_family, special_address
 from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.memory import MOST, in_flight
 from qoslab.schema.near import did_you_mean, one_of
@@ -35,6 +37,7 @@ from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
+from qoslab.traffic.endpoints import FAMILIES, families_of
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 ALL = Percent.parse("100 %")
@@ -125,12 +128,18 @@ class _Checker:
                 hint = did_you_mean(getattr(node, problem.key) or "", problem.near)
                 message = f"found {problem.found}, expected {problem.expected}"
                 yield self.document.finding(steps, message, hint)
-            gateways = [far.address.ip for _, _, far in self.experiment.topology.links_of(name) if far.address]
+            links = self.experiment.topology.links_of(name)
+            gateways = [address.ip for _, _, far in links for address in far.addresses]
             for index, route in enumerate(node.routes):
                 if route.via not in gateways:
                     known = [str(address) for address in gateways]
                     yield self.unknown(
                         (*here, "routes", index, "via"), str(route.via), known, "a neighbour's address, "
+                    )
+                if route.via.version != route.prefix.version:
+                    yield self.document.finding(
+                        (*here, "routes", index, "via"),
+                        f"found {route.via}, expected an IPv{route.prefix.version} address, as {route.prefix} is",
                     )
 
     def links(self) -> Iterator[Finding]:
@@ -138,7 +147,7 @@ class _Checker:
         here: Steps = ("topology", "links")
         yield from self.unique(here, topology.links)
         used: dict[tuple[str, str], Steps] = {}
-        subnets: list[tuple[IPv4Network, str]] = []
+        subnets: list[tuple[IPv4Network | IPv6Network, str]] = []
         held = 0
         for index, link in enumerate(topology.links):
             for side, end in enumerate(link.ends):
@@ -168,7 +177,8 @@ class _Checker:
                 steps = (*here, index, "ends", 1, "node")
                 yield self.document.finding(steps, f"found {far.node} at both ends, expected two nodes")
             yield from self.emulation(index)
-            yield from self.addresses(index, subnets)
+            for family in FAMILIES:
+                yield from self.addresses(index, family, subnets)
             held += in_flight(link)
             if held > MOST >= held - in_flight(link):
                 yield self.document.finding(
@@ -203,26 +213,30 @@ class _Checker:
                 message = "found 0 %, expected more: once bad the channel would be so for ever"
                 yield self.document.finding((*steps, "r"), message)
 
-    def addresses(self, index: int, subnets: list[tuple[IPv4Network, str]]) -> Iterator[Finding]:
+    def addresses(
+        self, index: int, family: Family, subnets: list[tuple[IPv4Network | IPv6Network, str]]
+    ) -> Iterator[Finding]:
         """Both ends in one subnet, which no other link has; a switched port needs no address."""
         link = self.experiment.topology.links[index]
         steps: Steps = ("topology", "links", index, "ends")
-        near, far = (end.address for end in link.ends)
+        key = "address" if family == 4 else "ipv6_address"
+        near, far = (end.address_of(family) for end in link.ends)
         side = 0 if near is None else 1
         if (near is None) != (far is None) and not self._is_switch(link.ends[side].node):
-            yield self.document.finding((*steps, side), "found no address, expected one as at the other end")
+            expected = "found no address" if family == 4 else "found no ipv6_address"
+            yield self.document.finding((*steps, side), f"{expected}, expected one as at the other end")
         for side, address in enumerate((near, far)):
-            if address is not None and address.network.prefixlen < 31:
-                special = {
-                    address.network.network_address: "the subnet's own",
-                    address.network.broadcast_address: "its broadcast",
-                }.get(address.ip)
-                if special:
-                    message = f"found {address}, which is {special} address, expected a host's"
-                    yield self.document.finding((*steps, side, "address"), message)
+            if address is None:
+                continue
+            if family == 6 and self._is_switch(link.ends[side].node):
+                message = f"found {address} of the switch {link.ends[side].node}, expected none: it runs IPv4 only here"
+                yield self.document.finding((*steps, side, key), message)
+            if special := special_address(address):
+                message = f"found {address}, which is {special} address, expected a host's"
+                yield self.document.finding((*steps, side, key), message)
         if near is None or far is None:
             return
-        there: Steps = (*steps, 1, "address")
+        there: Steps = (*steps, 1, key)
         if near.network != far.network:
             yield self.document.finding(
                 there, f"found {far}, expected an address in {near.network}, the subnet of the other end"
@@ -233,7 +247,7 @@ class _Checker:
         for network, name in subnets:
             if network.overlaps(near.network):
                 message = f"found {near.network}, which overlaps with {network} of link {name}, expected another subnet"
-                yield self.document.finding((*steps, 0, "address"), message)
+                yield self.document.finding((*steps, 0, key), message)
         subnets.append((near.network, link.name))
 
     def _is_switch(self, name: str) -> bool:
@@ -268,10 +282,11 @@ class _Checker:
             for key, name in (("from", flow.source), ("to", flow.destination)):
                 if name not in hosts:
                     yield self.unknown((*steps, key), name, hosts, "a host, ")
-                elif not any(end.address for _, end, _ in self.experiment.topology.links_of(name)):
+                elif not families_of(self.experiment.topology, name):
                     yield self.document.finding(
                         (*steps, key), f"found {name}, expected a host with an address on a link"
                     )
+            yield from common_family(self.document, steps, flow, self.experiment.topology)
             if flow.source == flow.destination:
                 yield self.document.finding(
                     (*steps, "to"), f"found {flow.destination} at both ends, expected two hosts"

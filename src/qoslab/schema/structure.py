@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -32,9 +32,10 @@ _EXPECTED = {
 """What pydantic's error types mean to the author of a file."""
 
 _EXPECTED_TYPES: dict[Any, str] = {
-    IPv4Address: "an IPv4 address such as 192.168.10.1",
+    IPv4Address | IPv6Address: "an address such as 192.168.10.1 or 2001:db8:10::1",
     IPv4Interface: "an IPv4 address with prefix length such as 192.168.10.1/24",
-    IPv4Network: "an IPv4 network such as 192.168.10.0/24",
+    IPv4Network | IPv6Network: "a network such as 192.168.10.0/24 or 2001:db8:10::/64",
+    IPv6Interface: "an IPv6 address with prefix length such as 2001:db8:10::1/64",
 }
 """The same for types of the model, where it says more."""
 

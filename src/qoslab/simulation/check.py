@@ -14,6 +14,7 @@ from qoslab.schema.near import one_of
 from qoslab.simulation.routers import Router, configured
 from qoslab.simulation.show import NotSimulatedError, answer, blank_sample
 from qoslab.traffic import tool
+from qoslab.traffic.endpoints import family_of
 
 CONGESTION_CONTROLS = ("cubic", "reno")
 FILTERS = ("", "ip", "tcp", "udp")
@@ -86,7 +87,7 @@ class _Checker:
                 continue
             if flow.window is not None:
                 yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
-            most = tool(flow.tool).largest_datagram
+            most = tool(flow.tool).largest_datagram(family_of(self.experiment.topology, flow))
             if flow.size is not None and flow.size.bytes > most:
                 yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, which is not fragmented")
 

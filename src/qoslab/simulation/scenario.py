@@ -15,7 +15,7 @@ from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import Router, configured
 from qoslab.traffic import iperf2, tool
-from qoslab.traffic.endpoints import address_of, flow_ports, flow_seed
+from qoslab.traffic.endpoints import ends_of, flow_ports, flow_seed, with_family
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -121,14 +121,14 @@ def _end(end: LinkEnd, router: Router | None) -> formats.LinkEnd:
 
 
 def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> formats.Flow:
-    topology = experiment.topology
+    source, destination = ends_of(experiment.topology, flow)
     config: formats.Flow = {
         "name": flow.name,
         "protocol": flow.protocol,
         "source": flow.source,
         "destination": flow.destination,
-        "source_address": str(address_of(topology, flow.source)),
-        "destination_address": str(address_of(topology, flow.destination)),
+        "source_address": str(source),
+        "destination_address": str(destination),
         "port": None if "port" in flow.random else port,
         "streams": flow.streams,
         "start_ns": flow.start_after.ns,
@@ -138,7 +138,7 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> format
         "rate_bps": None if flow.rate is None else flow.rate.bps,
     }
     if flow.protocol == "udp":
-        config |= tool(flow.tool).datagrams(flow)
+        config |= tool(flow.tool).datagrams(with_family(experiment.topology, flow))
         config["seed"] = seed
     else:
         config |= _connections(flow)

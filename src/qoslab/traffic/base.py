@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.errors import RunInvalid, UserError
-from qoslab.model.experiment import Flow
+from qoslab.model.experiment import Family, Flow
 from qoslab.units import Duration
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class TrafficError(RunInvalid):
 class Endpoints:
     """Where a flow runs. `client_port` is the first stream's source port, chosen by the kernel where None."""
 
-    source: IPv4Address
-    destination: IPv4Address
+    source: IPv4Address | IPv6Address
+    destination: IPv4Address | IPv6Address
     port: int
     client_port: int | None = None
     seed: int = 1
@@ -156,8 +156,12 @@ class TrafficTool(Protocol):
     """Ending of the files that keep its output: json, txt."""
     programs: tuple[str, ...]
     """Programs that must be installed on both hosts; each says its version with --version."""
-    largest_datagram: int
-    """What `size` of a UDP flow may be at most so that nothing is fragmented, in bytes."""
+    families: tuple[Family, ...]
+    """The versions of IP that it speaks."""
+
+    def largest_datagram(self, family: Family) -> int:
+        """What `size` of a UDP flow may be at most so that nothing is fragmented, in bytes."""
+        ...
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """What the flow asks that the tool cannot do."""
@@ -182,7 +186,13 @@ class TrafficTool(Protocol):
 
 MTU = 1500
 """Bytes of the IP packet that fits into an Ethernet frame."""
-IP_AND_UDP_HEADER = 28
+IP_AND_UDP_HEADER: dict[Family, int] = {4: 28, 6: 48}
+"""Bytes above the payload of a datagram, by version of IP."""
+
+
+def largest_payload(family: Family) -> int:
+    """Payload of the largest datagram that is not fragmented, in bytes."""
+    return MTU - IP_AND_UDP_HEADER[family]
 
 
 def check_iperf(flow: Flow) -> Iterator[Problem]:

@@ -4,23 +4,54 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from qoslab.errors import ExperimentError
-from qoslab.model.experiment import Flow, Topology
+from qoslab.model.experiment import Family, Flow, Topology
 
 FIRST_PORT = 5201
 """iperf3's own; each flow has its own server and so its own port."""
 
 
-def address_of(topology: Topology, node: str) -> IPv4Address:
-    """The address under which a host sends and receives: that of its first link which has one."""
+FAMILIES: tuple[Family, ...] = (4, 6)
+EXAMPLES: dict[Family, str] = {4: "address: 192.168.10.2/24", 6: "ipv6_address: 2001:db8:10::2/64"}
+
+
+def families_of(topology: Topology, node: str) -> frozenset[Family]:
+    """The versions of IP of which a node has an address."""
+    ends = [near for _, near, _ in topology.links_of(node)]
+    return frozenset(family for family in FAMILIES if any(end.address_of(family) is not None for end in ends))
+
+
+def family_of(topology: Topology, flow: Flow) -> Family:
+    """A flow's version of IP: its own, else the first of 4 and 6 that both hosts have; 4 where there is none."""
+    if flow.family is not None:
+        return flow.family
+    common = families_of(topology, flow.source) & families_of(topology, flow.destination)
+    return min(common, default=4)
+
+
+def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | IPv6Address:
+    """The address under which a host sends and receives: that of its first link which has one of the family."""
     for _, near, _ in topology.links_of(node):
-        if near.address is not None:
-            return near.address.ip
+        found = near.address_of(family)
+        if found is not None:
+            return found.ip
     raise ExperimentError(
-        f'node "{node}" has traffic but no address', hint="give its end of a link an address, as 192.168.10.2/24"
+        f'node "{node}" has IPv{family} traffic but no IPv{family} address',
+        hint=f"give its end of a link one, as {EXAMPLES[family]}",
     )
+
+
+def with_family(topology: Topology, flow: Flow) -> Flow:
+    """The flow with its version of IP filled in."""
+    return flow.model_copy(update={"family": family_of(topology, flow)})
+
+
+def ends_of(topology: Topology, flow: Flow) -> tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]:
+    """The addresses of a flow's source and destination."""
+    family = family_of(topology, flow)
+    return address_of(topology, flow.source, family), address_of(topology, flow.destination, family)
 
 
 def flow_seed(seed: int, repetition: int, flow: str) -> int:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from qoslab.model.experiment import Flow
+from qoslab.model.experiment import Family, Flow
 from qoslab.traffic.base import (
     DRAIN_S,
     IP_AND_UDP_HEADER,
@@ -53,7 +53,11 @@ class Flood:
     name = "flood"
     suffix = "jsonl"
     programs: tuple[str, ...] = ("flood",)
-    largest_datagram = MTU
+    families: tuple[Family, ...] = (4,)
+
+    def largest_datagram(self, family: Family) -> int:
+        """See `TrafficTool`. A size is that of the IP packet."""
+        return MTU
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -114,7 +118,7 @@ class Flood:
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
         return {
-            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER,
+            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[4],
             "rate_layer": "ip",
             "gap_ns": None if flow.delay is None else flow.delay.ns,
             "take_turns": True,

@@ -17,11 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import Flow
+from qoslab.model.experiment import Family, Flow
 from qoslab.traffic.base import (
     DRAIN_S,
-    IP_AND_UDP_HEADER,
-    MTU,
     Commands,
     Endpoints,
     FlowResult,
@@ -35,6 +33,7 @@ from qoslab.traffic.base import (
     check_streams,
     datagram_pace,
     datagram_rate,
+    largest_payload,
 )
 from qoslab.units import Duration
 
@@ -117,7 +116,7 @@ def read_report(text: str) -> Report:
             # What the server told the client follows, in lines of the same form.
             in_server_report = True
         elif connected := _CONNECTED.match(row):
-            if connected["local"] != "0.0.0.0":
+            if connected["local"] not in ("0.0.0.0", "::"):
                 local[int(connected["id"])] = int(connected["local_port"])
                 peer[int(connected["id"])] = int(connected["peer_port"])
             if said := _VERSION.search(row):
@@ -169,7 +168,11 @@ class Iperf2:
     name = "iperf"
     suffix = "txt"
     programs: tuple[str, ...] = ("iperf",)
-    largest_datagram = MTU - IP_AND_UDP_HEADER
+    families: tuple[Family, ...] = (4, 6)
+
+    def largest_datagram(self, family: Family) -> int:
+        """See `TrafficTool`."""
+        return largest_payload(family)
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -185,8 +188,11 @@ class Iperf2:
             *("-B", str(ends.source)),
             *("-t", f"{duration.seconds:g}", "-P", str(flow.streams)),
         ]
+        if ends.destination.version == 6:
+            server.append("-V")
+            client.append("-V")
         if flow.protocol == "udp":
-            size = flow.size.bytes if flow.size is not None else DEFAULT_DATAGRAM
+            size = _datagram(flow, ends.destination.version)
             server += ["-u"]
             client += ["-u", "-b", str(datagram_rate(flow)), "-l", str(size)]
         else:
@@ -211,7 +217,7 @@ class Iperf2:
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
-        return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
+        return {"payload_bytes": _datagram(flow, flow.family or 4)}
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; a total has been printed for every stream, told from its being the second from 0."""
@@ -335,3 +341,8 @@ def _cut_off(
 
 def _arrived(number: int, port: int | None, duration: Duration, count: int) -> StreamResult:
     return StreamResult(number, port, duration.seconds, count, count * 8 / duration.seconds)
+
+
+def _datagram(flow: Flow, family: Family) -> int:
+    """Payload of its datagrams in bytes: the tool's own default as far as a packet of that version of IP takes it."""
+    return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

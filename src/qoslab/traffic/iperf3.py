@@ -19,11 +19,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from qoslab.errors import UserError
-from qoslab.model.experiment import Flow
+from qoslab.model.experiment import Family, Flow
 from qoslab.traffic.base import (
     DRAIN_S,
-    IP_AND_UDP_HEADER,
-    MTU,
     Commands,
     Endpoints,
     FlowResult,
@@ -37,6 +35,7 @@ from qoslab.traffic.base import (
     check_streams,
     datagram_pace,
     datagram_rate,
+    largest_payload,
     number_of,
 )
 from qoslab.units import Duration
@@ -62,7 +61,11 @@ class Iperf3:
     name = "iperf3"
     suffix = "json"
     programs: tuple[str, ...] = ("iperf3",)
-    largest_datagram = MTU - IP_AND_UDP_HEADER
+    families: tuple[Family, ...] = (4, 6)
+
+    def largest_datagram(self, family: Family) -> int:
+        """See `TrafficTool`."""
+        return largest_payload(family)
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
@@ -75,9 +78,10 @@ class Iperf3:
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`."""
-        server = ["iperf3", "-4", "--server", "--one-off", "--port", str(ends.port), "--json", "--forceflush"]
+        family = ends.destination.version
+        server = ["iperf3", f"-{family}", "--server", "--one-off", "--port", str(ends.port), "--json", "--forceflush"]
         client = [
-            *("iperf3", "-4", "--client", str(ends.destination), "--port", str(ends.port), "--json"),
+            *("iperf3", f"-{family}", "--client", str(ends.destination), "--port", str(ends.port), "--json"),
             *("--bind", str(ends.source), "--connect-timeout", str(CONNECT_TIMEOUT_MS)),
             *("--time", _whole_seconds(flow, duration), "--parallel", str(flow.streams), "--interval", "1"),
         ]
@@ -85,7 +89,7 @@ class Iperf3:
             client += ["--cport", str(ends.client_port)]
         if flow.protocol == "udp":
             rate = datagram_rate(flow)
-            size = flow.size.bytes if flow.size is not None else DEFAULT_DATAGRAM
+            size = _datagram(flow, family)
             gap_us = size * 8 * 1_000_000 / rate if rate else PACING_US[0]
             pacing = int(min(max(gap_us, PACING_US[0]), PACING_US[1]))
             client += ["--udp", "--bitrate", str(rate), "--length", str(size), "--pacing-timer", str(pacing)]
@@ -110,7 +114,7 @@ class Iperf3:
 
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`."""
-        return {"payload_bytes": DEFAULT_DATAGRAM if flow.size is None else flow.size.bytes}
+        return {"payload_bytes": _datagram(flow, flow.family or 4)}
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; the JSON is complete."""
@@ -284,3 +288,8 @@ def _sent(client: Json) -> dict[int, Json]:
         entry = ended["udp"] if "udp" in ended else ended["sender"]
         sent[local[entry["socket"]]] = entry
     return sent
+
+
+def _datagram(flow: Flow, family: Family) -> int:
+    """Payload of its datagrams in bytes: the tool's own default as far as a packet of that version of IP takes it."""
+    return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

@@ -17,7 +17,7 @@ from qoslab.results import Cell, FlowRecord
 from qoslab.results.files import writing
 from qoslab.run.lab import Lab, Process
 from qoslab.traffic import Commands, Endpoints, FlowResult, Output, TrafficError, TrafficTool, is_listening, tool
-from qoslab.traffic.endpoints import address_of
+from qoslab.traffic.endpoints import ends_of
 from qoslab.units import Duration
 
 LISTEN_WAIT_S = 10.0
@@ -59,9 +59,10 @@ class RunningFlow:
         self.duration = duration
         self._lab = lab
         self._tool: TrafficTool = tool(flow.tool)
+        source, destination = ends_of(place.topology, flow)
         ends = Endpoints(
-            source=address_of(place.topology, flow.source),
-            destination=address_of(place.topology, flow.destination),
+            source=source,
+            destination=destination,
             port=place.port,
             seed=place.seed,
         )

@@ -75,6 +75,8 @@ def _topology(topology: Topology, devices: set[str]) -> dict[str, Any]:
                 interface: dict[str, Any] = {"type": _interface_type(end.interface), "link": link.name}
                 if end.address is not None:
                     interface["ipv4"] = str(end.address)
+                if end.ipv6_address is not None:
+                    interface["ipv6"] = str(end.ipv6_address)
                 made.setdefault(end.node, {"interfaces": {}})["interfaces"][end.interface] = interface
     return made
 

@@ -34,7 +34,7 @@ from qoslab.simulation.result import Result, SimulationError, read_flow, read_re
 from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, build_scenario, configured_routers, during_ns
 from qoslab.simulation.show import answer
-from qoslab.traffic.endpoints import address_of
+from qoslab.traffic.endpoints import ends_of
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -224,11 +224,11 @@ class _CellRun:
         self._observe(result, routers)
 
     def _flow_record(self, flow: Flow, port: int) -> FlowRecord:
-        topology = self._experiment.topology
+        source, destination = ends_of(self._experiment.topology, flow)
         return FlowRecord(
             traffic=flow.name,
-            source=address_of(topology, flow.source),
-            destination=address_of(topology, flow.destination),
+            source=source,
+            destination=destination,
             port=port,
             started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
         )

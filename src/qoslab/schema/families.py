@@ -1,0 +1,49 @@
+"""Versions of IP in an experiment: addresses that are no host's, traffic whose hosts have none in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.errors import Finding
+from qoslab.model.experiment import Address, Flow, Topology
+from qoslab.schema.document import Document, Steps
+from qoslab.traffic import TOOLS
+from qoslab.traffic.endpoints import EXAMPLES, families_of, family_of
+
+LONGEST_WITH_SPECIAL = {4: 30, 6: 126}
+"""Longest prefix that has addresses of its own; links of two have none (RFC 3021, RFC 6164)."""
+
+
+def special_address(address: Address) -> str | None:
+    """Whose an address is that is no host's: `the subnet's own`; None of a host's."""
+    if address.version == 6 and (address.ip.is_multicast or address.ip.is_link_local or address.ip.is_unspecified):
+        return "a multicast" if address.ip.is_multicast else "a link-local or unspecified"
+    if address.network.prefixlen > LONGEST_WITH_SPECIAL[address.version]:
+        return None
+    if address.ip == address.network.network_address:
+        return "the subnet's own"
+    # IPv6 has no broadcast: its last address is a host's.
+    return "its broadcast" if address.version == 4 and address.ip == address.network.broadcast_address else None
+
+
+def common_family(document: Document, steps: Steps, flow: Flow, topology: Topology) -> Iterator[Finding]:
+    """Hosts without a common version of IP, or without the one that the flow asks for."""
+    has = {name: families_of(topology, name) for name in (flow.source, flow.destination)}
+    if not all(has.values()):
+        return  # No address at all, or no such host: that is said elsewhere.
+    family = family_of(topology, flow)
+    if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
+        key = "family" if flow.family is not None else "tool"
+        spoken = " and ".join(f"IPv{each}" for each in TOOLS[flow.tool].families)
+        yield document.finding((*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, which it speaks")
+    if flow.family is None:
+        if not has[flow.source] & has[flow.destination]:
+            versions = " and ".join(f"{name} has IPv{min(families)} only" for name, families in has.items())
+            hint = "give both an address of one family"
+            yield document.finding(steps, f"found traffic of hosts without a common version of IP: {versions}", hint)
+        return
+    for name, families in has.items():
+        if flow.family not in families:
+            message = f"found {flow.family}, expected a version of IP of which {name} has an address"
+            hint = f"give its end of a link one, as {EXAMPLES[flow.family]}, or use IPv{min(families)}"
+            yield document.finding((*steps, "family"), message, hint)

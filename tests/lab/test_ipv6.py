@@ -1,0 +1,186 @@
+"""IPv6 in the virtual lab: a dual stack of hosts and IOS routers, by Ethernet and a serial line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
+from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
+from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
+from labs import ping
+from test_iosd import session
+
+from qoslab.lab import Lab
+from qoslab.model.experiment import Topology
+
+pytestmark = pytest.mark.lab
+
+
+def end(node: str, interface: str, subnet: int, host: int) -> dict[str, str]:
+    return {
+        "node": node,
+        "interface": interface,
+        "address": f"10.{subnet}.0.{host}/24",
+        "ipv6_address": f"2001:db8:{subnet}::{host}/64",
+    }
+
+
+def router(routes: dict[str, str]) -> dict[str, object]:
+    return {
+        "platform": "ios",
+        "model": "2811",
+        "routes": [{"prefix": prefix, "via": via} for prefix, via in routes.items()],
+    }
+
+
+DUAL = Topology.model_validate_json(
+    json.dumps(
+        {
+            "nodes": {
+                "client": {"platform": "host"},
+                "R1": router({"10.3.0.0/24": "10.2.0.2", "2001:db8:3::/64": "2001:db8:2::2"}),
+                "R2": router({"10.1.0.0/24": "10.2.0.1", "2001:db8:1::/64": "2001:db8:2::1"}),
+                "server": {"platform": "host"},
+            },
+            "links": [
+                {
+                    "name": "lan",
+                    "rate": "100 Mb/s",
+                    "ends": [end("client", "eth0", 1, 2), end("R1", "FastEthernet0/0", 1, 1)],
+                },
+                {
+                    "name": "wan",
+                    "rate": "2 Mb/s",
+                    "framing": "ppp",
+                    "ends": [end("R1", "Serial0/1/0", 2, 1), end("R2", "Serial0/1/0", 2, 2)],
+                },
+                {
+                    "name": "far",
+                    "rate": "100 Mb/s",
+                    "ends": [end("R2", "FastEthernet0/0", 3, 1), end("server", "eth0", 3, 2)],
+                },
+            ],
+        }
+    )
+)
+
+ECHO = """
+import select, socket, struct, sys
+with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as s:
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, int(sys.argv[2]) << 2)
+    s.sendto(struct.pack("!BBHHH", 128, 0, 0, 7, 1), (sys.argv[1], 0))
+    while select.select([s], [], [], float(sys.argv[3]))[0]:
+        packet, extra, _, _ = s.recvmsg(2048, 64)
+        if packet[0] == 129:
+            print(next(struct.unpack("i", data)[0] for _, kind, data in extra if kind == socket.IPV6_HOPLIMIT))
+            sys.exit(0)
+sys.exit(1)
+"""
+
+
+def ping6(lab: Lab, node: str, address: str, *, dscp: int = 0, timeout: float = 2) -> int | None:
+    """The hop limit with which the answer to an echo request comes; None without one."""
+    done = lab.run(node, ["python3", "-c", ECHO, address, str(dscp), str(timeout)])
+    return int(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.fixture(scope="module")
+def dual() -> Iterator[Lab]:
+    with Lab.up(DUAL, name=f"test-ipv6-{os.getpid()}") as lab:
+        yield lab
+
+
+def test_both_families_are_routed(dual: Lab) -> None:
+    assert ping(dual, "client", "10.3.0.2") == 62
+    assert ping6(dual, "client", "2001:db8:3::2") == 62
+    assert ping6(dual, "server", "2001:db8:1::2") == 62
+
+
+def test_nothing_is_learnt_and_what_is_set_is_recorded(dual: Lab) -> None:
+    settings = dual.describe()["sysctls"]
+    for node, forwarding in (("client", "0"), ("R1", "1")):
+        assert settings[node]["net.ipv6.conf.all.forwarding"] == forwarding
+        assert settings[node]["net.ipv6.conf.default.accept_ra"] == "0"
+        assert settings[node]["net.ipv6.conf.default.accept_dad"] == "0"
+    assert settings["client"]["net.ipv6.conf.eth0.disable_ipv6"] == "0"
+    routes = json.loads(dual.run("client", ["ip", "-6", "-j", "route"], check=True).stdout)
+    found = {(each["dst"], each.get("gateway"), each.get("protocol")) for each in routes if each["dst"] != "fe80::/64"}
+    assert found == {("2001:db8:1::/64", None, "kernel"), ("default", "2001:db8:1::1", "static")}
+    # Of the data plane's side nothing speaks IPv6.
+    assert dual.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
+
+
+class _Said:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def execute(self, command: str) -> str:
+        return self.text
+
+
+def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
+    text = session(dual, "show ipv6 interface brief").replace("\r", "")
+    interfaces = ShowIpv6InterfaceBrief(device=_Said(text)).cli(output=text)["interface"]
+    assert interfaces["Serial0/1/0"]["ipv6_addresses"] == ["2001:DB8:2::1"]
+    assert interfaces["FastEthernet0/0"]["ipv6_addresses"] == ["2001:DB8:1::1"]
+    # A line has no hardware address: its link-local one is made of the first Ethernet port's.
+    assert re.fullmatch(r"FE80::[0-9A-F:]+", interfaces["Serial0/1/0"]["link_local_address"])
+    text = session(dual, "show ipv6 route").replace("\r", "")
+    table = ShowIpv6RouteDistributor(device=_Said(text)).cli(output=text)
+    routes = table["vrf"]["default"]["address_family"]["ipv6"]["routes"]
+    assert set(routes) == {
+        *("2001:DB8:1::/64", "2001:DB8:1::1/128", "2001:DB8:2::/64", "2001:DB8:2::1/128", "2001:DB8:3::/64"),
+        "FF00::/8",
+    }
+    assert routes["2001:DB8:3::/64"]["next_hop"]["next_hop_list"][1]["next_hop"] == "2001:DB8:2::2"
+
+
+def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) -> None:
+    session(
+        dual,
+        *("configure terminal", "ipv6 access-list Echoes", "permit icmp any host 2001:db8:3::2 echo-request"),
+        *("class-map match-all Six", "match access-group name Echoes", "match dscp af31"),
+        *("class-map match-all Four", "match ip dscp af31"),
+        *("class-map match-all Version6", "match protocol ipv6"),
+        *("policy-map In", "class Six", "set dscp ef", "class Four", "set dscp ef", "class Version6", "set dscp cs1"),
+        *("interface FastEthernet0/0", "service-policy input In", "end", "clear counters"),
+    )
+    try:
+        assert ping6(dual, "client", "2001:db8:3::2", dscp=26) == 62
+        assert ping6(dual, "client", "2001:db8:3::2", dscp=26) == 62
+        assert ping6(dual, "client", "2001:db8:3::2") == 62
+        assert ping(dual, "client", "10.3.0.2") == 62
+        policy = session(dual, "show policy-map interface FastEthernet0/0").replace("\r", "")
+        packets = dict(re.findall(r"Class-map: (\S+) .*\n +(\d+) packets", policy))
+        # Two marked echoes over IPv6; one unmarked; one of IPv4 that no class but the last takes.
+        assert (packets["Six"], packets["Four"], packets["Version6"]) == ("2", "0", "1"), policy
+        text = session(dual, "show ipv6 access-list").replace("\r", "")
+        aces = ShowIpv6AccessLists(device=_Said(text)).cli(output=text)["Echoes"]["aces"]
+        # The third echo was asked, too: it has another code point, which is asked for behind the list.
+        assert aces["10"]["statistics"]["matched_packets"] == 3
+    finally:
+        session(
+            dual,
+            *("configure terminal", "interface FastEthernet0/0", "no service-policy input In", "end"),
+        )
+
+
+def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> None:
+    for off, on in (
+        (["no ipv6 unicast-routing"], ["ipv6 unicast-routing"]),
+        (["no ipv6 route 2001:db8:3::/64 2001:db8:2::2"], ["ipv6 route 2001:db8:3::/64 Serial0/1/0 2001:db8:2::2"]),
+        (
+            ["interface Serial0/1/0", "no ipv6 address 2001:db8:2::1/64"],
+            ["interface Serial0/1/0", "ipv6 address 2001:db8:2::1/64"],
+        ),
+    ):
+        session(dual, "configure terminal", *off, "end")
+        assert ping6(dual, "client", "2001:db8:3::2", timeout=0.3) is None, off
+        assert ping(dual, "client", "10.3.0.2") == 62
+        session(dual, "configure terminal", *on, "end")
+        assert ping6(dual, "client", "2001:db8:3::2") == 62, on
