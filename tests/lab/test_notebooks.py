@@ -1,0 +1,32 @@
+"""Notebooks tell the story of a simulated run as of a real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from commands import run
+from nbclient import NotebookClient
+
+pytestmark = pytest.mark.lab
+
+ANALYSIS = Path(__file__).parents[2] / "analysis"
+STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0}
+"""How many graphs each notebook draws. What has probes or a switch cannot be simulated, and grids are large."""
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_notebook_shows_a_simulated_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, output, errors = run(clean, "run", name, "--lab", "simulated", "--duration", "12s")
+    assert status in (0, 1), output + errors
+    monkeypatch.setenv("QOSLAB_RUN", str(clean / "runs" / name / "latest"))
+    # Its kernel's files are not the run's.
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.delenv("QOSLAB_TEST_FOLDER")
+    book = nbformat.read(ANALYSIS / f"{name}.ipynb", as_version=4)
+    NotebookClient(book, timeout=300, kernel_name="python3").execute()
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert all(cell.outputs for cell in cells)
+    drawn = [output for cell in cells for output in cell.outputs if "application/vnd.plotly.v1+json" in output["data"]]
+    assert len(drawn) == STORIES[name]
