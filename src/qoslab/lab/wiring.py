@@ -247,15 +247,16 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "link": link_configuration(link, end.node, seed),
                     "paced_by_peer": far.port is not None,
                 }
-            here = near.layer3
-            if here.arp:
-                mac, versions = far.layer3.mac, {each.version for each in end.addresses}
-                neighbours += [
-                    Neighbour(here.namespace, here.index, address.ip, mac, booted=not here.up)
-                    for address in far_end.addresses
-                    if address.version in versions
-                ]
+            neighbours += _neighbours(near.layer3, far.layer3.mac, end, far_end)
     return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
+
+
+def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:
+    """The far end's addresses, of the families that this end has too; none on a line without hardware addresses."""
+    versions = {each.version for each in end.addresses if here.arp}
+    for address in far_end.addresses:
+        if address.version in versions:
+            yield Neighbour(here.namespace, here.index, address.ip, mac, booted=not here.up)
 
 
 def _line_ports(link: Link, seed: int) -> dict[str, formats.PortConfig]:
