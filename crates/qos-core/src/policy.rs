@@ -67,8 +67,6 @@ struct ClassState {
     colours: [Metered; 3],
     /// Packets that could not go straight to the transmit ring.
     congested: Count,
-    /// Packets in the transmit ring, as of the last look.
-    in_ring: u64,
 }
 
 impl ClassState {
@@ -88,7 +86,6 @@ impl ClassState {
             marked: vec![0; plan.set.len()],
             colours: [Metered::new(now), Metered::new(now), Metered::new(now)],
             congested: Count::default(),
-            in_ring: 0,
         }
     }
 }
@@ -325,26 +322,28 @@ impl Policy {
         scheduler: Option<&Scheduler<P>>,
         in_ring: impl Iterator<Item = usize>,
     ) -> PolicyCounters {
-        let top = self.plan.top.clone();
-        self.states.iter_mut().for_each(|state| state.in_ring = 0);
-        in_ring.for_each(|class| self.each(class, |state| state.in_ring += 1));
-        self.level(now, top, scheduler)
+        let mut sent = vec![0; self.states.len()];
+        in_ring.flat_map(|class| self.line(class)).for_each(|class| sent[class] += 1);
+        self.level(now, self.plan.top.clone(), (scheduler, &sent))
     }
 
-    fn level<P>(&mut self, now: Time, level: LevelPlan, scheduler: Option<&Scheduler<P>>) -> PolicyCounters {
+    /// Of a policy-map, with the queues of its classes and their packets in the transmit ring, by class.
+    fn level<P>(&mut self, now: Time, level: LevelPlan, below: (Option<&Scheduler<P>>, &[u64])) -> PolicyCounters {
+        let (scheduler, _) = below;
         let queues = level.priority_queues.iter();
         PolicyCounters {
             priority_queues: scheduler.map_or_else(Vec::new, |scheduler| {
                 queues.map(|(level, node)| statistics::priority(*level, &scheduler.nodes()[*node])).collect()
             }),
-            classes: level.classes.iter().map(|class| self.class_counters(now, *class, scheduler)).collect(),
+            classes: level.classes.iter().map(|class| self.class_counters(now, *class, below)).collect(),
             policy: level.name,
         }
     }
 
-    fn class_counters<P>(&mut self, now: Time, class: usize, scheduler: Option<&Scheduler<P>>) -> ClassCounters {
+    fn class_counters<P>(&mut self, now: Time, class: usize, below: (Option<&Scheduler<P>>, &[u64])) -> ClassCounters {
         let child = self.plan.classes[class].child.clone();
-        let child = child.map(|level| self.level(now, level, scheduler));
+        let child = child.map(|level| self.level(now, level, below));
+        let (scheduler, in_ring) = below;
         let load_interval_s = self.load_interval_s;
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
@@ -369,7 +368,7 @@ impl Policy {
             police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
             shape: node.and_then(statistics::shape),
             queue: node.map(|node| {
-                let in_ring = if plan.parent.is_none() { state.in_ring } else { 0 };
+                let in_ring = if plan.parent.is_none() { in_ring[class] } else { 0 };
                 statistics::class(node, plan.conversation, state.congested, in_ring)
             }),
             bandwidth: plan.bandwidth,
