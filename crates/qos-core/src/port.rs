@@ -104,6 +104,7 @@ impl<P> NamedPort<P> {
     }
 
     /// A frame came from the link.
+    #[inline]
     pub fn receive(&mut self, arrival: Time, descriptor: Descriptor, payload: P, outputs: &mut Outputs<P>) {
         each!(&mut self.port, port => port.ingress.inbound.receive(arrival, descriptor, payload, outputs));
     }
@@ -120,7 +121,8 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// A frame goes out.
+    /// A frame goes out. In line: every call that hands a descriptor on copies it.
+    #[inline]
     pub fn transmit(&mut self, arrival: Time, descriptor: Descriptor, payload: P, shared: &mut Shared<P>) {
         match &mut self.port {
             Port::Router(port) => {
