@@ -132,11 +132,30 @@ pub(crate) fn place(
         if default && classic && !context.class_queues(class) {
             place.own = None;
         }
+        let rank = match shapes[index] {
+            Some(_) if classic && defaults::CLASSIC_SHAPER_RELEASES_TO_INTERFACE => {
+                place = Place { leaf: place.leaf + 1, own: place.own.map(|own| own + 1), ..place };
+                released(nodes, rank, here)
+            }
+            _ => rank,
+        };
         nodes.push(NodePlan { parent: here.node, rank, shape: shapes[index], body });
         places.push(Some(place));
     }
     check_flow_queues(nodes, &classes[0].0)?;
     Ok(join(context, nodes, places, here, &shares))
+}
+
+/// The queue of a class behind its shaper, one conversation of the interface's; the rank of the node with the shaper.
+fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
+    let weight = match rank {
+        Rank::Factor(factor) => factor,
+        _ => None,
+    };
+    let queue = QueuePlan::Conversation { limit: defaults::CLASSIC_RELEASED_QUEUE_LIMIT, weight };
+    let body = BodyPlan::Leaf { queue, random_detect: None };
+    nodes.push(NodePlan { parent: here.node, rank, shape: None, body });
+    Rank::Released(nodes.len() - 1)
 }
 
 /// The queue that the priority classes of a level share. The greatest limit asked for is its limit.

@@ -164,6 +164,14 @@ pub const CLASSIC_SHAPE_INTERVAL_MS: u64 = 25;
 /// unconfirmed for some rates.
 pub const CLASSIC_LOW_RATE_BURST_BITS: u64 = 8_000;
 
+/// Whether what a classic shaper lets go each interval joins the interface's queues, as one conversation with the
+/// weight of the class, whether or not the line has time for it [C]. Else it waits behind the shaper for the transmit
+/// ring, and only the ring takes it.
+pub const CLASSIC_SHAPER_RELEASES_TO_INTERFACE: bool = true;
+
+/// Packets that a classic shaper has let go and that wait for the line, per class; the next one is dropped [I].
+pub const CLASSIC_RELEASED_QUEUE_LIMIT: u32 = 64;
+
 /// Interval of the later generation's shaper, ms.
 pub const HQF_SHAPE_INTERVAL_MS: u64 = 4;
 

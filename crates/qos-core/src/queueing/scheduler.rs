@@ -8,8 +8,10 @@
 //! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair
 //!   queueing, those of class-default, and the classes, each a conversation, are in one space of numbers.
 //!
-//! A node with a shaper takes part while the shaper lets its next packet go. Nothing is searched: changes go up from a
-//! leaf to the root, through a tournament at each level, so that a packet costs the logarithm of the number of classes.
+//! A node with a shaper takes part while the shaper lets its next packet go. A shaper of the classic generation stands
+//! before the interface's queues instead: what it lets go at the end of an interval joins one of them at once, whether
+//! or not the line has time for it. Nothing is searched: changes go up from a leaf to the root, through a tournament at
+//! each level, so that a packet costs the logarithm of the number of classes.
 
 use crate::config::defaults;
 use crate::counters::count::Count;
@@ -215,6 +217,10 @@ pub(crate) struct Scheduler<P> {
     tails: WinnerTree<u64>,
     active: u32,
     max_active: u32,
+    /// Some shaper stands before the interface's queues.
+    apart: bool,
+    /// What shapers had let go and the queues behind them did not take, and when.
+    refused: Vec<(Time, Item<P>)>,
 }
 
 impl<P> Scheduler<P> {
@@ -271,6 +277,8 @@ impl<P> Scheduler<P> {
             classic: matches!(plans[ROOT].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. }),
             active: 0,
             max_active: 0,
+            apart: plans.iter().any(|plan| matches!(plan.rank, Rank::Released(_))),
+            refused: Vec::new(),
         }
     }
 
@@ -285,6 +293,25 @@ impl<P> Scheduler<P> {
     /// Packets that wait.
     pub fn len(&self) -> u64 {
         self.nodes[ROOT].depth.packets
+    }
+
+    /// Packets that wait for the line, and not for a shaper that stands before the interface's queues.
+    pub fn depth(&self) -> u64 {
+        let shaped = self.shaped.iter().map(|node| &self.nodes[*node]);
+        let before = shaped.filter(|node| node.plan.parent == ROOT && matches!(node.plan.rank, Rank::Released(_)));
+        self.len() - before.map(|node| node.depth.packets).sum::<u64>()
+    }
+
+    /// Whether shapers let packets go whether or not there is room in the transmit ring.
+    #[inline]
+    pub fn releases_apart(&self) -> bool {
+        self.apart
+    }
+
+    /// Whether there is something for [`take_refused`](Self::take_refused).
+    #[inline]
+    pub fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
     }
 
     /// A hold-queue that holds more than a new limit empties by itself.
@@ -380,6 +407,9 @@ impl<P> Scheduler<P> {
             if release.is_some() {
                 ready = None;
             }
+            // What may go now to a queue behind the shaper does so at once: `expire`.
+            let now = matches!(this.plan.rank, Rank::Released(_)).then_some(Time(0));
+            let release = release.or(now);
             self.timers.set(timer, release.map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1)));
         } else if this.shaper.is_some() {
             let timer = this.timer;
@@ -390,9 +420,13 @@ impl<P> Scheduler<P> {
         }
         let this = &self.nodes[node];
         let (parent, child) = (this.plan.parent, this.child);
-        if let Rank::Priority(level) = this.plan.rank {
-            self.inner(parent).priority_ready[level] = ready.is_some();
-            return;
+        match this.plan.rank {
+            Rank::Priority(level) => {
+                self.inner(parent).priority_ready[level] = ready.is_some();
+                return;
+            }
+            Rank::Released(_) => return,
+            Rank::Weight(_) | Rank::Factor(_) => {}
         }
         if self.propagates {
             self.propagate(node, ready.is_some());
@@ -499,10 +533,38 @@ impl<P> Scheduler<P> {
                 }
             }
         }
-        let enqueued = match self.join(leaf, item) {
-            Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
-            other => other,
+        // Spelt out, since a packet that is handed from function to function is copied each time.
+        let enqueued = if self.nodes[leaf].numbered {
+            match self.make_room(leaf, &item.descriptor) {
+                Err(reason) => return self.refused(leaf, item, reason),
+                Ok((place, displaced)) => {
+                    self.weighted(leaf).insert(place, item);
+                    displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
+                }
+            }
+        } else {
+            match self.queue(leaf).enqueue(item) {
+                Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
+                Enqueued::Queued => Enqueued::Queued,
+                Enqueued::Displaced(other, reason) => {
+                    self.lose(leaf, &other);
+                    Enqueued::Displaced(other, reason)
+                }
+            }
         };
+        self.joined(leaf, bytes, before);
+        // Behind others it changes nothing for those above, unless it may overtake them.
+        if depth == 0 || matches!(self.nodes[leaf].queue(), Some(Queue::WeightedFair(_))) {
+            self.settle(leaf);
+        }
+        if self.releases_apart() {
+            self.expire(now);
+        }
+        enqueued
+    }
+
+    /// Counts a packet that has joined a queue, where `before` conversations had packets.
+    fn joined(&mut self, leaf: usize, bytes: u32, before: u32) {
         let mut at = Some(leaf);
         while let Some(node) = at {
             self.nodes[node].depth.add(bytes);
@@ -510,11 +572,6 @@ impl<P> Scheduler<P> {
         }
         self.held += u64::from(self.nodes[leaf].numbered);
         self.recount(leaf, before);
-        // Behind others it changes nothing for those above, unless it may overtake them.
-        if depth == 0 || matches!(self.nodes[leaf].queue(), Some(Queue::WeightedFair(_))) {
-            self.settle(leaf);
-        }
-        enqueued
     }
 
     fn refused(&mut self, leaf: usize, item: Item<P>, reason: DropReason) -> Enqueued<P> {
@@ -523,24 +580,6 @@ impl<P> Scheduler<P> {
             red.overflowed(&item.descriptor);
         }
         Enqueued::Refused(item, reason)
-    }
-
-    /// Puts a packet into a queue, if the limits let it.
-    fn join(&mut self, leaf: usize, item: Item<P>) -> Enqueued<P> {
-        if self.nodes[leaf].numbered {
-            return match self.make_room(leaf, &item.descriptor) {
-                Err(reason) => Enqueued::Refused(item, reason),
-                Ok((place, displaced)) => {
-                    self.weighted(leaf).insert(place, item);
-                    displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
-                }
-            };
-        }
-        let enqueued = self.queue(leaf).enqueue(item);
-        if let Enqueued::Displaced(other, _) = &enqueued {
-            self.lose(leaf, other);
-        }
-        enqueued
     }
 
     /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number
@@ -587,13 +626,50 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Lets nodes take part again whose shapers have waited long enough.
-    fn expire(&mut self, now: Time) {
+    /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
+    pub fn expire(&mut self, now: Time) {
         while let Some(timer) = self.timers.least().filter(|timer| self.timers.key(*timer) <= now.0) {
             let node = self.shaped[timer];
             self.touch(node, now);
+            if let Rank::Released(queue) = self.nodes[node].plan.rank {
+                self.release(now, node, queue);
+            }
             self.settle(node);
         }
+    }
+
+    /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
+    /// [`take_refused`](Self::take_refused).
+    fn release(&mut self, now: Time, node: usize, queue: usize) {
+        while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
+            if !self.nodes[node].shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
+                return;
+            }
+            let Some(item) = self.leave_queue(now, node) else { return };
+            let before = self.nodes[queue].active();
+            let parent = self.nodes[queue].plan.parent;
+            let served = self.inner(parent).virtual_time as u64;
+            self.queue(queue).set_served(served);
+            match self.make_room(queue, &item.descriptor) {
+                Ok((place, displaced)) => {
+                    self.weighted(queue).insert(place, item);
+                    self.refused.extend(displaced.map(|item| (now, item)));
+                }
+                Err(_) => {
+                    self.nodes[queue].drops.add(bytes);
+                    self.refused.push((now, item));
+                    continue;
+                }
+            }
+            self.joined(queue, bytes, before);
+            self.settle(queue);
+        }
+    }
+
+    /// A packet that a shaper had let go and that the queue behind it did not take, and when. To be asked for after
+    /// whatever lets time pass.
+    pub fn take_refused(&mut self) -> Option<(Time, Item<P>)> {
+        self.refused.pop()
     }
 
     /// The next packet that may leave at `now`, if any.
@@ -604,7 +680,12 @@ impl<P> Scheduler<P> {
         if !self.shaped.is_empty() {
             self.expire(now);
         }
-        let mut leaf = ROOT;
+        self.leave_queue(now, ROOT)
+    }
+
+    /// The next packet below a node leaves its queue, and all nodes from there up to this one.
+    fn leave_queue(&mut self, now: Time, top: usize) -> Option<Item<P>> {
+        let mut leaf = top;
         while let Body::Inner(inner) = &self.nodes[leaf].body {
             leaf = inner.next()?;
         }
@@ -625,7 +706,7 @@ impl<P> Scheduler<P> {
         let mut at = Some(leaf);
         while let Some(node) = at {
             self.leave(node, &item, urgent);
-            at = self.parent(node);
+            at = self.parent(node).filter(|_| node != top);
         }
         Some(item)
     }
@@ -654,7 +735,7 @@ impl<P> Scheduler<P> {
         } else if let Some(key) = this.key.take() {
             this.finish = match this.plan.rank {
                 Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
-                Rank::Factor(_) | Rank::Priority(_) => key,
+                Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
             };
             self.inner(parent).virtual_time = key;
         }

@@ -72,6 +72,7 @@ impl<P> Egress<P> {
     ) {
         let now = now.max(self.outbound.settled);
         self.run(now);
+        self.drop_refused(outputs);
         self.outbound.configure(port);
         self.look_ahead();
         self.ring.set_limit(plan.ring_limit);
@@ -89,12 +90,14 @@ impl<P> Egress<P> {
         }
         self.fill(now);
         self.run(now);
+        self.drop_refused(outputs);
     }
 
     /// Drops what waits: the port becomes another one.
     pub fn give_up(&mut self, now: Time, outputs: &mut Outputs<P>) {
         let now = now.max(self.outbound.settled);
         self.run(now);
+        self.drop_refused(outputs);
         self.purge(now, outputs);
     }
 
@@ -146,6 +149,7 @@ impl<P> Egress<P> {
     ) {
         let (arrival, now) = self.outbound.arrive(arrival, descriptor.counted_len);
         self.run(now);
+        self.drop_refused(outputs);
         if !self.outbound.enabled {
             let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
@@ -175,7 +179,27 @@ impl<P> Egress<P> {
                     self.fill(now);
                     self.run(now);
                 }
+                self.drop_refused(outputs);
             }
+        }
+    }
+
+    /// Drops what shapers had let go and the queues behind them did not take.
+    #[inline]
+    fn drop_refused(&mut self, outputs: &mut Outputs<P>) {
+        if self.scheduler.has_refused() {
+            self.drop_all_refused(outputs);
+        }
+    }
+
+    #[cold]
+    fn drop_all_refused(&mut self, outputs: &mut Outputs<P>) {
+        while let Some((now, item)) = self.scheduler.take_refused() {
+            if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
+                policy.unqueued(class, item.bytes());
+            }
+            self.queue_drops += 1;
+            self.drop(now, item, DropReason::Tail, outputs);
         }
     }
 
@@ -237,9 +261,9 @@ impl<P> Egress<P> {
         self.upcoming = self.head_passage();
     }
 
-    /// When a shaper next lets a packet go into the ring, and which.
+    /// When a shaper next lets a packet go into the ring, or into the interface's queues, and which.
     fn next_release(&self) -> Option<(Time, &Descriptor)> {
-        if !self.ring.has_room() || self.scheduler.len() == 0 {
+        if !(self.ring.has_room() || self.scheduler.releases_apart()) || self.scheduler.len() == 0 {
             return None;
         }
         self.scheduler.next_release()
@@ -266,7 +290,8 @@ impl<P> Egress<P> {
             match (start, release) {
                 (None, None) => break,
                 (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(),
-                (_, Some(release)) => self.fill(release),
+                (_, Some(release)) if self.ring.has_room() => self.fill(release),
+                (_, Some(release)) => self.scheduler.expire(release),
                 (Some(_), None) => unreachable!("a start without a release is taken above"),
             }
         }
@@ -292,6 +317,7 @@ impl<P> Egress<P> {
             }
             self.run(time);
         }
+        self.drop_refused(outputs);
         self.outbound.deliver(now, outputs);
     }
 
@@ -304,7 +330,7 @@ impl<P> Egress<P> {
         let conversations = self.plan.conversations;
         InterfaceQueueCounters {
             strategy: self.plan.strategy,
-            depth: self.scheduler.len(),
+            depth: self.scheduler.depth(),
             limit: self.plan.hold_queue,
             drops: self.queue_drops,
             conversations: conversations.map(|_| active),

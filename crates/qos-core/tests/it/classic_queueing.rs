@@ -46,8 +46,10 @@ fn a_shapers_conversations_have_a_threshold_together() {
     let config = common::with_policy("classic", 2_000, json!([shape]));
     let mut engine = started(2_000_000, &config);
     let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
-    load(&mut engine, Ppp, &sources, Time(10 * SECOND));
-    let class = out(&mut engine, 10 * SECOND).policy_output.unwrap().classes[0].clone();
+    // Just before an interval ends, at which two or three packets leave the shaper's queue.
+    let end = 10 * SECOND - 1_000_000;
+    load(&mut engine, Ppp, &sources, Time(end));
+    let class = out(&mut engine, end).policy_output.unwrap().classes[0].clone();
     // A packet ahead of the last one is taken, so that the depth goes beyond the threshold by a few.
     let depth = class.queue.unwrap().depth_packets;
     assert!((64..80).contains(&depth), "{depth}");

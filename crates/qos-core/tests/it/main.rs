@@ -22,6 +22,7 @@ mod queueing_delay;
 mod random_detect;
 mod random_detect_idle;
 mod rates;
+mod shaper_release;
 mod shares;
 mod srr;
 mod switch;

@@ -118,6 +118,9 @@ CLASSIC_LOW_RATE_BURST_BITS = 8_000
 """Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is
 unconfirmed for some rates."""
 
+CLASSIC_RELEASED_QUEUE_LIMIT = 64
+"""Packets that a classic shaper has let go and that wait for the line, per class; the next one is dropped [I]."""
+
 HQF_SHAPE_INTERVAL_MS = 4
 """Interval of the later generation's shaper, ms."""
 
