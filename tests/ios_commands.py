@@ -22,6 +22,7 @@ VALUES = {
     "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9"],
     "WORD": ["Voice", "Data", "Child", "Edge", "Inner", "New", "class-default", "List", "101", "no", "input"],
     "hh:mm": ["00:01:30", "10:20", "23:59:59"],
+    "<0-FF>": ["0", "42", "fE"],
     "LINE": ["some text", "@a b@", "no way", "end", "x  y"],
 }
 MASKS = ["255.255.255.0", "255.255.0.0", "255.255.255.255", "0.0.0.255"]

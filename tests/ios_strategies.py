@@ -45,6 +45,7 @@ from qoslab.ios.model.policy import (
     RedThresholds,
     Shape,
 )
+from qoslab.ios.model.rate_limit import LimitAction, RateLimit, RateLimitList
 from qoslab.ios.model.secrets import secret_of
 from qoslab.ios.rules import check_attached, check_children, check_policy
 
@@ -382,6 +383,33 @@ def fair_queues(draw: DrawFn, generation: Generation, serial: bool) -> Interface
     return InterfaceFairQueue(True, *figures)
 
 
+limit_actions = st.builds(LimitAction, st.sampled_from(("transmit", "drop", "continue"))) | st.builds(
+    LimitAction, st.sampled_from(("transmit", "continue")), st.sampled_from(("dscp", "prec", "qos")), precedences
+)
+
+
+@st.composite
+def rate_limits(draw: DrawFn) -> tuple[RateLimit, ...]:
+    kinds = (("all", 0), ("access-group", 101), ("rate-limit", 5), ("dscp", 46), ("qos-group", 9))
+    made: list[RateLimit] = []
+    for match, number in draw(st.lists(st.sampled_from(kinds), max_size=3)):
+        rate, normal = draw(st.integers(8_000, 2_000_000)), draw(st.integers(1_000, 512_000_000))
+        direction = draw(st.sampled_from(("input", "output")))
+        extended = draw(st.integers(2_000, 1_024_000_000))
+        conform, exceed = draw(limit_actions), draw(limit_actions)
+        line = RateLimit(direction, match, number, rate, normal, extended, conform, exceed)  # type: ignore[arg-type]
+        if line not in made:
+            made.append(line)
+    return tuple(sorted(made, key=lambda each: each.direction))
+
+
+@st.composite
+def rate_limit_lists(draw: DrawFn) -> dict[int, RateLimitList]:
+    numbers = draw(st.lists(st.integers(0, 99), max_size=2, unique=True))
+    one = st.builds(lambda each: (each, None), precedences) | st.builds(lambda mask: (None, mask), st.integers(0, 255))
+    return {number: RateLimitList(number, *draw(one)) for number in numbers}
+
+
 @st.composite
 def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap], generation: Generation) -> Interface:
     bare = draw(_bare_interfaces(name, number, generation))
@@ -416,6 +444,7 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
         tx_ring_limit=draw(maybe(st.integers(1, 32767))),
         fair_queue=draw(maybe(fair_queues(generation, serial))),
         max_reserved_bandwidth=draw(maybe(st.integers(1, 100))) if generation == "classic" else None,
+        rate_limits=draw(rate_limits()),
         clock_rate_bps=draw(maybe(st.integers(300, 8_000_000))) if serial else None,
         hold_queue_in=draw(maybe(st.integers(0, 4096))),
         hold_queue_out=draw(maybe(st.integers(1, 4096))),
@@ -485,6 +514,7 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         interfaces={name: draw(interfaces(name, number, maps, chosen)) for number, name in enumerate(PORTS)},
         routes=draw(routes()),
         access_lists=draw(access_lists()) | draw(ipv6_access_lists()),
+        rate_limit_lists=draw(rate_limit_lists()),
         banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),
         lines=draw(terminal_lines()),
     )

@@ -523,6 +523,8 @@ class InterfaceConfig(TypedDict):
     hold_queue_out: NotRequired[int | None]
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
+    rate_limit_input: NotRequired[list[RateLimitConfig]]
+    rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
     service_policy_output: NotRequired[str | None]
     switch: NotRequired[SwitchPortConfig | None]
@@ -541,6 +543,8 @@ class InterfaceConfigPart(TypedDict):
     hold_queue_out: NotRequired[int | None]
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
+    rate_limit_input: NotRequired[list[RateLimitConfig]]
+    rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
     service_policy_output: NotRequired[str | None]
     switch: NotRequired[SwitchPortConfig | None]
@@ -562,6 +566,8 @@ class InterfaceCounters(TypedDict):
     policy_output: PolicyCounters | None
     queue: InterfaceQueueCounters
     queueing_delay: QueueingDelayCounters | None
+    rate_limit_input: list[RateLimitCounters]
+    rate_limit_output: list[RateLimitCounters]
     switch: SwitchPortCounters | None
     tx_ring: RingCounters
 
@@ -1099,6 +1105,37 @@ class RandomDetectThreshold(TypedDict):
 
 
 @final
+class RateLimitAction(TypedDict):
+    """What happens to a packet of one `rate-limit` line."""
+
+    set: NotRequired[SetAction | None]
+    then: RateLimitOutcome
+
+
+@final
+class RateLimitConfig(TypedDict):
+    """One `rate-limit` line."""
+
+    conform: RateLimitAction
+    exceed: RateLimitAction
+    extended_burst_bytes: int
+    match: NotRequired[Criterion | None]
+    normal_burst_bytes: int
+    rate_bps: int
+
+
+@final
+class RateLimitCounters(TypedDict):
+    """One `rate-limit` line."""
+
+    conformed: Count
+    counting_ns: int
+    current_burst_bytes: int
+    exceeded: Count
+    last_packet_ns: int | None
+
+
+@final
 class RateSpecBps(TypedDict):
     """Bits per second."""
 
@@ -1601,6 +1638,7 @@ ProtocolName: TypeAlias = Literal[
 ]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]
+RateLimitOutcome: TypeAlias = Literal["transmit", "drop", "continue"]
 RateSpec: TypeAlias = RateSpecBps | RateSpecPercent
 ReturnCode: TypeAlias = Literal["unknown", "ok", "over_threshold", "timeout", "busy", "no_connection"]
 SetField: TypeAlias = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group"]

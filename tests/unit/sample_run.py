@@ -195,6 +195,8 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "queueing_delay": None,
                 "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
                 "access_list_hits": None,
+                "rate_limit_input": [],
+                "rate_limit_output": [],
                 "policy_input": None,
                 "policy_output": {"policy": policy, "classes": [class_counters(second, **kind)]} if kind else None,
             }

@@ -182,4 +182,7 @@ def test_every_device_has_a_valid_configuration(device: Device) -> None:
     compiled = json.loads(json.dumps(compile_device(device)))
     jsonschema.validate(compiled, SCHEMA)
     named = {c["name"] for m in compiled["class_maps"].values() for c in m["criteria"] if c["type"] == "access_group"}
+    for each in compiled["interfaces"].values():
+        limits = [limit["match"] for field in ("input", "output") for limit in each.get(f"rate_limit_{field}", [])]
+        named |= {match["name"] for match in limits if match is not None and match["type"] == "access_group"}
     assert named | set(device.access_lists) == set(compiled["access_lists"])

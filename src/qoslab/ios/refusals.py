@@ -38,6 +38,8 @@ REFUSALS: tuple[str, ...] = (
     r"^% Address not found on this interface",
     r"^% Must delete secondary before deleting primary",
     r"^% The object being configured has been removed",
+    r"^% Normal burst must be at least ",
+    r"^% At most \d+ rate-limit lines",
     r"^Entry already running and cannot be modified",
     r"^% ?Entry not configured",
     r"^% ?Illegal Value: ",

@@ -26,7 +26,8 @@ impl Matcher {
 }
 
 impl Statement {
-    fn matches(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> bool {
+    /// Whether the packet is as the statement says.
+    pub fn matches(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> bool {
         let ip = |ip_only: bool| if ip_only { descriptor.network == Network::Ipv4 } else { descriptor.is_ip() };
         let matches = match &self.test {
             Test::Any => true,

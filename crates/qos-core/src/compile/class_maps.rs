@@ -16,6 +16,11 @@ pub(crate) fn matcher(context: &Context<'_>, name: &str) -> Result<Matcher, Conf
     nested_matcher(context, name, 0, &mut { MAX_STATEMENTS })
 }
 
+/// One statement that stands alone at `path`.
+pub(crate) fn single(context: &Context<'_>, criterion: &Criterion, path: &str) -> Result<Statement, ConfigError> {
+    statement(context, criterion, path, 0, &mut { MAX_STATEMENTS })
+}
+
 fn nested_matcher(context: &Context<'_>, name: &str, depth: usize, left: &mut usize) -> Result<Matcher, ConfigError> {
     let class_map = &context.config.class_maps[name];
     let mut criteria = Vec::new();

@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod parameters;
 pub(crate) mod policy;
 pub(crate) mod port;
+pub(crate) mod rate_limits;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod wiring;

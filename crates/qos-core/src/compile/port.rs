@@ -2,7 +2,7 @@
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
-use crate::compile::{catalyst, parameters, policy};
+use crate::compile::{catalyst, parameters, policy, rate_limits};
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
@@ -13,6 +13,7 @@ use crate::error::ConfigError;
 use crate::plan::classes::{ClassPlan, PolicyPlan};
 use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RouterPlan};
 use crate::plan::queue::QueuePlan;
+use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::{self, Sharing};
 use crate::time::Rate;
 use crate::wire::framing::Framing;
@@ -24,7 +25,7 @@ fn serial(framing: Framing) -> bool {
 /// The plan of a port that is not configured.
 pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
     let config = InterfaceConfig::new(port.link.rate_bps / 1_000);
-    assemble(port, &config, None, None)
+    assemble(port, &config, None, None, RateLimitsPlan::default())
 }
 
 fn assemble(
@@ -32,6 +33,7 @@ fn assemble(
     config: &InterfaceConfig,
     input: Option<PolicyPlan>,
     output: Option<PolicyPlan>,
+    limits: RateLimitsPlan,
 ) -> PortPlan {
     let serial = serial(port.link.framing);
     let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
@@ -41,7 +43,7 @@ fn assemble(
         load_interval_s: config.load_interval_s,
         input,
         police_in_drop_rate: true,
-        kind: KindPlan::Router(router(config, serial, rate, output)),
+        kind: KindPlan::Router(Box::new(RouterPlan { limits, ..router(config, serial, rate, output) })),
     }
 }
 
@@ -82,6 +84,7 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
         hold: conversations.map(|_| hold_queue),
         conversations,
         output,
+        limits: RateLimitsPlan::default(),
     }
 }
 
@@ -179,7 +182,8 @@ fn configured_router(
     };
     let input = attached("service_policy_input", &config.service_policy_input, false)?;
     let output = attached("service_policy_output", &config.service_policy_output, true)?;
-    let mut plan = assemble(port, config, input, output);
+    let limits = rate_limits::plans(context, config, &format!("interfaces.{name}"))?;
+    let mut plan = assemble(port, config, input, output, limits);
     plan.police_in_drop_rate =
         context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
     Ok(plan)

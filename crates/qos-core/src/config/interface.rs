@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::catalyst::SwitchPortConfig;
 use crate::config::defaults::LOAD_INTERVAL_S;
 use crate::config::queueing::InterfaceFairQueue;
+use crate::config::rate_limit::RateLimitConfig;
 use crate::wire::framing::Framing;
 
 /// An interface.
@@ -41,6 +42,12 @@ pub struct InterfaceConfig {
     /// `max-reserved-bandwidth`: per cent of the bandwidth that classes may reserve (classic only); null for 75.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_reserved_percent: Option<u32>,
+    /// `rate-limit input`, in order; ahead of the policy-map.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub rate_limit_input: Vec<RateLimitConfig>,
+    /// `rate-limit output`, in order; ahead of the policy-map.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub rate_limit_output: Vec<RateLimitConfig>,
     /// Policy-map applied to what comes in.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
@@ -65,6 +72,8 @@ impl InterfaceConfig {
             hold_queue_out: None,
             fair_queue: None,
             max_reserved_percent: None,
+            rate_limit_input: Vec::new(),
+            rate_limit_output: Vec::new(),
             service_policy_input: None,
             service_policy_output: None,
             switch: None,

@@ -11,6 +11,7 @@ pub(crate) mod interface;
 pub(crate) mod json;
 pub(crate) mod policy;
 pub(crate) mod queueing;
+pub(crate) mod rate_limit;
 pub(crate) mod router;
 pub(crate) mod wiring;
 
@@ -32,6 +33,7 @@ pub use queueing::{
     BandwidthConfig, InterfaceFairQueue, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig,
     RandomDetectThreshold,
 };
+pub use rate_limit::{RateLimitAction, RateLimitConfig, RateLimitOutcome};
 pub use router::{Generation, RouterConfig, FORMAT};
 pub use wiring::{
     JitterConfig, JitterDistribution, LinkConfig, LossConfig, PortConfig, PortsConfig, NORMAL_JITTER_CUT,

@@ -8,6 +8,7 @@ pub(crate) mod police;
 pub(crate) mod policy;
 pub(crate) mod port;
 pub(crate) mod queue;
+pub(crate) mod rate_limit;
 pub(crate) mod resolved;
 pub(crate) mod totals;
 
@@ -24,6 +25,7 @@ pub use port::{
 pub use queue::{
     ClassQueueCounters, DisciplineName, PriorityQueueCounters, RandomDetectCounters, RandomDetectRow, ShapeCounters,
 };
+pub use rate_limit::RateLimitCounters;
 pub use resolved::{
     Resolved, ResolvedClass, ResolvedFairQueue, ResolvedPolice, ResolvedPolicy, ResolvedPriority, ResolvedRandomDetect,
     ResolvedRandomDetectRow, ResolvedShape,

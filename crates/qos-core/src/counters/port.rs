@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::counters::catalyst::{SwitchCounters, SwitchPortCounters};
 use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
+use crate::counters::rate_limit::RateLimitCounters;
 
 /// Everything counted, at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +66,10 @@ pub struct InterfaceCounters {
     pub link: LinkCounters,
     /// Always null: hits are counted by access list.
     pub access_list_hits: Option<u64>,
+    /// The `rate-limit` lines for what comes in, in order.
+    pub rate_limit_input: Vec<RateLimitCounters>,
+    /// The `rate-limit` lines for what goes out, in order.
+    pub rate_limit_output: Vec<RateLimitCounters>,
     /// The policy applied to what comes in.
     pub policy_input: Option<PolicyCounters>,
     /// The policy applied to what goes out.

@@ -25,6 +25,8 @@ pub(crate) fn interface_counters<P>(
         queueing_delay,
         link: LinkCounters { input: inbound.link_counters(), output: link },
         access_list_hits: None,
+        rate_limit_input: Vec::new(),
+        rate_limit_output: Vec::new(),
         policy_input: None,
         policy_output: None,
         switch: None,

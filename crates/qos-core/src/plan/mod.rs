@@ -6,5 +6,6 @@ pub(crate) mod classes;
 pub(crate) mod police;
 pub(crate) mod port;
 pub(crate) mod queue;
+pub(crate) mod rate_limit;
 pub(crate) mod shape;
 pub(crate) mod tree;

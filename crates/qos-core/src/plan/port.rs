@@ -3,6 +3,7 @@
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::plan::catalyst::CatalystPlan;
 use crate::plan::classes::PolicyPlan;
+use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::NodePlan;
 use crate::time::Rate;
 
@@ -21,11 +22,11 @@ pub(crate) struct PortPlan {
 /// What only a router's port runs, or only a Catalyst's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KindPlan {
-    Router(RouterPlan),
+    Router(Box<RouterPlan>),
     Catalyst(Box<CatalystPlan>),
 }
 
-/// What a router's port runs on its way out.
+/// What only a router's port runs: its way out, and the limits of both ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterPlan {
     pub ring_limit: u32,
@@ -39,6 +40,7 @@ pub(crate) struct RouterPlan {
     /// What is shown of the conversations of weighted fair queueing.
     pub conversations: Option<ConversationPlan>,
     pub output: Option<PolicyPlan>,
+    pub limits: RateLimitsPlan,
 }
 
 /// Conversations of an interface with weighted fair queueing, with or without classes.

@@ -1,4 +1,4 @@
-//! A router port's egress: output policy, queues, transmit ring, link.
+//! A router port's egress: `rate-limit`, output policy, queues, transmit ring, link.
 //!
 //! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a
 //! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
@@ -9,6 +9,7 @@ use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceQueueCounters, RingCounters};
+use crate::counters::rate_limit::RateLimitCounters;
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -20,6 +21,7 @@ use crate::plan::tree::SINGLE;
 use crate::policy::Policy;
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::scheduler::Scheduler;
+use crate::router::rate_limits::RateLimits;
 use crate::router::tx_ring::TxRing;
 use crate::time::Time;
 
@@ -30,6 +32,7 @@ pub(crate) struct Egress<P> {
     plan: RouterPlan,
     police_in_drop_rate: bool,
     seed: u64,
+    limits: Option<Box<RateLimits>>,
     policy: Option<Policy>,
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
@@ -47,6 +50,7 @@ impl<P> Egress<P> {
             outbound,
             police_in_drop_rate: port.police_in_drop_rate,
             seed,
+            limits: RateLimits::of(&plan.limits.output, now),
             policy: Egress::<P>::policy(port, plan, now),
             scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, port.rate, now),
             ring: TxRing::new(plan.ring_limit),
@@ -78,6 +82,7 @@ impl<P> Egress<P> {
         self.ring.set_limit(plan.ring_limit);
         self.scheduler.set_hold(plan.hold);
         self.scheduler.set_rate(port.rate);
+        RateLimits::replace(&mut self.limits, &plan.limits.output, now);
         let old = std::mem::replace(&mut self.plan, plan.clone());
         let police_in_drop_rate = std::mem::replace(&mut self.police_in_drop_rate, port.police_in_drop_rate);
         if old.output != plan.output || old.nodes != plan.nodes || police_in_drop_rate != port.police_in_drop_rate {
@@ -153,6 +158,12 @@ impl<P> Egress<P> {
         if !self.outbound.enabled {
             let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
+        }
+        if let Some(limits) = &mut self.limits {
+            if !limits.admit(arrival, &mut descriptor, lists) {
+                let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
+                return self.drop(arrival, item, DropReason::Police, outputs);
+            }
         }
         let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
         let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), arrival, delayed: 0 };
@@ -352,8 +363,15 @@ impl<P> Egress<P> {
         self.policy.as_mut().map(|policy| policy.counters(now, Some(&self.scheduler), classes))
     }
 
+    pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {
+        RateLimits::counters(self.limits.as_deref(), now)
+    }
+
     pub fn clear(&mut self, now: Time) {
         self.outbound.clear(now);
+        if let Some(limits) = &mut self.limits {
+            limits.clear(now);
+        }
         self.queue_drops = 0;
         self.scheduler.clear_counters();
         if let Some(policy) = &mut self.policy {

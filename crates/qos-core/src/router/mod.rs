@@ -4,4 +4,5 @@
 pub(crate) mod egress;
 pub(crate) mod ingress;
 pub(crate) mod port;
+pub(crate) mod rate_limits;
 pub(crate) mod tx_ring;

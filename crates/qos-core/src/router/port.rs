@@ -25,7 +25,10 @@ impl<P> RouterPort<P> {
         seed: u64,
         now: Time,
     ) -> RouterPort<P> {
-        RouterPort { ingress: Ingress::new(inbound, plan, now), egress: Egress::new(outbound, plan, router, seed, now) }
+        RouterPort {
+            ingress: Ingress::new(inbound, (plan, router), now),
+            egress: Egress::new(outbound, plan, router, seed, now),
+        }
     }
 
     pub fn configure(
@@ -36,7 +39,7 @@ impl<P> RouterPort<P> {
         lists: &mut [AccessList],
         outputs: &mut Outputs<P>,
     ) {
-        self.ingress.configure(now, old, plan);
+        self.ingress.configure(now, old, (plan, router));
         self.egress.configure(now, plan, router, lists, outputs);
     }
 
@@ -56,6 +59,8 @@ impl<P> RouterPort<P> {
         let ends = (&mut self.ingress.inbound, &mut self.egress.outbound);
         let common = interface_counters(ends, waiting, plan, now);
         InterfaceCounters {
+            rate_limit_input: self.ingress.limit_counters(now),
+            rate_limit_output: self.egress.limit_counters(now),
             policy_input: self.ingress.policy_counters(now),
             policy_output: self.egress.policy_counters(now),
             ..common

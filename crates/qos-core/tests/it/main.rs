@@ -21,6 +21,7 @@ mod published_shares;
 mod queueing_delay;
 mod random_detect;
 mod random_detect_idle;
+mod rate_limit;
 mod rates;
 mod shaper_release;
 mod shares;

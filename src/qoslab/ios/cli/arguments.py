@@ -85,6 +85,11 @@ def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
     return match
 
 
+def _octet(text: str) -> int | None:
+    """The value of one or two hexadecimal digits."""
+    return int(text, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,2}", text) else None
+
+
 def _clock(text: str) -> int | None:
     """Seconds of `hh:mm` or `hh:mm:ss`."""
     match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
@@ -111,6 +116,7 @@ TYPES: dict[str, ArgumentType] = {
     "udp-port": ArgumentType("<0-65535>", _coded(ports.UDP_PORTS, 65535)),
     "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
     "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
+    "hexadecimal-octet": ArgumentType("<0-FF>", _octet),
     "dscp": ArgumentType("<0-63>", _coded(names.DSCP_NUMBERS, 63)),
     "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
 }

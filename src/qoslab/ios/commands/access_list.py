@@ -395,13 +395,15 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
 
 
 NO_ENTRIES: list[formats.AccessListEntry] = []
-"""An access list that a class-map names and nobody has configured: it matches nothing (assumed, not documented)."""
+"""An access list that is named and that nobody has configured: it matches nothing (assumed, not documented)."""
 
 
 def _named_lists(device: Device) -> set[str]:
-    """The names of access lists that class-maps refer to."""
+    """The names of access lists that class-maps and interfaces refer to."""
     criteria = [criterion for each in device.class_maps.values() for criterion in each.criteria]
-    return {each.name for each in criteria if each.type == "access_group" and each.name is not None}
+    names = {each.name for each in criteria if each.type == "access_group" and each.name is not None}
+    limits = [limit for each in device.interfaces.values() for limit in each.rate_limits]
+    return names | {str(limit.number) for limit in limits if limit.match == "access-group"}
 
 
 def _engine_access_list(access_list: AccessList) -> list[formats.AccessListEntry]:

@@ -16,6 +16,7 @@ from qoslab.ios.show.queueing import (
     show_queueing_fair,
     show_queueing_interface,
 )
+from qoslab.ios.show.rate_limit import show_rate_limit
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
 
 if TYPE_CHECKING:
@@ -73,6 +74,17 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
         for name, interface in device.interfaces.items()
         if wanted in (None, name)
     )
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show interfaces [<name:interface>] rate-limit",
+    requires={"router"},
+    help={"interfaces": "Interface status and configuration", "rate-limit": "Show interface rate-limit info"},
+)
+async def _show_rate_limit(session: ExecSession, args: Args) -> str:
+    counters = (await session.environment.counters())["interfaces"]
+    return show_rate_limit(session.device, counters, interface=session.known_interface(args))
 
 
 _QUEUEING = {"queueing": "Show queueing configuration"}

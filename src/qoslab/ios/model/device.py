@@ -15,6 +15,7 @@ from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, Swi
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.policy import ClassMap, PolicyMap
+from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
 
 Generation = Literal["classic", "hqf"]
 """QoS behaviour: `classic` up to 12.4 mainline and 12.4(15)T, `hqf` from 12.4(20)T on."""
@@ -86,6 +87,8 @@ class Interface:
     keepalive: bool = True
     max_reserved_bandwidth: int | None = None
     """Percent, classic generation; None is 75."""
+    rate_limits: tuple[RateLimit, ...] = ()
+    """Those for what comes in first; each direction in order."""
     service_policy_input: str | None = None
     service_policy_output: str | None = None
     port: SwitchPort | None = None
@@ -254,6 +257,8 @@ class Device:
     interfaces: dict[str, Interface] = field(default_factory=dict)
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
+    rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
+    """`access-list rate-limit`, by number."""
     ip_sla: IpSla = field(default_factory=IpSla)
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
@@ -295,6 +300,7 @@ class Device:
             interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
+            rate_limit_lists=dict(self.rate_limit_lists),
             ip_sla=self.ip_sla.copy(),
             lines={name: replace(line) for name, line in self.lines.items()},
         )

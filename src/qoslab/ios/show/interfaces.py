@@ -50,6 +50,8 @@ def unwired(interface: Interface, chassis: Chassis) -> formats.InterfaceCounters
         "queueing_delay": None,
         "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},
         "access_list_hits": None,
+        "rate_limit_input": [],
+        "rate_limit_output": [],
         "policy_input": None,
         "policy_output": None,
         "switch": None,

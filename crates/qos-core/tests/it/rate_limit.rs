@@ -1,0 +1,207 @@
+//! Committed access rate: its extended burst, its lines in order, what they write.
+
+use crate::common::{self, departures, offer, SECOND};
+use proptest::prelude::*;
+use qos_core::meter::{AccessRate, Colour, TokenBuckets};
+use qos_core::wire::Framing;
+use qos_core::{Engine, Output, Time};
+use serde_json::{json, Value};
+
+/// Cisco, "Policing and Shaping Overview", example of actual and compounded debt: a token each time unit, a normal
+/// burst of 2 and an extended burst of 4 data units, of which 2 come each time unit: the one that the token pays for,
+/// and one that borrows. The stream begins to borrow in time unit 3.
+#[test]
+fn debts_are_those_of_the_worked_example() {
+    const UNIT: u32 = 1_000;
+    let mut meter = AccessRate::new(8_000, 2 * u64::from(UNIT), 4 * u64::from(UNIT), Time(2 * SECOND));
+    assert!(meter.conforms(Time(2 * SECOND), 2 * UNIT), "the normal burst is used up by time unit 2");
+    let mut table = Vec::new();
+    for unit in 3..=10 {
+        assert!(meter.conforms(Time(unit * SECOND), UNIT), "the token of a time unit pays for one data unit");
+        let sent = meter.conforms(Time(unit * SECOND), UNIT);
+        let (actual, compounded) = meter.debts();
+        table.push((unit, sent, actual / u64::from(UNIT), compounded / u64::from(UNIT)));
+    }
+    let expected = [
+        (3, true, 1, 1),
+        (4, true, 2, 3),
+        (5, false, 2, 0),
+        (6, true, 3, 3),
+        (7, false, 3, 0),
+        (8, true, 4, 4),
+        (9, false, 4, 0),
+        (10, false, 4, 0),
+    ];
+    assert_eq!(table, expected);
+}
+
+fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let gap = prop_oneof![3 => Just(0u64), 3 => 0u64..2_000_000, 1 => 0u64..SECOND];
+    prop::collection::vec((gap, 20u32..1600), 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What conforms between any two packets is at most the rate times the time between them, and both bursts.
+    #[test]
+    fn both_bursts_bound_every_interval(
+        rate in 8_000u64..100_000_000,
+        normal in 1_000u64..50_000,
+        more in 0u64..100_000,
+        packets in packets(),
+    ) {
+        let extended = normal + more;
+        let mut meter = AccessRate::new(rate, normal, extended, Time(0));
+        let mut passed = Vec::new();
+        let mut at = 0;
+        for (gap, bytes) in packets {
+            at += gap;
+            if meter.conforms(Time(at), bytes) {
+                passed.push((at, bytes));
+            }
+            let (actual, compounded) = meter.debts();
+            prop_assert!(actual <= extended && compounded <= extended);
+        }
+        let most = u128::from(normal + if more > 0 { extended } else { 0 }) * 8 * u128::from(SECOND);
+        for first in 0..passed.len() {
+            let mut bits = 0;
+            for (at, bytes) in &passed[first..] {
+                bits += u128::from(*bytes) * 8 * u128::from(SECOND);
+                prop_assert!(bits <= most + u128::from(rate) * u128::from(at - passed[first].0));
+            }
+        }
+    }
+
+    /// Without an extended burst it is the bucket of a policer: every decision is the same.
+    #[test]
+    fn equal_bursts_are_a_token_bucket(
+        rate in 8_000u64..100_000_000,
+        normal in 1_000u64..50_000,
+        packets in packets(),
+    ) {
+        let mut meter = AccessRate::new(rate, normal, normal, Time(0));
+        let mut bucket = TokenBuckets::single_bucket(rate, normal, Time(0));
+        let mut at = 0;
+        for (gap, bytes) in packets {
+            at += gap;
+            prop_assert_eq!(meter.conforms(Time(at), bytes), bucket.colour(Time(at), bytes) == Colour::Conform);
+        }
+    }
+
+    /// Borrowing only delays the loss: over a long time a stream above the rate gets the rate.
+    #[test]
+    fn a_steady_stream_gets_the_rate(rate_kbps in 64u64..2_000, times in 2u64..6) {
+        let mut meter = AccessRate::new(rate_kbps * 1_000, 10_000, 20_000, Time(0));
+        let gap = 8_000 * SECOND / (rate_kbps * 1_000 * times);
+        let bits: u64 = (0..).map(|n| n * gap).take_while(|at| *at < 100 * SECOND)
+            .map(|at| if meter.conforms(Time(at), 1_000) { 8_000 } else { 0 }).sum();
+        let expected = 100 * rate_kbps * 1_000;
+        prop_assert!(bits.abs_diff(expected) <= 8 * 30_000 + 8_000, "{bits} bits instead of {expected}");
+    }
+}
+
+/// A burst of a window of TCP, 60 packets in 60 ms at 1 Mb/s: a bucket loses all that exceeds in a row, the extended
+/// burst single packets first.
+#[test]
+fn a_burst_loses_single_packets_first() {
+    let dropped = |normal, extended| {
+        let mut meter = AccessRate::new(1_000_000, normal, extended, Time(0));
+        let lost = (0..60u64).filter(|n| !meter.conforms(Time(n * SECOND / 1_000), 1_000));
+        lost.collect::<Vec<_>>()
+    };
+    let plain = dropped(20_000, 20_000);
+    assert_eq!(&plain[..5], [22, 23, 25, 26, 27], "the bucket is empty, and seven of eight packets are lost");
+    let extended = dropped(20_000, 40_000);
+    assert_eq!(extended, [31, 36, 40, 43, 46, 49, 52, 54, 56, 58], "the distances shrink while the debt grows");
+    assert!(extended.len() < plain.len());
+}
+
+fn limited(lines: Value) -> Engine<u64> {
+    let interface =
+        json!({"enabled": true, "bandwidth_kbps": 10_000, "load_interval_s": 30, "rate_limit_output": lines});
+    let mut engine = common::engine(10_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
+    engine
+}
+
+fn line(only: Value, rate_bps: u64, conform: Value, exceed: Value) -> Value {
+    json!({"match": only, "rate_bps": rate_bps, "normal_burst_bytes": 4_000, "extended_burst_bytes": 4_000,
+        "conform": conform, "exceed": exceed})
+}
+
+fn write(field: &str, value: u16, then: &str) -> Value {
+    json!({"set": {"field": field, "value": value}, "then": then})
+}
+
+/// `continue` takes a packet to the next line that it matches, as it was marked; `transmit` past all of them.
+#[test]
+fn lines_are_asked_in_order() {
+    let mut engine = limited(json!([
+        line(
+            json!({"type": "access_group", "name": "low"}),
+            400_000,
+            write("precedence", 5, "continue"),
+            write("precedence", 1, "continue")
+        ),
+        line(
+            json!({"type": "precedence", "values": [5]}),
+            8_000_000,
+            write("dscp", 46, "transmit"),
+            json!({"then": "drop"})
+        ),
+        line(Value::Null, 8_000_000, json!({"then": "transmit"}), json!({"then": "drop"})),
+    ]));
+    // Destination port 5000 is not in the list, 4999 is.
+    let packet = |port| qos_core::frame::parse(&common::frames::udp(986, 0, 40_000, port), Framing::Ethernet);
+    let mut outputs = offer(&mut engine, packet(4_999), SECOND / 100, Time(0), Time(2 * SECOND));
+    outputs.extend(offer(&mut engine, packet(5_000), SECOND / 100, Time(2 * SECOND), Time(3 * SECOND)));
+    let counters = engine.counters(Time(3 * SECOND), None).interfaces["Out"].clone();
+    let found: Vec<_> =
+        counters.rate_limit_output.iter().map(|line| (line.conformed.packets, line.exceeded.packets)).collect();
+    // 800 kb/s against 400: each second packet and the four of the burst.
+    assert_eq!(found, [(103, 97), (103, 0), (197, 0)]);
+    let marks = |dscp| {
+        let leaves = |output: &&Output<u64>| matches!(output, Output::Departure(d) if d.descriptor.dscp == dscp);
+        outputs.iter().filter(leaves).count()
+    };
+    assert_eq!((marks(46), marks(8), marks(0)), (103, 97, 100));
+    assert_eq!(departures(&outputs).len(), 300);
+}
+
+/// What is dropped counts as an output drop by a policer; clearing keeps the bucket.
+#[test]
+fn drops_are_counted_and_clearing_keeps_the_bucket() {
+    let mut engine = limited(json!([line(Value::Null, 8_000, json!({"then": "transmit"}), json!({"then": "drop"}))]));
+    let packet = common::udp(986, 0, Framing::Ethernet);
+    offer(&mut engine, packet, SECOND / 1_000, Time(0), Time(SECOND / 100));
+    let out = |engine: &mut Engine<u64>, at| engine.counters(at, None).interfaces["Out"].clone();
+    let before = out(&mut engine, Time(SECOND));
+    assert_eq!((before.output.drops, before.rate_limit_output[0].exceeded.packets), (6, 6));
+    let line = before.rate_limit_output[0];
+    assert_eq!((line.current_burst_bytes, line.last_packet_ns), (3_991, Some(991_000_000)));
+    engine.clear(Time(SECOND), None);
+    let after = out(&mut engine, Time(2 * SECOND)).rate_limit_output[0];
+    assert_eq!((after.conformed.packets, after.current_burst_bytes, after.counting_ns), (0, 3_991, SECOND));
+    engine.audit().unwrap();
+}
+
+/// A line that cannot be is refused with its place.
+#[test]
+fn impossible_lines_are_refused() {
+    let refused = |change: fn(&mut Value)| {
+        let mut bad = line(Value::Null, 8_000, json!({"then": "transmit"}), json!({"then": "drop"}));
+        change(&mut bad);
+        let interface =
+            json!({"enabled": true, "bandwidth_kbps": 10_000, "load_interval_s": 30, "rate_limit_input": [bad]});
+        let config = common::configuration("hqf", json!({}), interface);
+        common::engine::<u64>(10_000_000, Framing::Ethernet).configure(Time(0), &config).unwrap_err().path
+    };
+    let at = |field: &str| format!("interfaces.Out.rate_limit_input[0].{field}");
+    assert_eq!(refused(|line| line["rate_bps"] = json!(7_999)), at("rate_bps"));
+    assert_eq!(refused(|line| line["normal_burst_bytes"] = json!(0)), at("normal_burst_bytes"));
+    assert_eq!(refused(|line| line["extended_burst_bytes"] = json!(0)), at("extended_burst_bytes"));
+    assert_eq!(refused(|line| line["exceed"] = write("dscp", 64, "drop")), at("exceed.set.value"));
+    assert_eq!(refused(|line| line["conform"] = write("cos", 1, "transmit")), at("conform.set.field"));
+    assert_eq!(refused(|line| line["match"] = json!({"type": "access_group", "name": "x"})), at("match.name"));
+}

@@ -1,0 +1,62 @@
+"""`show interfaces rate-limit`: the lines of committed access rate with what they counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from qoslab.ios.commands.rate_limit import action_text, match_text
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.rate_limit import RateLimit
+from qoslab.ios.show.times import elapsed_text
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+NANOSECONDS = 1_000_000_000
+
+
+def show_rate_limit(
+    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+) -> str:
+    """`show interfaces [X] rate-limit`: of the interfaces that have such lines."""
+    lines = [
+        line
+        for name, each in device.interfaces.items()
+        if interface in (None, name) and each.rate_limits and name in counters
+        for line in _interface(name, each.description, each.rate_limits, counters[name])
+    ]
+    return "".join(line + "\n" for line in lines)
+
+
+def _interface(
+    name: str, description: str | None, limits: Sequence[RateLimit], counters: formats.InterfaceCounters
+) -> Iterator[str]:
+    yield f"{name} {description or ''}"
+    counted = {"input": counters["rate_limit_input"], "output": counters["rate_limit_output"]}
+    for direction, figures in counted.items():
+        lines = [each for each in limits if each.direction == direction]
+        if lines:
+            yield f"  {direction.capitalize()}"
+        # The data plane may lag behind an edit of another login.
+        for limit, figure in zip(lines, figures, strict=False):
+            yield from _line(limit, figure)
+
+
+def _line(limit: RateLimit, figures: formats.RateLimitCounters) -> Iterator[str]:
+    seconds = figures["counting_ns"] / NANOSECONDS
+    conformed, exceeded = figures["conformed"], figures["exceeded"]
+    rates = [0 if seconds == 0 else int(8 * each["bytes"] / seconds) for each in (conformed, exceeded)]
+    last = figures["last_packet_ns"]
+    # [I] Before the first packet: the time since the line was configured.
+    age = (figures["counting_ns"] if last is None else last) // 1_000_000
+    yield f"    matches: {match_text(limit) or 'all traffic'}"
+    yield (f"      params:  {limit.rate_bps} bps, {limit.normal_burst} limit, {limit.extended_burst} extended limit")
+    for word, count, action in (("conformed", conformed, limit.conform), ("exceeded", exceeded, limit.exceed)):
+        yield f"      {word} {count['packets']} packets, {count['bytes']} bytes; action: {action_text(action)}"
+    yield f"      last packet: {age}ms ago, current burst: {figures['current_burst_bytes']} bytes"
+    yield (
+        f"      last cleared {elapsed_text(timedelta(seconds=seconds))} ago,"
+        f" conformed {rates[0]} bps, exceeded {rates[1]} bps"
+    )
