@@ -684,8 +684,9 @@ class LinkCounters(TypedDict):
 class LinkEnd(TypedDict):
     """One end of a link."""
 
-    address: str
+    address: NotRequired[str | None]
     interface: str
+    ipv6_address: NotRequired[str | None]
     node: str
     seed: NotRequired[int | None]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,34 @@ def test_unknown_tool_names_the_known_ones() -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_registry_name_is_the_tools_own(name: str) -> None:
     assert TOOLS[name].name == name
+
+
+SIX = Endpoints(IPv6Address("2001:db8:10::2"), IPv6Address("2001:db8:20::2"), 5201)
+
+
+class TestIpv6:
+    def test_iperf3_is_told_the_family(self) -> None:
+        commands = tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), SIX, "reno")
+        assert commands.server[:3] == ("iperf3", "-6", "--server")
+        client = " ".join(commands.client)
+        assert client.startswith("iperf3 -6 --client 2001:db8:20::2 --port 5201 --json --bind 2001:db8:10::2 ")
+        # Its own 1460 bytes would be fragmented: 1500 less 40 and 8.
+        assert "--length 1452" in client
+
+    def test_iperf_is_told_the_family_on_both_sides(self) -> None:
+        commands = tool("iperf").commands(flow(tool="iperf"), seconds(3), SIX, "reno")
+        assert "-V" in commands.server and "-V" in commands.client
+        assert "-V" not in tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
+
+    def test_who_speaks_what(self) -> None:
+        assert {name: each.families for name, each in TOOLS.items()} == {
+            "iperf3": (4, 6),
+            "iperf": (4, 6),
+            "flood": (4,),
+        }
+
+    def test_a_datagram_has_room_for_20_bytes_less(self) -> None:
+        assert [tool("iperf3").largest_datagram(family) for family in (4, 6)] == [1472, 1452]
 
 
 class TestCommands:

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use etherparse::{
-    ether_type, ip_number, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader,
+    ether_type, ip_number, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
+    TcpOptionElement, UdpHeader,
 };
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -19,7 +20,7 @@ use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::network::Network;
-use crate::packet::{Content, Packet, Way, IPV4_HEADER, UDP_HEADER};
+use crate::packet::{ip_header, Content, Packet, Way, UDP_HEADER};
 use crate::scenario::{Capture, Scenario};
 use crate::tcp::Segment;
 
@@ -27,8 +28,8 @@ use crate::tcp::Segment;
 const NANOSECONDS: u8 = 9;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
-/// The longest headers: Ethernet, IPv4, TCP with options.
-const HEADERS: usize = ETHERNET_HEADER + 20 + 60;
+/// The longest headers: Ethernet, IPv6, TCP with options.
+const HEADERS: usize = ETHERNET_HEADER + 40 + 60;
 /// Scale of the windows on the wire: what a SYN of the modelled TCP offers.
 const WINDOW_SCALE: u8 = 7;
 /// Bytes of payload that any packet may have.
@@ -38,18 +39,21 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filter {
     All,
+    Version { ipv6: bool },
     Protocol(u8),
 }
 
 impl Filter {
     fn of(capture: &Capture, path: &str) -> Result<Filter, ConfigError> {
         match capture.filter.trim() {
-            "" | "ip" => Ok(Filter::All),
+            "" => Ok(Filter::All),
+            "ip" => Ok(Filter::Version { ipv6: false }),
+            "ip6" => Ok(Filter::Version { ipv6: true }),
             "tcp" => Ok(Filter::Protocol(protocol::TCP)),
             "udp" => Ok(Filter::Protocol(protocol::UDP)),
             other => {
                 let message =
-                    format!("found {other:?}, expected nothing, ip, tcp or udp: other filters are not simulated");
+                    format!("found {other:?}, expected nothing, ip, ip6, tcp or udp: other filters are not simulated");
                 Err(ConfigError::new(format!("{path}.filter"), message))
             }
         }
@@ -58,6 +62,7 @@ impl Filter {
     fn passes(self, packet: &Packet) -> bool {
         match self {
             Filter::All => true,
+            Filter::Version { ipv6 } => ipv6 == packet.ipv6,
             Filter::Protocol(wanted) => wanted == packet.protocol(),
         }
     }
@@ -168,8 +173,8 @@ pub(crate) struct Hop {
     /// Numbers of the ends of the link.
     pub from: usize,
     pub to: usize,
-    pub source: Ipv4Addr,
-    pub destination: Ipv4Addr,
+    pub source: IpAddr,
+    pub destination: IpAddr,
 }
 
 impl<W: Write> Recorder<W> {
@@ -250,43 +255,80 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let made_up = |error: &dyn std::fmt::Display| io::Error::other(format!("a packet has no headers: {error}"));
     let length = packet.length();
     let mut bytes = Vec::with_capacity(snaplen.min(length as usize + ETHERNET_HEADER).max(HEADERS));
-    Ethernet2Header {
-        source: hardware_address(hop.from),
-        destination: hardware_address(hop.to),
-        ether_type: ether_type::IPV4,
-    }
-    .write(&mut bytes)?;
-    let above = (length - IPV4_HEADER) as u16;
-    let number = match packet.content {
-        Content::Udp { .. } => ip_number::UDP,
-        Content::Tcp(_) => ip_number::TCP,
-    };
-    let mut ip = Ipv4Header::new(above, packet.ttl, number, hop.source.octets(), hop.destination.octets())
-        .map_err(|error| made_up(&error))?;
-    ip.ecn = IpEcn::try_new(packet.ecn).map_err(|error| made_up(&error))?;
-    ip.dscp = IpDscp::try_new(packet.dscp).map_err(|error| made_up(&error))?;
-    ip.dont_fragment = true;
-    ip.header_checksum = ip.calc_header_checksum();
+    let ether_type = if packet.ipv6 { ether_type::IPV6 } else { ether_type::IPV4 };
+    Ethernet2Header { source: hardware_address(hop.from), destination: hardware_address(hop.to), ether_type }
+        .write(&mut bytes)?;
+    let above = (length - ip_header(packet.ipv6)) as u16;
+    let ip = IpHeader::of(packet, hop, above).map_err(|error| made_up(&error))?;
     ip.write(&mut bytes)?;
     match &packet.content {
         Content::Udp { .. } => {
             let payload = &ZEROS[..usize::from(above) - UDP_HEADER as usize];
             let (source, destination) = (packet.source_port, packet.destination_port);
-            let udp =
-                UdpHeader::with_ipv4_checksum(source, destination, &ip, payload).map_err(|error| made_up(&error))?;
-            udp.write(&mut bytes)?;
+            let udp = match &ip {
+                IpHeader::V4(ip) => UdpHeader::with_ipv4_checksum(source, destination, ip, payload),
+                IpHeader::V6(ip) => UdpHeader::with_ipv6_checksum(source, destination, ip, payload),
+            };
+            udp.map_err(|error| made_up(&error))?.write(&mut bytes)?;
         }
         Content::Tcp(segment) => {
             let mut tcp = tcp_header(packet, segment);
             tcp.set_options(&tcp_options(packet, segment)).map_err(|error| made_up(&error))?;
             let payload = &ZEROS[..segment.len as usize];
-            tcp.checksum = tcp.calc_checksum_ipv4(&ip, payload).map_err(|error| made_up(&error))?;
+            let checksum = match &ip {
+                IpHeader::V4(ip) => tcp.calc_checksum_ipv4(ip, payload),
+                IpHeader::V6(ip) => tcp.calc_checksum_ipv6(ip, payload),
+            };
+            tcp.checksum = checksum.map_err(|error| made_up(&error))?;
             tcp.write(&mut bytes)?;
         }
     }
     bytes.resize(length as usize + ETHERNET_HEADER, 0);
     bytes.truncate(snaplen);
     Ok(bytes)
+}
+
+/// An IP header of either family.
+enum IpHeader {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+impl IpHeader {
+    /// The header of a packet with `above` bytes behind it.
+    fn of(packet: &Packet, hop: Hop, above: u16) -> Result<IpHeader, Box<dyn std::error::Error>> {
+        let number = match packet.content {
+            Content::Udp { .. } => ip_number::UDP,
+            Content::Tcp(_) => ip_number::TCP,
+        };
+        match (hop.source, hop.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let mut ip = Ipv4Header::new(above, packet.ttl, number, source.octets(), destination.octets())?;
+                ip.ecn = IpEcn::try_new(packet.ecn)?;
+                ip.dscp = IpDscp::try_new(packet.dscp)?;
+                ip.dont_fragment = true;
+                ip.header_checksum = ip.calc_header_checksum();
+                Ok(IpHeader::V4(ip))
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(IpHeader::V6(Ipv6Header {
+                traffic_class: packet.dscp << 2 | packet.ecn,
+                flow_label: Ipv6FlowLabel::ZERO,
+                payload_length: above,
+                next_header: number,
+                hop_limit: packet.ttl,
+                source: source.octets(),
+                destination: destination.octets(),
+            })),
+            (source, destination) => Err(format!("{source} and {destination} are of two families").into()),
+        }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            IpHeader::V4(ip) => ip.write(bytes),
+            IpHeader::V6(ip) => ip.write(bytes),
+        }
+    }
 }
 
 /// The first sequence number of an end on the wire: another one for each stream and direction, so that none is taken

@@ -1,9 +1,9 @@
 //! The network: who is joined to whom by which port of which engine, and where each packet goes next. Pure.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use qos_core::config::{LinkConfig, PortConfig, RouterConfig};
 use qos_core::wire::Framing;
 use qos_core::ConfigError;
@@ -20,13 +20,20 @@ pub const LONGEST_NS: u64 = 1_000_000_000_000_000;
 pub(crate) struct End {
     pub node: usize,
     pub interface: String,
-    pub address: Ipv4Net,
+    pub addresses: Vec<IpNet>,
     pub framing: Framing,
     pub rate_bps: u64,
     /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the
     /// one at the other end of its cable (`receive`).
     pub engine: usize,
     pub port: PortId,
+}
+
+impl End {
+    /// Whether it has an address.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|own| own.addr() == address)
+    }
 }
 
 /// A node.
@@ -61,7 +68,7 @@ pub(crate) struct Network {
 
 #[derive(Clone, Copy, Debug)]
 struct StaticRoute {
-    prefix: Ipv4Net,
+    prefix: IpNet,
     end: usize,
 }
 
@@ -126,10 +133,7 @@ impl Network {
             let [near, far] = link.ends.as_slice() else {
                 return wrong(format!("{path}.ends"), format!("found {}, expected two", link.ends.len()));
             };
-            if near.address.trunc() != far.address.trunc() {
-                let message = format!("found {} and {}, which are not in one network", near.address, far.address);
-                return wrong(format!("{path}.ends"), message);
-            }
+            check_networks(near, far, &format!("{path}.ends"))?;
             if link.delay_ns > LONGEST_NS {
                 let message = format!("found {} ns, expected at most {LONGEST_NS}", link.delay_ns);
                 return wrong(format!("{path}.delay_ns"), message);
@@ -157,12 +161,14 @@ impl Network {
             let message = format!("found {:?}, which another link of {} uses", end.interface, end.node);
             return wrong(format!("{path}.interface"), message);
         }
-        self.check_address(node, end, format!("{path}.address"))?;
+        for (field, address) in end.addresses() {
+            self.check_address(node, address, format!("{path}.{field}"))?;
+        }
         self.nodes[node].ends.push(self.ends.len());
         self.ends.push(End {
             node,
             interface: end.interface.clone(),
-            address: end.address,
+            addresses: end.addresses().map(|(_, address)| address).collect(),
             framing: link.framing,
             rate_bps: link.rate_bps,
             // Known when the engines are made.
@@ -173,24 +179,22 @@ impl Network {
     }
 
     /// Refuses an address that leaves no room for a peer, or that another end or network of the node has.
-    fn check_address(&self, node: usize, end: &LinkEnd, path: String) -> Result<(), ConfigError> {
-        if end.address.prefix_len() > 31 {
-            return wrong(path, format!("found {}, expected a network with room for two", end.address));
+    fn check_address(&self, node: usize, address: IpNet, path: String) -> Result<(), ConfigError> {
+        if address.prefix_len() >= address.max_prefix_len() {
+            return wrong(path, format!("found {address}, expected a network with room for two"));
         }
-        if let Some(other) = self.ends.iter().position(|other| other.address.addr() == end.address.addr()) {
-            let message = format!("found {}, which links[{}].ends[{}] has", end.address, other / 2, other % 2);
+        if let Some(other) = self.ends.iter().position(|other| other.has(address.addr())) {
+            let message = format!("found {address}, which links[{}].ends[{}] has", other / 2, other % 2);
             return wrong(path, message);
         }
-        let overlaps = |other: &&usize| {
-            let other = self.ends[**other].address;
-            other.contains(&end.address.network()) || end.address.contains(&other.network())
-        };
-        if let Some(other) = self.nodes[node].ends.iter().find(overlaps) {
-            let message = format!(
-                "found {}, whose network overlaps that of {} ({}) on the same node",
-                end.address, self.ends[*other].interface, self.ends[*other].address
-            );
-            return wrong(path, message);
+        for &end in &self.nodes[node].ends {
+            let overlaps = |other: &&IpNet| other.contains(&address.network()) || address.contains(&other.network());
+            if let Some(other) = self.ends[end].addresses.iter().find(overlaps) {
+                let interface = &self.ends[end].interface;
+                let message =
+                    format!("found {address}, whose network overlaps that of {interface} ({other}) on the same node");
+                return wrong(path, message);
+            }
         }
         Ok(())
     }
@@ -286,8 +290,12 @@ impl Network {
         };
         let by_next_hop = match route.via {
             None => None,
+            Some(via) if via.is_ipv4() != route.prefix.addr().is_ipv4() => {
+                let message = format!("found {via}, which is of another family than {}", route.prefix);
+                return wrong(format!("{path}.via"), message);
+            }
             Some(via) => {
-                let end = ends.iter().copied().find(|end| self.ends[peer(*end)].address.addr() == via);
+                let end = ends.iter().copied().find(|end| self.ends[peer(*end)].has(via));
                 let Some(end) = end else {
                     let message = format!("found {via}, expected the address of the other end of a link of {name}");
                     return wrong(format!("{path}.via"), message);
@@ -313,9 +321,10 @@ impl Network {
     ///
     /// # Errors
     /// When the address would have to be on a link and is not.
-    pub fn next_hop(&self, node: usize, destination: Ipv4Addr) -> Result<Option<usize>, String> {
-        let connected =
-            self.nodes[node].ends.iter().map(|end| StaticRoute { prefix: self.ends[*end].address.trunc(), end: *end });
+    pub fn next_hop(&self, node: usize, destination: IpAddr) -> Result<Option<usize>, String> {
+        let connected = self.nodes[node].ends.iter().flat_map(|&end| {
+            self.ends[end].addresses.iter().map(move |address| StaticRoute { prefix: address.trunc(), end })
+        });
         let mut best: Option<(StaticRoute, bool)> = None;
         let all = connected.map(|route| (route, true)).chain(self.routes[node].iter().map(|route| (*route, false)));
         for (route, connected) in all.filter(|(route, _)| route.prefix.contains(&destination)) {
@@ -324,7 +333,7 @@ impl Network {
             }
         }
         match best {
-            Some((route, true)) if self.ends[peer(route.end)].address.addr() != destination => {
+            Some((route, true)) if !self.ends[peer(route.end)].has(destination) => {
                 let interface = &self.ends[route.end].interface;
                 Err(format!("{destination} should be on interface {interface}, where nothing has that address"))
             }
@@ -336,7 +345,7 @@ impl Network {
     ///
     /// # Errors
     /// Where they would not: no route, a loop.
-    pub fn check_path(&self, source: usize, destination: Ipv4Addr) -> Result<(), String> {
+    pub fn check_path(&self, source: usize, destination: IpAddr) -> Result<(), String> {
         let mut node = source;
         let mut passed: Vec<&str> = Vec::new();
         loop {
@@ -348,7 +357,7 @@ impl Network {
                 Err(message) => return Err(format!("{message}: {here}")),
             };
             node = self.ends[peer(end)].node;
-            if self.nodes[node].ends.iter().any(|end| self.ends[*end].address.addr() == destination) {
+            if self.nodes[node].ends.iter().any(|end| self.ends[*end].has(destination)) {
                 return Ok(());
             }
             if self.nodes[node].kind == NodeKind::Host {
@@ -359,6 +368,26 @@ impl Network {
             }
         }
     }
+}
+
+/// Refuses ends that are not in the same networks, one of each family that either has.
+fn check_networks(near: &LinkEnd, far: &LinkEnd, path: &str) -> Result<(), ConfigError> {
+    let networks = |end: &LinkEnd| end.addresses().map(|(_, address)| address.trunc()).collect::<Vec<_>>();
+    if networks(near).is_empty() {
+        return wrong(path, format!("found no address of {}, expected one of IPv4, of IPv6 or of both", near.node));
+    }
+    if networks(near) == networks(far) {
+        return Ok(());
+    }
+    let listed = |end: &LinkEnd| {
+        let own: Vec<_> = end.addresses().map(|(_, address)| address.to_string()).collect();
+        if own.is_empty() {
+            "no address".to_owned()
+        } else {
+            own.join(" ")
+        }
+    };
+    wrong(path, format!("found {} and {}, which are not in one network", listed(near), listed(far)))
 }
 
 fn join_path(path: &str, rest: &str) -> String {

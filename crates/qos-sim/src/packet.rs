@@ -1,6 +1,6 @@
 //! Packets under way: what the engines know of them ([`Descriptor`]) and what the ends do. There are no payload bytes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use qos_core::frame::flow_key;
 use qos_core::wire::{ip, protocol, Framing};
@@ -10,11 +10,13 @@ use crate::tcp::Segment;
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER: u32 = ip::IPV4_HEADER as u32;
+/// Bytes of an IPv6 header without extensions.
+pub const IPV6_HEADER: u32 = ip::IPV6_HEADER as u32;
 /// Bytes of a UDP header.
 pub const UDP_HEADER: u32 = ip::UDP_HEADER as u32;
 /// Bytes of the longest IP packet on every link.
 pub const MTU: u32 = 1500;
-/// Time to live of a packet that a host sends: Linux' default.
+/// Time to live, or hop limit, of a packet that a host sends: Linux' default.
 pub const INITIAL_TTL: u8 = 64;
 
 /// A packet's number in the [`Pool`]; what the engines carry.
@@ -53,6 +55,9 @@ pub(crate) enum Content {
 pub(crate) struct Packet {
     pub stream: u32,
     pub way: Way,
+    /// Whether it has an IPv6 header.
+    pub ipv6: bool,
+    /// With IPv6 the hop limit.
     pub ttl: u8,
     /// As the last hop has left it.
     pub dscp: u8,
@@ -74,10 +79,20 @@ impl Packet {
 
     /// Bytes of the IP packet.
     pub fn length(&self) -> u32 {
-        match &self.content {
-            Content::Udp { payload, .. } => IPV4_HEADER + UDP_HEADER + payload,
-            Content::Tcp(segment) => IPV4_HEADER + segment.header_bytes() + segment.len,
-        }
+        ip_header(self.ipv6)
+            + match &self.content {
+                Content::Udp { payload, .. } => UDP_HEADER + payload,
+                Content::Tcp(segment) => segment.header_bytes() + segment.len,
+            }
+    }
+}
+
+/// Bytes of an IP header.
+pub(crate) fn ip_header(ipv6: bool) -> u32 {
+    if ipv6 {
+        IPV6_HEADER
+    } else {
+        IPV4_HEADER
     }
 }
 
@@ -123,12 +138,12 @@ impl Pool {
 }
 
 /// What is the same in all packets of a stream that go one way.
-pub(crate) fn descriptor(protocol: u8, source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16)) -> Descriptor {
+pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAddr, u16)) -> Descriptor {
     let mut descriptor = Descriptor {
-        network: Network::Ipv4,
+        network: if source.0.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 },
         protocol,
-        source: IpAddr::V4(source.0),
-        destination: IpAddr::V4(destination.0),
+        source: source.0,
+        destination: destination.0,
         source_port: Some(source.1),
         destination_port: Some(destination.1),
         ..Descriptor::UNKNOWN

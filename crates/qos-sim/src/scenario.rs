@@ -3,9 +3,9 @@
 //! Reading checks the shape (unknown keys are refused); [`crate::Simulation::new`] checks the meaning.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use qos_core::config::{JitterConfig, LossConfig, RouterConfig};
 use qos_core::wire::Framing;
 use qos_core::ConfigError;
@@ -88,10 +88,10 @@ pub enum NodeKind {
 pub struct Route {
     /// Destinations.
     #[schemars(with = "String")]
-    pub prefix: Ipv4Net,
+    pub prefix: IpNet,
     /// The next hop: the address of the other end of one of the node's links.
     #[serde(default)]
-    pub via: Option<Ipv4Addr>,
+    pub via: Option<IpAddr>,
     /// An interface of the node.
     #[serde(default)]
     pub interface: Option<String>,
@@ -128,13 +128,27 @@ pub struct LinkEnd {
     pub node: String,
     /// The interface's name, unique on the node.
     pub interface: String,
-    /// The interface's address, with the length of the network's prefix.
-    #[schemars(with = "String")]
-    pub address: Ipv4Net,
+    /// The interface's IPv4 address, with the length of the network's prefix. One of the two families is needed; both
+    /// ends have the same ones.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub address: Option<Ipv4Net>,
+    /// Its IPv6 address.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub ipv6_address: Option<Ipv6Net>,
     /// Seed of jitter and loss at this end's port (`docs/control-protocol.md`); follows from the scenario's seed where
     /// absent.
     #[serde(default)]
     pub seed: Option<u64>,
+}
+
+impl LinkEnd {
+    /// Its addresses, each with the name of its field.
+    pub fn addresses(&self) -> impl Iterator<Item = (&'static str, IpNet)> {
+        let ipv4 = self.address.map(|address| ("address", IpNet::V4(address)));
+        ipv4.into_iter().chain(self.ipv6_address.map(|address| ("ipv6_address", IpNet::V6(address))))
+    }
 }
 
 /// One flow: `streams` parallel connections or datagram floods.
@@ -151,10 +165,10 @@ pub struct Flow {
     pub destination: String,
     /// An address of the sending host; its only one where absent.
     #[serde(default)]
-    pub source_address: Option<Ipv4Addr>,
-    /// An address of the receiving host; its only one where absent.
+    pub source_address: Option<IpAddr>,
+    /// An address of the receiving host, of the same family; its only one where absent.
     #[serde(default)]
-    pub destination_address: Option<Ipv4Addr>,
+    pub destination_address: Option<IpAddr>,
     /// The receiver's port; null with UDP: drawn for each datagram from those of `flood`.
     pub port: Option<u16>,
     /// Source port of the first stream, the others follow; from 32768 up where absent.

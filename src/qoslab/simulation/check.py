@@ -17,7 +17,7 @@ from qoslab.traffic import tool
 from qoslab.traffic.endpoints import family_of
 
 CONGESTION_CONTROLS = ("cubic", "reno")
-FILTERS = ("", "ip", "tcp", "udp")
+FILTERS = ("", "ip", "ip6", "tcp", "udp")
 EARLY_RETRANS = (0, 3, 4)
 """Early retransmit (RFC 5827), 1 and 2, is not modelled; Linux has dropped it."""
 
@@ -63,7 +63,7 @@ class _Checker:
                 yield self.note(("topology", "nodes", name, "model"), f"the switch {node.model}", "a router")
         for index, link in enumerate(self.experiment.topology.links):
             for side, end in enumerate(link.ends):
-                if end.address is None:
+                if not end.addresses:
                     steps: Steps = ("topology", "links", index, "ends", side)
                     yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.routes import installable_routes
+from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.routes import InstallableRoute, installable_routes
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
@@ -30,9 +31,9 @@ class Router:
     device: Device
     config: formats.DataPlaneConfig
     """Of the data plane; see docs/control-protocol.md."""
-    connected: tuple[tuple[str, IPv4Network], ...]
+    connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
     """Interfaces with a cable that are up, and their networks."""
-    static: tuple[tuple[IPv4Network, IPv4Address | None, str | None, int], ...]
+    static: tuple[InstallableRoute, ...]
     """Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
 
     @property
@@ -61,8 +62,13 @@ class Router:
         for interface in self.device.interfaces.values():
             if interface.secondary_addresses:
                 yield f"a secondary address on {interface.name}"
-            if interface.runs_ipv6:
-                yield f"IPv6 on {interface.name}"
+            if len(interface.ipv6_addresses) > 1:
+                yield f"a second IPv6 address on {interface.name}"
+            if interface.ipv6_addresses and not self.device.ipv6_unicast_routing:
+                yield f"an IPv6 address on {interface.name} without `ipv6 unicast-routing`"
+        for route in self.device.routes:
+            if isinstance(route.next_hop, IPv6Address) and route.next_hop.is_link_local:
+                yield f"a route by the link-local address {ipv6_text(route.next_hop)}"
 
 
 def configured(topology: Topology, name: str, text: str) -> Router:
@@ -70,14 +76,15 @@ def configured(topology: Topology, name: str, text: str) -> Router:
     device = _device(startup_config(topology, name, LOGIN), text, hardware(topology, name), name).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}
     connected = tuple(
-        (interface.name, interface.address.network)
+        (interface.name, address.network)
         for interface in device.interfaces.values()
-        if interface.name in ports and not interface.shutdown and interface.address is not None
+        if interface.name in ports and not interface.shutdown
+        for address in (interface.address, *interface.ipv6_addresses)
+        if address is not None
     )
-    nearest: dict[IPv4Network, tuple[IPv4Network, IPv4Address | None, str | None, int]] = {}
-    for prefix, hop, port, distance in sorted(installable_routes(device), key=lambda each: each[3]):
-        if isinstance(prefix, IPv4Network) and not isinstance(hop, IPv6Address):
-            nearest.setdefault(prefix, (prefix, hop, port, distance))
+    nearest: dict[IPv4Network | IPv6Network, InstallableRoute] = {}
+    for route in sorted(installable_routes(device), key=lambda each: each[3]):
+        nearest.setdefault(route[0], route)
     return Router(name, device, data_plane(topology, name, device), connected, tuple(nearest.values()))
 
 

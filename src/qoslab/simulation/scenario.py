@@ -111,13 +111,21 @@ def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
 
 
 def _end(end: LinkEnd, router: Router | None) -> formats.LinkEnd:
-    # A router's address is what its configuration says in the end.
-    address = end.address if router is None else router.device.interfaces[end.interface].address
-    if address is None:
+    address, ipv6_address = end.address, end.ipv6_address
+    if router is not None:
+        # A router's addresses are what its configuration says in the end.
+        interface = router.device.interfaces[end.interface]
+        address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
+    if address is None and ipv6_address is None:
         raise ExperimentError(
             f"{end.interface} of {end.node} has no address, which a simulation requires of every link"
         )
-    return {"node": end.node, "interface": end.interface, "address": str(address)}
+    made: formats.LinkEnd = {"node": end.node, "interface": end.interface}
+    if address is not None:
+        made["address"] = str(address)
+    if ipv6_address is not None:
+        made["ipv6_address"] = str(ipv6_address)
+    return made
 
 
 def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> formats.Flow:

@@ -31,9 +31,11 @@ impl<W: Write> Run<W> {
             Way::Backward => (ports.1, ports.0),
         };
         let dscp = stream.dscp[way as usize];
+        let ipv6 = stream.addresses[0].is_ipv6();
         let packet = |segment: Segment| Packet {
             stream: number as u32,
             way,
+            ipv6,
             ttl: INITIAL_TTL,
             dscp,
             ecn: segment.ecn,

@@ -32,6 +32,7 @@ impl<W: Write> Run<W> {
                     let packet = Packet {
                         stream: stream as u32,
                         way: Way::Forward,
+                        ipv6: each.addresses[0].is_ipv6(),
                         ttl: INITIAL_TTL,
                         dscp: each.dscp[0],
                         ecn: ecn::NOT_ECT,

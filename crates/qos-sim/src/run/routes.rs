@@ -1,6 +1,6 @@
 //! Where each node sends what is for an address: looked up once, as routes are static.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use crate::network::Network;
 
@@ -15,7 +15,7 @@ pub(super) struct Routes {
 
 impl Routes {
     /// The routes of all nodes to numbered addresses.
-    pub fn new(network: &Network, addresses: &[Ipv4Addr]) -> Routes {
+    pub fn new(network: &Network, addresses: &[IpAddr]) -> Routes {
         let route = |node: usize| {
             let to = |address| network.next_hop(node, address).ok().flatten().map_or(NOWHERE, |end| end as u32);
             addresses.iter().map(|address| to(*address)).collect()

@@ -1,9 +1,10 @@
 //! The flows of a scenario, checked and laid out as streams.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use flood::pace::Gap;
+use ipnet::IpNet;
 use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::{Duration, Time};
@@ -146,8 +147,9 @@ impl Traffic {
     ) -> Result<(), ConfigError> {
         let path = format!("flows[{index}]");
         let (hosts, addresses) = ends(network, flow, &path)?;
+        let ipv6 = addresses[0].is_ipv6();
         let (number, gap) = match flow.protocol {
-            Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, &path)?)),
+            Protocol::Udp => (protocol::UDP, Some(udp::gap(flow, ipv6, &path)?)),
             Protocol::Tcp => (protocol::TCP, None),
         };
         ports.listen(hosts[1], number, flow, &path)?;
@@ -172,7 +174,7 @@ impl Traffic {
                 dscp: [flow.dscp, 0],
                 kind: match flow.protocol {
                     Protocol::Udp => Kind::Udp(UdpStream::default()),
-                    Protocol::Tcp => Kind::Tcp(Box::new(transfer(scenario, network, hosts, flow, &path)?)),
+                    Protocol::Tcp => Kind::Tcp(Box::new(transfer(scenario, network, hosts, (flow, ipv6), &path)?)),
                 },
                 complete: background,
                 arrivals: Arrivals { interval_ns: flow.interval_ns, bytes: Vec::new() },
@@ -209,7 +211,7 @@ impl Traffic {
         }
     }
 
-    fn number(&mut self, address: Ipv4Addr) -> usize {
+    fn number(&mut self, address: IpAddr) -> usize {
         self.addresses.iter().position(|known| *known == address).unwrap_or_else(|| {
             self.addresses.push(address);
             self.addresses.len() - 1
@@ -218,7 +220,7 @@ impl Traffic {
 }
 
 /// The two hosts of a flow, source first, and their addresses, between which packets find their way.
-fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [Ipv4Addr; 2]), ConfigError> {
+fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [IpAddr; 2]), ConfigError> {
     let source = host(network, &flow.source, &format!("{path}.source"))?;
     let destination = host(network, &flow.destination, &format!("{path}.destination"))?;
     if source == destination {
@@ -228,6 +230,9 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<([usize; 2], [Ipv4
         address(network, source, flow.source_address, &format!("{path}.source_address"))?,
         address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
     ];
+    if addresses[0].is_ipv6() != addresses[1].is_ipv6() {
+        return wrong(path, format!("found {} and {}, which are of two families", addresses[0], addresses[1]));
+    }
     for (host, to) in [(source, addresses[1]), (destination, addresses[0])] {
         if let Err(message) = network.check_path(host, to) {
             return wrong(path, message);
@@ -253,7 +258,7 @@ fn transfer(
     scenario: &Scenario,
     network: &Network,
     hosts: [usize; 2],
-    flow: &Flow,
+    (flow, ipv6): (&Flow, bool),
     path: &str,
 ) -> Result<Transfer, ConfigError> {
     let settings = |host: usize| {
@@ -262,7 +267,7 @@ fn transfer(
         if let Some(other) = flow.congestion_control {
             profile.congestion_control = other;
         }
-        tcp::settings(&profile, flow, &format!("nodes.{name}.tcp"))
+        tcp::settings(&profile, flow, ipv6, &format!("nodes.{name}.tcp"))
     };
     Transfer::new(flow, [settings(hosts[0])?, settings(hosts[1])?], path)
 }
@@ -276,8 +281,9 @@ fn host(network: &Network, name: &str, path: &str) -> Result<usize, ConfigError>
 }
 
 /// An address of the host: the one that is asked for, or the only one.
-fn address(network: &Network, host: usize, wanted: Option<Ipv4Addr>, path: &str) -> Result<Ipv4Addr, ConfigError> {
-    let own: Vec<Ipv4Addr> = network.nodes[host].ends.iter().map(|end| network.ends[*end].address.addr()).collect();
+fn address(network: &Network, host: usize, wanted: Option<IpAddr>, path: &str) -> Result<IpAddr, ConfigError> {
+    let ends = network.nodes[host].ends.iter().flat_map(|end| &network.ends[*end].addresses);
+    let own: Vec<IpAddr> = ends.map(IpNet::addr).collect();
     let listed = || own.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let name = &network.nodes[host].name;
     match (wanted, own.as_slice()) {

@@ -5,7 +5,7 @@ mod report;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use qos_core::{Descriptor, Duration, Time};
 
@@ -37,7 +37,7 @@ pub(crate) struct Stream {
     pub number: u32,
     /// The hosts that send and receive.
     pub hosts: [usize; 2],
-    pub addresses: [Ipv4Addr; 2],
+    pub addresses: [IpAddr; 2],
     /// Numbers of the addresses: forward it goes to the second one.
     pub to: [usize; 2],
     pub local_port: u16,
@@ -87,7 +87,7 @@ pub(crate) struct Traffic {
     /// When the last flow that has a duration ends.
     pub end: Time,
     /// The addresses of all ends, numbered.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Streams whose result is not there yet.
     open: usize,
 }

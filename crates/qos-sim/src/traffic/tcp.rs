@@ -4,7 +4,7 @@ use flood::pace::{Gap, Next, Pacer};
 use qos_core::ConfigError;
 use qos_core::{Duration, Time};
 
-use crate::packet::{Way, MTU};
+use crate::packet::{ip_header, Way, IPV4_HEADER, MTU};
 use crate::report::TcpReport;
 use crate::scenario::{Flow, RateLayer};
 use crate::tcp::{Connection, Profile, Segment, Settings, State};
@@ -66,9 +66,11 @@ fn check_profile(profile: &Profile, path: &str) -> Result<(), ConfigError> {
 }
 
 /// The settings of a host's end of a flow's connections.
-pub(crate) fn settings(profile: &Profile, flow: &Flow, path: &str) -> Result<Settings, ConfigError> {
+pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -> Result<Settings, ConfigError> {
     check_profile(profile, path)?;
     let mut settings = Settings::from_profile(profile, MTU);
+    // The longer header is at the cost of each segment's payload.
+    settings.mss -= ip_header(ipv6) - IPV4_HEADER;
     settings.small_queue = true;
     if let Some(window) = flow.window_bytes {
         // Linux doubles what is asked for, and counts its own structures in it: half of a receive buffer becomes window

@@ -9,7 +9,7 @@ use qos_core::ConfigError;
 use qos_core::Time;
 
 use crate::network::LONGEST_NS;
-use crate::packet::MTU;
+use crate::packet::{ip_header, MTU, UDP_HEADER};
 use crate::scenario::{Flow, RateLayer};
 
 /// A sender of datagrams over one stream, or over several by turns.
@@ -38,7 +38,8 @@ pub(crate) enum Step {
 }
 
 /// Checks what concerns UDP in a flow, and finds the gap between two datagrams of a stream.
-pub(crate) fn gap(flow: &Flow, path: &str) -> Result<Gap, ConfigError> {
+pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigError> {
+    let headers = ip_header(ipv6) + UDP_HEADER;
     let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
     for (field, found) in
         [("congestion_control", flow.congestion_control.is_some()), ("window_bytes", flow.window_bytes.is_some())]
@@ -48,9 +49,9 @@ pub(crate) fn gap(flow: &Flow, path: &str) -> Result<Gap, ConfigError> {
         }
     }
     if let Some(payload) = flow.payload_bytes {
-        if payload == 0 || payload > MTU - HEADERS {
+        if payload == 0 || payload > MTU - headers {
             let message =
-                format!("found {payload}, expected 1 to {} bytes: fragments are not simulated", MTU - HEADERS);
+                format!("found {payload}, expected 1 to {} bytes: fragments are not simulated", MTU - headers);
             return wrong("payload_bytes", message);
         }
     }
@@ -64,7 +65,7 @@ pub(crate) fn gap(flow: &Flow, path: &str) -> Result<Gap, ConfigError> {
         (Some(rate), None, Some(payload)) => {
             let counted = match flow.rate_layer {
                 RateLayer::Payload => payload,
-                RateLayer::Ip => payload + HEADERS,
+                RateLayer::Ip => payload + headers,
             };
             Gap::of_rate(counted, rate)
         }

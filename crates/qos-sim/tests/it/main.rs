@@ -5,6 +5,7 @@ mod congestion_notification;
 mod datagrams;
 mod golden;
 mod invariants;
+mod ipv6;
 mod policed;
 mod receiving;
 mod recovery;
