@@ -50,8 +50,11 @@ class TestPackets:
         packets = Packets(
             time_ns=field(-150_000_000, 0, 99_999_999, 100_000_000),
             bytes=field(1, 2, 3, 4),
+            version=field(-1, -1, 4, 4),
             source=field(-1, -1, 0x0A000001, 0x0A000001),
+            source_high=field(-1, -1, 0, 0),
             destination=field(-1, -1, 0x0A000002, 0x0A000002),
+            destination_high=field(-1, -1, 0, 0),
             protocol=field(-1, -1, 1, 17),
             source_port=field(-1, -1, -1, 53),
             destination_port=field(-1, -1, -1, 1053),
@@ -62,9 +65,33 @@ class TestPackets:
         assert list(every["bytes"]) == [1, 5, 4]
         assert set(table["flow"]) == {
             "all",
-            "not IPv4",
+            "not IP",
             "10.0.0.1 > 10.0.0.2 protocol 1",
             "10.0.0.1:53 > 10.0.0.2:1053",
+        }
+
+    def test_flows_of_ipv6_are_named_with_brackets(self) -> None:
+        def field(*values: int) -> np.ndarray:
+            return np.array(values, dtype=np.int64)
+
+        # Halves with and without the highest bit, which a signed number has as its sign.
+        high, low = 0x20010DB8_00100000, 0xFFFFFFFF_FFFFFFFE - (1 << 64)
+        packets = Packets(
+            time_ns=field(0, 1),
+            bytes=field(100, 200),
+            version=field(6, 6),
+            source=field(low, 2),
+            source_high=field(high, high),
+            destination=field(2, low),
+            destination_high=field(high, high),
+            protocol=field(6, 58),
+            source_port=field(40_000, -1),
+            destination_port=field(5201, -1),
+        )
+        assert set(bin_packets([packets], 0)["flow"]) == {
+            "all",
+            "[2001:db8:10:0:ffff:ffff:ffff:fffe]:40000 > [2001:db8:10::2]:5201",
+            "2001:db8:10::2 > 2001:db8:10:0:ffff:ffff:ffff:fffe protocol 58",
         }
 
     def test_no_packets_no_rows(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import struct
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +150,49 @@ def test_reads_what_was_written(
         has_ports = known and data[start + 9] in (6, 17) and offset == 0 and kept >= ports + 4
         assert found["source_port"][index] == (int.from_bytes(data[ports : ports + 2]) if has_ports else -1)
         assert found["destination_port"][index] == (int.from_bytes(data[ports + 2 : ports + 4]) if has_ports else -1)
+
+
+def ipv6_frame(headers: list[tuple[int, bytes]], protocol: int, rest: bytes) -> bytes:
+    """A frame with extension headers, each with its number."""
+    chain = [kind for kind, _ in headers] + [protocol]
+    body = b"".join(bytes([following]) + data for (_, data), following in zip(headers, chain[1:], strict=True)) + rest
+    source, destination = IPv6Address("2001:db8::ffff:1"), IPv6Address("fe80::2")
+    ip = struct.pack(">IHBB", 0x6B812345, len(body), chain[0], 64) + source.packed + destination.packed
+    return bytes(12) + b"\x86\xdd" + ip + body
+
+
+OPTIONS = (60, bytes([0, *bytes(6)]))
+LONGER = (0, bytes([1, *bytes(14)]))
+AUTHENTICATION = (51, bytes([4, *bytes(22)]))
+FIRST, LATER = (44, bytes([0, 0, 1, 0, 0, 0, 9])), (44, bytes([0, 0, 8, 0, 0, 0, 9]))
+
+
+@pytest.mark.parametrize(
+    ("headers", "protocol", "expected"),
+    [
+        ([], 6, (6, 40_000, 5201)),
+        ([OPTIONS, LONGER, AUTHENTICATION], 17, (17, 40_000, 5201)),
+        ([FIRST], 17, (17, 40_000, 5201)),
+        ([OPTIONS, LATER], 17, (17, -1, -1)),
+        ([], 58, (58, -1, -1)),
+    ],
+)
+def test_ipv6_is_read_behind_its_extension_headers(
+    tmp_path: Path, headers: list[tuple[int, bytes]], protocol: int, expected: tuple[int, int, int]
+) -> None:
+    data = ipv6_frame(headers, protocol, struct.pack(">HH", 40_000, 5201) + bytes(16))
+    file = tmp_path / "x.pcapng"
+    other = frame(vlan=False, options=0, protocol=6, fragment=0, ports=(1, 2))
+    file.write_bytes(section("<", 9) + b"".join(packet("<", 0, each, len(each)) for each in (data, other, data[:53])))
+    found = joined(list(read_packets(file)))
+    assert found["version"] == [6, 4, -1]
+    halves = IPv6Address("2001:db8::ffff:1").packed
+    assert found["source_high"][:2] == [int.from_bytes(halves[:8], signed=True), 0]
+    assert found["source"] == [int.from_bytes(halves[8:], signed=True), 0x0A000001, -1]
+    halves = IPv6Address("fe80::2").packed
+    assert found["destination_high"] == [int.from_bytes(halves[:8], signed=True), 0, -1]
+    assert found["destination"] == [2, 0x0A000002, -1]
+    assert tuple(found[name][0] for name in ("protocol", "source_port", "destination_port")) == expected
 
 
 @pytest.mark.parametrize(("resolution", "ticks"), [(None, 10**6), (3, 10**3), (0x8A, 2**10)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,22 @@ from qoslab.capture.pcapng import TCP, UDP, Packets
 
 BIN_NS = 100_000_000
 ALL = "all"
-_KEYS = ["bin", "source", "destination", "protocol", "source_port", "destination_port"]
+_ENDS = ["version", "source_high", "source", "destination_high", "destination", "protocol"]
+_KEYS = ["bin", *_ENDS, "source_port", "destination_port"]
+_HALF = (1 << 64) - 1
 
 
 def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:
-    """How a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`."""
-    return f"{source}:{source_port} > {destination}:{destination_port}"
+    """How a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`.
+
+    An IPv6 address stands in brackets (RFC 3986): `[2001:db8:10::2]:40000 > [2001:db8:20::2]:5201`.
+    """
+    return f"{host_name(source)}:{source_port} > {host_name(destination)}:{destination_port}"
+
+
+def host_name(address: str) -> str:
+    """An address as it stands before a port."""
+    return f"[{address}]" if ":" in address else address
 
 
 def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.DataFrame:
@@ -32,9 +42,7 @@ def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.D
         table = pd.DataFrame(
             {
                 "bin": (piece.time_ns - (origin_ns or 0)) // BIN_NS,
-                "source": piece.source,
-                "destination": piece.destination,
-                "protocol": piece.protocol,
+                **{name: getattr(piece, name) for name in _ENDS},
                 "source_port": piece.source_port,
                 "destination_port": piece.destination_port,
                 "bytes": piece.bytes,
@@ -54,10 +62,17 @@ def bin_packets(pieces: Iterable[Packets], origin_ns: int | None = None) -> pd.D
     return found.assign(time_s=found["bin"] * (BIN_NS / 1e9))[columns]
 
 
-def _name(source: int, destination: int, protocol: int, source_port: int, destination_port: int) -> str:
-    if source < 0:
-        return "not IPv4"
-    ends = str(IPv4Address(source)), str(IPv4Address(destination))
+def _name(version: int, *ends_and_ports: int) -> str:
+    if version < 0:
+        return "not IP"
+    source_high, source, destination_high, destination, protocol, source_port, destination_port = ends_and_ports
+    ends = _address(version, source_high, source), _address(version, destination_high, destination)
     if protocol in (TCP, UDP) and source_port >= 0:
         return flow_name(ends[0], source_port, ends[1], destination_port)
     return f"{ends[0]} > {ends[1]} protocol {protocol}"
+
+
+def _address(version: int, high: int, low: int) -> str:
+    if version == 4:
+        return str(IPv4Address(low))
+    return str(IPv6Address((high & _HALF) << 64 | low & _HALF))

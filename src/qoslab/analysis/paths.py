@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA
-from qoslab.model.experiment import Experiment, Link, LinkEnd, Topology
+from qoslab.model.experiment import Experiment, Family, Link, LinkEnd, Topology
+from qoslab.traffic.endpoints import family_of
 
 FULL_PACKET_BYTES = 1500
 """IP packet of a full segment: the MTU of every link of a lab."""
-ACK_BYTES = 52
-"""IP packet of an acknowledgement: two headers of 20 bytes and the timestamps option."""
+ACK_BYTES: dict[Family, int] = {4: 52, 6: 72}
+"""IP packet of an acknowledgement, by version of IP: its header, TCP's of 20 bytes and the timestamps option."""
 LEAST_ON_ETHERNET = 84
 """Bytes of line time that the shortest frame takes, preamble and gap included."""
 
@@ -45,13 +46,14 @@ def paths_of(experiment: Experiment) -> dict[str, Path]:
     """The path of each traffic of the experiment's first arm; those that are not known without routes are left out."""
     found = {}
     for flow in experiment.flows_of(experiment.arms[0]):
-        path = find_path(experiment.topology, flow.source, flow.destination)
+        family = family_of(experiment.topology, flow)
+        path = find_path(experiment.topology, flow.source, flow.destination, family)
         if path is not None:
             found[flow.name] = path
     return found
 
 
-def find_path(topology: Topology, source: str, destination: str) -> Path | None:
+def find_path(topology: Topology, source: str, destination: str, family: Family = 4) -> Path | None:
     """The shortest path between two nodes; None where there is none, or more than one."""
     ways: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {source: [()]}
     while destination not in ways:
@@ -69,7 +71,7 @@ def find_path(topology: Topology, source: str, destination: str) -> Path | None:
     hops = ways[destination][0]
     return Path(
         rate_bps=min(_ip_rate(link) for link, _, _ in hops),
-        idle_rtt_ms=sum(_round_trip_ms(link) for link, _, _ in hops),
+        idle_rtt_ms=sum(_round_trip_ms(link, family) for link, _, _ in hops),
         inputs=frozenset((far.node, far.interface) for _, _, far in hops),
         outputs=frozenset((near.node, near.interface) for _, near, _ in hops),
     )
@@ -83,8 +85,8 @@ def _ip_rate(link: Link) -> float:
     return link.rate.bps * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + _overhead(link))
 
 
-def _round_trip_ms(link: Link) -> float:
-    acknowledgement = ACK_BYTES + _overhead(link)
+def _round_trip_ms(link: Link, family: Family) -> float:
+    acknowledgement = ACK_BYTES[family] + _overhead(link)
     if link.framing == "ethernet":
         acknowledgement = max(acknowledgement, LEAST_ON_ETHERNET)
     octets = FULL_PACKET_BYTES + _overhead(link) + acknowledgement

@@ -10,7 +10,7 @@ import pandas as pd
 
 from qoslab.analysis.classes import dropped as all_dropped
 from qoslab.analysis.classes import waiting
-from qoslab.analysis.packets import ALL, BIN_NS, flow_name
+from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
 from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
@@ -77,7 +77,8 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
         name
         for name in table.columns
         if any(
-            name.startswith(f"{record.source}:") and name.endswith(f"> {record.destination}:{record.port}")
+            name.startswith(f"{host_name(str(record.source))}:")
+            and name.endswith(f"> {host_name(str(record.destination))}:{record.port}")
             for record in records
         )
     ]

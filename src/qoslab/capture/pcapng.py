@@ -23,7 +23,11 @@ _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 _LINKTYPE_ETHERNET = 1
 _OPTION_TSRESOL = 9
 _PACKET_HEADER = 28
-_ETHERTYPE_IPV4, _ETHERTYPE_VLAN = 0x0800, 0x8100
+_ETHERTYPE_IPV4, _ETHERTYPE_IPV6, _ETHERTYPE_VLAN = 0x0800, 0x86DD, 0x8100
+_IPV6_HEADER = 40
+_OPTIONS, _FRAGMENT, _AUTHENTICATION = (0, 43, 60, 135, 139, 140), 44, 51
+"""Extension headers of IPv6 (RFC 8200, 6275, 7401, 5533), told apart by how their length is written."""
+_MOST_EXTENSIONS = 8
 TCP, UDP = 6, 17
 
 Array = npt.NDArray[np.int64]
@@ -37,11 +41,16 @@ class Packets:
     """Since 1970, UTC."""
     bytes: Array
     """Length of the frame as it was on the wire, without FCS, however little of it was kept."""
+    version: Array
+    """Of IP: 4 or 6."""
     source: Array
-    """IPv4 address as a number."""
+    """Address as a number: of IPv6 the lower half, with the bits of an unsigned number."""
+    source_high: Array
+    """Of IPv6 the upper half, likewise; 0 of IPv4."""
     destination: Array
+    destination_high: Array
     protocol: Array
-    """IP protocol number."""
+    """IP protocol number; of IPv6 behind the extension headers."""
     source_port: Array
     """TCP and UDP, in the first fragment only."""
     destination_port: Array
@@ -140,6 +149,29 @@ def _gather(content: mmap.mmap, starts: list[int], order: str, interfaces: list[
     return _fields(octets, np.array(starts, dtype=np.int64), order, interfaces, name)
 
 
+@dataclass(frozen=True)
+class _Frames:
+    octets: npt.NDArray[np.uint8]
+    """Of the whole file."""
+    data: Array
+    """Where each frame begins."""
+    kept: Array
+    """Its bytes."""
+
+    def octet(self, position: Array | int, valid: npt.NDArray[np.bool_]) -> Array:
+        """The octet at a position of each frame, 0 where the frame does not reach that far."""
+        there = valid & (position < self.kept)
+        where = np.where(there, self.data + position, 0)
+        return np.where(there, self.octets[where].astype(np.int64), 0)
+
+    def number(self, position: Array | int, size: int, valid: npt.NDArray[np.bool_]) -> Array:
+        """The number of so many octets, the highest first; eight of them with the bits of an unsigned number."""
+        value = np.zeros(len(self.data), dtype=np.int64)
+        for step in range(size if valid.any() else 0):
+            value = (value << 8) | self.octet(position + step, valid)
+        return value
+
+
 def _fields(
     octets: npt.NDArray[np.uint8], starts: Array, order: str, interfaces: list[_Interface], name: str
 ) -> Packets:
@@ -155,40 +187,63 @@ def _fields(
     stamp = (high << 32) | low
     time_ns = (stamp // ticks) * 10**9 + (stamp % ticks) * 10**9 // ticks
 
-    data = starts + _PACKET_HEADER
-
-    def octet(position: Array | int, valid: npt.NDArray[np.bool_]) -> Array:
-        """The octet at a position of each frame, 0 where the frame does not reach that far."""
-        where = np.where(valid & (position < kept), data + position, 0)
-        return np.where(valid & (position < kept), octets[where].astype(np.int64), 0)
-
-    def number(position: Array | int, size: int, valid: npt.NDArray[np.bool_]) -> Array:
-        value = np.zeros(len(starts), dtype=np.int64)
-        for step in range(size):
-            value = (value << 8) | octet(position + step, valid)
-        return value
-
+    frames = _Frames(octets, starts + _PACKET_HEADER, kept)
     everything = np.ones(len(starts), dtype=np.bool_)
-    ethertype = number(12, 2, everything)
+    ethertype = frames.number(12, 2, everything)
     tagged = ethertype == _ETHERTYPE_VLAN
     layer3 = np.where(tagged, 18, 14).astype(np.int64)
-    ethertype = np.where(tagged, number(16, 2, tagged), ethertype)
-    first = octet(layer3, everything)
-    is_ip = (ethertype == _ETHERTYPE_IPV4) & (first >> 4 == 4) & (kept >= layer3 + 20)
-    protocol = octet(layer3 + 9, is_ip)
-    fragment = number(layer3 + 6, 2, is_ip) & 0x1FFF
-    layer4 = layer3 + (first & 15) * 4
-    has_ports = is_ip & np.isin(protocol, (TCP, UDP)) & (fragment == 0) & (kept >= layer4 + 4)
+    ethertype = np.where(tagged, frames.number(16, 2, tagged), ethertype)
+    first = frames.octet(layer3, everything)
+    ipv4 = (ethertype == _ETHERTYPE_IPV4) & (first >> 4 == 4) & (kept >= layer3 + 20)
+    ipv6 = (ethertype == _ETHERTYPE_IPV6) & (first >> 4 == 6) & (kept >= layer3 + _IPV6_HEADER)
+    is_ip = ipv4 | ipv6
+    behind, layer4, later = _behind_extensions(frames, layer3, ipv6)
+    protocol = np.where(ipv6, behind, frames.octet(layer3 + 9, ipv4))
+    layer4 = np.where(ipv6, layer4, layer3 + (first & 15) * 4)
+    later |= ipv4 & (frames.number(layer3 + 6, 2, ipv4) & 0x1FFF != 0)
+    has_ports = is_ip & np.isin(protocol, (TCP, UDP)) & ~later & (kept >= layer4 + 4)
 
     def only(valid: npt.NDArray[np.bool_], value: Array) -> Array:
         return np.where(valid, value, -1)
 
+    def address(at_ipv4: int, at_ipv6: int) -> Array:
+        """The lower half of an address at these places behind the start of the header."""
+        return only(
+            is_ip,
+            np.where(ipv6, frames.number(layer3 + at_ipv6 + 8, 8, ipv6), frames.number(layer3 + at_ipv4, 4, ipv4)),
+        )
+
     return Packets(
         time_ns=time_ns,
         bytes=original,
-        source=only(is_ip, number(layer3 + 12, 4, is_ip)),
-        destination=only(is_ip, number(layer3 + 16, 4, is_ip)),
+        version=only(is_ip, np.where(ipv6, 6, 4)),
+        source=address(12, 8),
+        source_high=only(is_ip, frames.number(layer3 + 8, 8, ipv6)),
+        destination=address(16, 24),
+        destination_high=only(is_ip, frames.number(layer3 + 24, 8, ipv6)),
         protocol=only(is_ip, protocol),
-        source_port=only(has_ports, number(layer4, 2, has_ports)),
-        destination_port=only(has_ports, number(layer4 + 2, 2, has_ports)),
+        source_port=only(has_ports, frames.number(layer4, 2, has_ports)),
+        destination_port=only(has_ports, frames.number(layer4 + 2, 2, has_ports)),
     )
+
+
+def _behind_extensions(
+    frames: _Frames, layer3: Array, ipv6: npt.NDArray[np.bool_]
+) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Behind the extension headers of IPv6: protocol, where it begins, whether it is a later fragment's."""
+    protocol = frames.octet(layer3 + 6, ipv6)
+    at = layer3 + _IPV6_HEADER
+    later = np.zeros(len(layer3), dtype=np.bool_)
+    for _ in range(_MOST_EXTENSIONS):
+        options, authentication = ipv6 & np.isin(protocol, _OPTIONS), ipv6 & (protocol == _AUTHENTICATION)
+        fragment = ipv6 & (protocol == _FRAGMENT)
+        extension = (options | authentication | fragment) & ~later
+        if not extension.any():
+            break
+        units = frames.octet(at + 1, extension)
+        length = np.where(options, (units + 1) * 8, np.where(authentication, (units + 2) * 4, 8))
+        offset = frames.number(at + 2, 2, fragment) & 0xFFF8
+        protocol = np.where(extension, frames.octet(at, extension), protocol)
+        later |= extension & fragment & (offset != 0)
+        at = np.where(extension, at + length, at)
+    return protocol, at, later
