@@ -54,10 +54,19 @@ def _with_placeholders(schema: Any) -> Any:
 
 
 def _or_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
-    if schema.get("type") not in ("integer", "number", "boolean") and not {"pattern", "enum"} & schema.keys():
+    alternatives = schema.get("anyOf", [])
+    if any(_is_single(each) for each in alternatives):
+        # A value that may be absent.
+        return {**schema, "anyOf": [*alternatives, PLACEHOLDER]}
+    if not _is_single(schema):
         return schema
     about = {key: value for key, value in schema.items() if key in ("description", "default")}
     return {"anyOf": [{key: value for key, value in schema.items() if key not in about}, PLACEHOLDER], **about}
+
+
+def _is_single(schema: dict[str, Any]) -> bool:
+    """Whether it is that of one value of a certain form."""
+    return schema.get("type") in ("integer", "number", "boolean") or bool({"pattern", "enum"} & schema.keys())
 
 
 def _without_titles(schema: Any) -> Any:
