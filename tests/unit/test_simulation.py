@@ -89,6 +89,33 @@ def test_static_routes_and_a_serial_line() -> None:
     assert {port["clock_rate_bps"] for port in ports} == {line["rate_bps"]}
 
 
+def test_a_flow_of_ipv6_has_its_addresses_and_routes() -> None:
+    (task,) = tasks("ipv6-policing", only=(("family", "6"), ("payload", "1400 B")))
+    made = scenario(task)
+    (flow,) = made["flows"]
+    assert (flow["source_address"], flow["destination_address"]) == ("2001:db8:10::2", "2001:db8:20::2")
+    assert made["nodes"]["client"]["routes"] == [
+        {"prefix": "0.0.0.0/0", "via": "192.168.10.1"},
+        {"prefix": "::/0", "via": "2001:db8:10::1"},
+    ]
+    assert made["links"][1]["ends"][0] == {
+        "node": "R1",
+        "interface": "FastEthernet0/1",
+        "address": "192.168.20.1/24",
+        "ipv6_address": "2001:db8:20::1/64",
+    }
+
+
+def test_what_of_ipv6_is_not_simulated_is_told() -> None:
+    for lines, problem in (
+        ("no ipv6 unicast-routing", "an IPv6 address on FastEthernet0/0 without `ipv6 unicast-routing`"),
+        ("interface fa0/0\nipv6 address 2001:db8:99::1/64", "a second IPv6 address on FastEthernet0/0"),
+        ("ipv6 route 2001:db8:9::/48 fa0/0 fe80::9", "a route by the link-local address FE80::9"),
+    ):
+        router = configured(tasks("ipv6-policing")[0].experiment.topology, "R1", lines)
+        assert problem in list(router.problems)
+
+
 def test_a_flood_is_what_the_program_sends() -> None:
     sets = {
         "arms.policed.traffic": "[{name: a, tool: flood, protocol: udp, from: client, to: server, size: 570 B, "
