@@ -304,6 +304,15 @@ class CriterionQosGroup(TypedDict):
 
 
 @final
+class CriterionVlan(TypedDict):
+    """`match vlan`: the VLAN of the frame's tag."""
+
+    type: Literal["vlan"]
+    negate: NotRequired[bool]
+    ranges: list[list[Any]]
+
+
+@final
 class DataPlaneConfig(TypedDict):
     """The complete configuration of a router's data plane."""
 
@@ -527,6 +536,7 @@ class InterfaceConfig(TypedDict):
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
     service_policy_output: NotRequired[str | None]
+    subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
     tx_ring_limit: NotRequired[int | None]
 
@@ -547,6 +557,7 @@ class InterfaceConfigPart(TypedDict):
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
     service_policy_output: NotRequired[str | None]
+    subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
     tx_ring_limit: NotRequired[int | None]
 
@@ -568,6 +579,7 @@ class InterfaceCounters(TypedDict):
     queueing_delay: QueueingDelayCounters | None
     rate_limit_input: list[RateLimitCounters]
     rate_limit_output: list[RateLimitCounters]
+    subinterfaces: dict[str, SubinterfaceCounters]
     switch: SwitchPortCounters | None
     tx_ring: RingCounters
 
@@ -658,6 +670,7 @@ class Link(TypedDict):
     loss: NotRequired[LossConfig | None]
     name: str
     rate_bps: int
+    vlans: NotRequired[list[LinkVlan]]
 
 
 @final
@@ -689,6 +702,15 @@ class LinkEnd(TypedDict):
     ipv6_address: NotRequired[str | None]
     node: str
     seed: NotRequired[int | None]
+
+
+@final
+class LinkVlan(TypedDict):
+    """A VLAN on a link between two routers."""
+
+    ends: list[VlanEnd]
+    native: NotRequired[bool]
+    vlan: int
 
 
 @final
@@ -1488,6 +1510,32 @@ class StreamReport(TypedDict):
 
 
 @final
+class SubinterfaceConfig(TypedDict):
+    """An IEEE 802.1Q subinterface of a router's Ethernet port."""
+
+    bandwidth_kbps: int
+    enabled: bool
+    inside: NotRequired[str | None]
+    native: NotRequired[bool]
+    service_policy_input: NotRequired[str | None]
+    service_policy_output: NotRequired[str | None]
+    vlan: int
+
+
+@final
+class SubinterfaceCounters(TypedDict):
+    """One IEEE 802.1Q subinterface. Its frames are among those of the port."""
+
+    enabled: bool
+    input: Count
+    native: bool
+    output: Count
+    policy_input: PolicyCounters | None
+    policy_output: PolicyCounters | None
+    vlan: int
+
+
+@final
 class Summary(TypedDict):
     """Number, sum, squares, least and greatest of some figures."""
 
@@ -1594,6 +1642,14 @@ class TokensLost(TypedDict):
     longest_ns: int
 
 
+@final
+class VlanEnd(TypedDict):
+    """A subinterface."""
+
+    address: str
+    interface: str
+
+
 AccessAction: TypeAlias = Literal["permit", "deny"]
 BandwidthConfig: TypeAlias = (
     BandwidthConfigKbps | BandwidthConfigPercent | BandwidthConfigRemainingPercent | BandwidthConfigRemainingRatio
@@ -1604,6 +1660,7 @@ Criterion: TypeAlias = (
     | CriterionAccessGroup
     | CriterionDscp
     | CriterionCos
+    | CriterionVlan
     | CriterionProtocol
     | CriterionPacketLength
     | CriterionQosGroup

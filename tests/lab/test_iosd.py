@@ -41,8 +41,8 @@ def routed() -> Iterator[Lab]:
         yield lab
 
 
-def connection(lab: Lab, **options: Any) -> Any:
-    ssh = lab.ssh("R1")
+def connection(lab: Lab, router: str = "R1", **options: Any) -> Any:
+    ssh = lab.ssh(router)
     settings = {"username": ssh.user, "password": ssh.password, "known_hosts": None, "config": None}
     return asyncssh.connect(ssh.host, ssh.port, **{**settings, **options})
 
@@ -67,12 +67,12 @@ class Login:
         return text
 
     @classmethod
-    async def enabled(cls, lab: Lab, client: Any) -> Login:
+    async def enabled(cls, lab: Lab, client: Any, router: str = "R1") -> Login:
         """Log in at the privileged prompt."""
         login = cls(await client.create_process(term_type="vt100"))
-        await login.until("R1>")
+        await login.until(f"{router}>")
         await login.send("enable", "Password: ")
-        await login.send(lab.ssh("R1").enable, "R1#")
+        await login.send(lab.ssh(router).enable, f"{router}#")
         await login.send("terminal length 0")
         return login
 

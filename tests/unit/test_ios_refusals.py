@@ -44,7 +44,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("class-map Voice\nmatch dscp 1 2 3 4 5 6 7 8 9", "@27"),
     ("class-map Voice\nmatch dscp 64", "@11"),
     ("class-map Voice\nmatch precedence 8", "@17"),
-    ("class-map Voice\nmatch vlan 100", "@6"),
+    ("class-map Voice\nmatch mpls 100", "@6"),
     ("class-map Voice\nmatch input-interface Fa0/7", "@22"),
     ("class-map Voice\nmatch packet length min 300 max 200", "@32"),
     ("class-map Voice\nmatch protocol napster", "@15"),

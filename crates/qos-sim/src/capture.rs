@@ -15,6 +15,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, Endianness, PcapError};
+use qos_core::wire::ethernet::{ADDRESSES, TAG};
 use qos_core::wire::protocol;
 use qos_core::ConfigError;
 use qos_core::Time;
@@ -28,8 +29,8 @@ use crate::tcp::Segment;
 const NANOSECONDS: u8 = 9;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
-/// The longest headers: Ethernet, IPv6, TCP with options.
-const HEADERS: usize = ETHERNET_HEADER + 40 + 60;
+/// The longest headers: Ethernet with a VLAN tag, IPv6, TCP with options.
+const HEADERS: usize = ETHERNET_HEADER + TAG + 40 + 60;
 /// Scale of the windows on the wire: what a SYN of the modelled TCP offers.
 const WINDOW_SCALE: u8 = 7;
 /// Bytes of payload that any packet may have.
@@ -94,7 +95,8 @@ impl Captures {
                 return wrong("snaplen", "found 0, expected the bytes to keep of each frame".to_owned());
             }
             let node = network.node(&capture.node, &format!("{path}.node"))?;
-            let Some(end) = network.interface(node, &capture.interface) else {
+            let link = network.interface(node, &capture.interface).filter(|end| network.physical(*end) == *end);
+            let Some(end) = link else {
                 let message = format!("found {:?}, which no link of {} uses", capture.interface, capture.node);
                 return wrong("interface", message);
             };
@@ -200,7 +202,7 @@ impl<W: Write> Recorder<W> {
         }
         let bytes = frame(packet, hop, self.snaplen)?;
         self.number += 1;
-        let length = packet.length() + ETHERNET_HEADER as u32;
+        let length = packet.length() + header(packet) as u32;
         self.waiting.push(Reverse(Seen { time, number: self.number, bytes, length }));
         self.write_until(now)
     }
@@ -250,14 +252,22 @@ fn hardware_address(end: usize) -> [u8; 6] {
     [0x02, 0x00, 0x5e, high, middle, low]
 }
 
+/// Bytes of a packet's Ethernet header.
+fn header(packet: &Packet) -> usize {
+    ETHERNET_HEADER + packet.tag.map_or(0, |_| TAG)
+}
+
 /// The first `snaplen` bytes of the frame.
 fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let made_up = |error: &dyn std::fmt::Display| io::Error::other(format!("a packet has no headers: {error}"));
     let length = packet.length();
-    let mut bytes = Vec::with_capacity(snaplen.min(length as usize + ETHERNET_HEADER).max(HEADERS));
+    let mut bytes = Vec::with_capacity(snaplen.min(length as usize + header(packet)).max(HEADERS));
     let ether_type = if packet.ipv6 { ether_type::IPV6 } else { ether_type::IPV4 };
     Ethernet2Header { source: hardware_address(hop.from), destination: hardware_address(hop.to), ether_type }
         .write(&mut bytes)?;
+    if let Some(tag) = packet.tag {
+        bytes.splice(ADDRESSES..ADDRESSES, tag.bytes());
+    }
     let above = (length - ip_header(packet.ipv6)) as u16;
     let ip = IpHeader::of(packet, hop, above).map_err(|error| made_up(&error))?;
     ip.write(&mut bytes)?;
@@ -283,7 +293,7 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
             tcp.write(&mut bytes)?;
         }
     }
-    bytes.resize(length as usize + ETHERNET_HEADER, 0);
+    bytes.resize(length as usize + header(packet), 0);
     bytes.truncate(snaplen);
     Ok(bytes)
 }

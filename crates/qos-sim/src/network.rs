@@ -9,18 +9,21 @@ use qos_core::wire::Framing;
 use qos_core::ConfigError;
 use qos_core::{Engine, PortId, PortsConfig, Time};
 
-use crate::scenario::{Link, LinkEnd, NodeConfig, NodeKind, Route, Scenario};
+use crate::scenario::{Link, LinkEnd, LinkVlan, NodeConfig, NodeKind, Route, Scenario};
 use crate::seed::Seed;
 
 /// Longest span of time that a scenario may name: with it all sums of times fit 64 bits. More than eleven days.
 pub const LONGEST_NS: u64 = 1_000_000_000_000_000;
 
-/// One end of a link. Ends are numbered: those of link n are 2n and 2n + 1.
+/// One end of a link, or of a VLAN on it. Ends are numbered: those of link n are 2n and 2n + 1, and behind the links come
+/// the VLANs likewise.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub node: usize,
     pub interface: String,
     pub addresses: Vec<IpNet>,
+    /// Of a VLAN: the link's own end, and the tag of the frames, if they have one.
+    pub over: Option<(usize, Option<u16>)>,
     pub framing: Framing,
     pub rate_bps: u64,
     /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the
@@ -118,6 +121,11 @@ impl Network {
         Ok(number)
     }
 
+    /// The link's own end of an end.
+    pub fn physical(&self, end: usize) -> usize {
+        self.ends[end].over.map_or(end, |(physical, _)| physical)
+    }
+
     /// The end at an interface of a node.
     pub fn interface(&self, node: usize, interface: &str) -> Option<usize> {
         self.nodes[node].ends.iter().copied().find(|end| self.ends[*end].interface == interface)
@@ -133,13 +141,21 @@ impl Network {
             let [near, far] = link.ends.as_slice() else {
                 return wrong(format!("{path}.ends"), format!("found {}, expected two", link.ends.len()));
             };
-            check_networks(near, far, &format!("{path}.ends"))?;
+            let addressed = link.ends.iter().any(|end| end.addresses().next().is_some());
+            if addressed || link.vlans.is_empty() {
+                check_networks(near, far, &format!("{path}.ends"))?;
+            }
             if link.delay_ns > LONGEST_NS {
                 let message = format!("found {} ns, expected at most {LONGEST_NS}", link.delay_ns);
                 return wrong(format!("{path}.delay_ns"), message);
             }
             for (side, end) in link.ends.iter().enumerate() {
                 self.add_end(link, end, &format!("{path}.ends[{side}]"))?;
+            }
+        }
+        for (number, link) in scenario.links.iter().enumerate() {
+            for (index, vlan) in link.vlans.iter().enumerate() {
+                self.add_vlan(scenario, number, vlan, &format!("links[{number}].vlans[{index}]"))?;
             }
         }
         for node in &self.nodes {
@@ -169,6 +185,7 @@ impl Network {
             node,
             interface: end.interface.clone(),
             addresses: end.addresses().map(|(_, address)| address).collect(),
+            over: None,
             framing: link.framing,
             rate_bps: link.rate_bps,
             // Known when the engines are made.
@@ -178,14 +195,45 @@ impl Network {
         Ok(())
     }
 
+    /// Puts the ends of a VLAN behind those of the links.
+    fn add_vlan(&mut self, scenario: &Scenario, link: usize, vlan: &LinkVlan, path: &str) -> Result<(), ConfigError> {
+        let [near, far] = vlan.ends.as_slice() else {
+            return wrong(format!("{path}.ends"), format!("found {}, expected two", vlan.ends.len()));
+        };
+        if near.address.trunc() != far.address.trunc() {
+            let message = format!("found {} and {}, which are not in one network", near.address, far.address);
+            return wrong(format!("{path}.ends"), message);
+        }
+        for (side, end) in vlan.ends.iter().enumerate() {
+            let physical = 2 * link + side;
+            let End { node, framing, rate_bps, engine, port, .. } = self.ends[physical].clone();
+            let config = scenario.nodes[&self.nodes[node].name].configuration.as_ref();
+            let configured = config.and_then(|config| config.interfaces.get(&self.ends[physical].interface));
+            let found = configured.and_then(|port| port.subinterfaces.get(&end.interface));
+            if found.is_none_or(|found| (found.vlan, found.native) != (vlan.vlan, vlan.native)) {
+                let message = format!(
+                    "found {:?}, which is no subinterface of {} with VLAN {}: its configuration has to have it",
+                    end.interface, self.nodes[node].name, vlan.vlan
+                );
+                return wrong(format!("{path}.ends[{side}].interface"), message);
+            }
+            let address = IpNet::V4(end.address);
+            self.check_address(node, address, format!("{path}.ends[{side}].address"))?;
+            self.nodes[node].ends.push(self.ends.len());
+            let over = Some((physical, (!vlan.native).then_some(vlan.vlan)));
+            let (interface, addresses) = (end.interface.clone(), vec![address]);
+            self.ends.push(End { node, interface, addresses, over, framing, rate_bps, engine, port });
+        }
+        Ok(())
+    }
+
     /// Refuses an address that leaves no room for a peer, or that another end or network of the node has.
     fn check_address(&self, node: usize, address: IpNet, path: String) -> Result<(), ConfigError> {
         if address.prefix_len() >= address.max_prefix_len() {
             return wrong(path, format!("found {address}, expected a network with room for two"));
         }
         if let Some(other) = self.ends.iter().position(|other| other.has(address.addr())) {
-            let message = format!("found {address}, which links[{}].ends[{}] has", other / 2, other % 2);
-            return wrong(path, message);
+            return wrong(path, format!("found {address}, which {} has", self.place(other)));
         }
         for &end in &self.nodes[node].ends {
             let overlaps = |other: &&IpNet| other.contains(&address.network()) || address.contains(&other.network());
@@ -199,6 +247,20 @@ impl Network {
         Ok(())
     }
 
+    /// The place of an end in the scenario.
+    fn place(&self, end: usize) -> String {
+        match self.ends[end].over {
+            None => format!("links[{}].ends[{}]", end / 2, end % 2),
+            Some((physical, _)) => format!("{} of links[{}]", self.ends[end].interface, physical / 2),
+        }
+    }
+
+    /// The node's ends of links themselves.
+    fn physical_ends(&self, node: usize) -> Vec<usize> {
+        let ends = self.nodes[node].ends.iter().copied();
+        ends.filter(|end| self.ends[*end].over.is_none()).collect()
+    }
+
     fn make_engines<P>(&mut self, scenario: &Scenario, start: Time) -> Result<Vec<Engine<P>>, ConfigError> {
         let mut engines = Vec::new();
         for (number, (name, config)) in scenario.nodes.iter().enumerate() {
@@ -206,7 +268,7 @@ impl Network {
                 continue;
             }
             let mut ports = PortsConfig { ports: BTreeMap::new(), seed: scenario.seed };
-            for &end in &self.nodes[number].ends {
+            for end in self.physical_ends(number) {
                 let paced = self.nodes[self.ends[peer(end)].node].kind == NodeKind::Router;
                 let port = port_config(scenario, end, paced);
                 ports.ports.insert(self.ends[end].interface.clone(), port);
@@ -222,7 +284,7 @@ impl Network {
             let index = engines.len();
             self.runs.push(Runs::Router(number));
             self.ports.push(vec![usize::MAX; ports.ports.len()]);
-            for end in self.nodes[number].ends.clone() {
+            for end in self.physical_ends(number) {
                 let Some(port) = engine.port(&self.ends[end].interface) else { continue };
                 self.attach(end, index, port);
                 // A host's frames come in by the router's port.
@@ -232,8 +294,12 @@ impl Network {
             }
             engines.push(engine);
         }
+        for end in 0..self.ends.len() {
+            let physical = self.physical(end);
+            (self.ends[end].engine, self.ends[end].port) = (self.ends[physical].engine, self.ends[physical].port);
+        }
         // A link between two hosts is an engine of its own, as it is a `qos-router` of its own in the virtual lab.
-        for near in (0..self.ends.len()).step_by(2) {
+        for near in (0..2 * scenario.links.len()).step_by(2) {
             if [near, peer(near)].iter().any(|end| self.nodes[self.ends[*end].node].kind == NodeKind::Router) {
                 continue;
             }

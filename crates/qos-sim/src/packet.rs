@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use qos_core::frame::flow_key;
+use qos_core::wire::ethernet::Tag;
 use qos_core::wire::{ip, protocol, Framing};
 use qos_core::{Descriptor, Network, Time};
 
@@ -63,6 +64,8 @@ pub(crate) struct Packet {
     pub dscp: u8,
     /// Explicit congestion notification (RFC 3168), likewise.
     pub ecn: u8,
+    /// On the link that it is on.
+    pub tag: Option<Tag>,
     pub source_port: u16,
     pub destination_port: u16,
     pub content: Content,

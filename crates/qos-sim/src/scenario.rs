@@ -118,6 +118,33 @@ pub struct Link {
     pub loss: Option<LossConfig>,
     /// The two ends.
     pub ends: Vec<LinkEnd>,
+    /// The VLANs that two routers have in common on it, each from a subinterface to a subinterface.
+    #[serde(default)]
+    pub vlans: Vec<LinkVlan>,
+}
+
+/// A VLAN on a link between two routers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkVlan {
+    /// Its number, as both routers' configurations have it.
+    pub vlan: u16,
+    /// Its frames have no tag.
+    #[serde(default)]
+    pub native: bool,
+    /// The two subinterfaces, in the order of the link's ends.
+    pub ends: Vec<VlanEnd>,
+}
+
+/// A subinterface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VlanEnd {
+    /// Its name, as the router's configuration has it.
+    pub interface: String,
+    /// Its address, with the length of the network's prefix.
+    #[schemars(with = "String")]
+    pub address: Ipv4Net,
 }
 
 /// One end of a link.
@@ -128,8 +155,8 @@ pub struct LinkEnd {
     pub node: String,
     /// The interface's name, unique on the node.
     pub interface: String,
-    /// The interface's IPv4 address, with the length of the network's prefix. One of the two families is needed; both
-    /// ends have the same ones.
+    /// The interface's IPv4 address, with the length of the network's prefix. One of the two families is needed
+    /// where the link has no VLANs; both ends have the same ones.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub address: Option<Ipv4Net>,

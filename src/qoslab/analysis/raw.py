@@ -40,7 +40,7 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
     """Rows of `classes` from `counters` replies; a nested policy's classes are named `parent/child`."""
     for reply in replies:
         time_s = (reply["time_ns"] - origin_ns) / 1e9
-        for interface, counters in reply["interfaces"].items():
+        for interface, counters in _with_subinterfaces(reply):
             for direction in ("input", "output"):
                 policy = counters.get(f"policy_{direction}")
                 if policy is None:
@@ -58,6 +58,13 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
                     }
 
 
+def _with_subinterfaces(reply: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each interface, and behind a router's port its subinterfaces, which count less."""
+    for interface, counters in reply["interfaces"].items():
+        yield interface, counters
+        yield from counters.get("subinterfaces", {}).items()
+
+
 def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for entry in policy["classes"]:
         yield path + entry["name"], entry
@@ -68,8 +75,9 @@ def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mappin
 def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
     """Rows of `interfaces` from `counters` replies."""
     for reply in replies:
-        for interface, counters in reply["interfaces"].items():
-            own = {key: value for key, value in counters.items() if not key.startswith(("policy_", "switch"))}
+        for interface, counters in _with_subinterfaces(reply):
+            other = ("policy_", "switch", "subinterfaces")
+            own = {key: value for key, value in counters.items() if not key.startswith(other)}
             yield {
                 "device": device,
                 "interface": interface,

@@ -22,7 +22,12 @@ def compile_device(device: Device) -> formats.DataPlaneConfig:
         config["process_ns"] = process_ns
     for part in ENGINE.of(device.hardware.family):
         config |= part(device)
-    config["interfaces"] = {name: _interface(device, each) for name, each in device.interfaces.items()}
+    config["interfaces"] = {
+        # A subinterface is a part of its port's.
+        name: _interface(device, each)
+        for name, each in device.interfaces.items()
+        if each.parent is None
+    }
     return config
 
 

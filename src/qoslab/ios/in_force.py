@@ -263,7 +263,9 @@ def _as_before(made: dict[Key, Value], before: dict[Key, Value], name: Key) -> N
 def _attach_again(wanted: Device, present: Device, trial: Device) -> None:
     """Leave policies that are attached where they are, unless `trial` says that they were taken off."""
     for name, interface in wanted.interfaces.items():
-        has, kept = present.interfaces[name], trial.interfaces[name]
+        has, kept = present.interfaces.get(name), trial.interfaces.get(name)
+        if has is None or kept is None:
+            continue
         if interface.service_policy_input is None and kept.service_policy_input is not None:
             interface.service_policy_input = has.service_policy_input
         if interface.service_policy_output is None and kept.service_policy_output is not None:

@@ -20,6 +20,7 @@ REFUSALS: tuple[str, ...] = (
     r"^% class-default is a well-known class",
     r"^% Policy-map hierarchy exceeds",
     r"^Policy map \S+ is already attached",
+    r"^Attaching service policy to main and sub-interface ",
     r"must be a power of 2",
     r"^PIR must not be less than CIR",
     r"^% (?:A dynamic bucket is the only one|The size at the start must lie|The class has no policer)",

@@ -79,6 +79,8 @@ POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions
 """The classes of one policy-map together."""
 INPUT_RULES: Contributions[Callable[[PolicyClass], None]] = Contributions()
 """Actions that a policy attached to the input can't have, at any level."""
+ATTACH_RULES: Contributions[Callable[[Device, Interface, str], None]] = Contributions()
+"""What an interface can't have attached in a direction (`input`, `output`), whatever the policy."""
 OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Contributions()
 """What an interface can't carry as its output policy."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.policy import PolicyMap
-from qoslab.ios.registry import CLASS_RULES, INPUT_RULES, OUTPUT_RULES, POLICY_RULES
+from qoslab.ios.registry import ATTACH_RULES, CLASS_RULES, INPUT_RULES, OUTPUT_RULES, POLICY_RULES
 
 MAX_LEVELS = 3
 """Levels of a policy hierarchy."""
@@ -92,6 +92,12 @@ def check_attached(device: Device, policy: PolicyMap, interface: Interface, dire
                 input_rule(each)
             if each.queueing:
                 raise RejectedError(OUTPUT_ONLY)
+
+
+def check_attachable(device: Device, interface: Interface, direction: str) -> None:
+    """Refuse a policy-map in that direction (`input`, `output`), whatever it says, beside those of other interfaces."""
+    for rule in ATTACH_RULES.of(device.hardware.family):
+        rule(device, interface, direction)
 
 
 def check_change(device: Device, policy: PolicyMap) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from qoslab.lab.wiring import DATA_PLANE_SUFFIX
 from qoslab.model.experiment import Topology
 
 USER = "lab"
@@ -48,6 +49,7 @@ def specification(
                 "generation": topology.nodes[router].generation,
                 # The supervisor is process 1 of the lab and holds the namespaces.
                 "netns": f"/proc/1/fd/{handles[router]}",
+                "plane_netns": f"/proc/1/fd/{handles[router + DATA_PLANE_SUFFIX]}",
                 "control": str(runtime / router / "control.sock"),
                 "startup_config": str(runtime / router / "startup-config"),
                 "ssh_port": (ports or {}).get(router, 0),

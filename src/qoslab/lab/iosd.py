@@ -10,6 +10,7 @@ SPEC is a JSON file:
          "model": "3725",                         a key of qoslab.platforms.ios.MODELS
          "generation": null,                      classic, hqf, or null for the model's own
          "netns": "/proc/1/fd/7",                 the namespace of the router's IP stack
+         "plane_netns": "/proc/1/fd/8",           the namespace of its data plane, where subinterfaces need one end
          "control": "/run/qoslab/R1/control.sock",
          "startup_config": "/run/qoslab/R1/startup-config",   a file; read at boot when there, written by `write memory`
          "ssh_port": 0,                           0: any free port
@@ -100,6 +101,7 @@ class RouterSpec:
     model: str
     generation: Literal["classic", "hqf"] | None
     netns: Path
+    plane_netns: Path
     control: Path
     startup_config: Path
     ssh_port: int
@@ -114,6 +116,7 @@ class RouterSpec:
             model=data["model"],
             generation=data["generation"],
             netns=Path(data["netns"]),
+            plane_netns=Path(data["plane_netns"]),
             control=Path(data["control"]),
             startup_config=Path(data["startup_config"]),
             ssh_port=data["ssh_port"],
@@ -302,9 +305,10 @@ class Daemon:
             raise UserError(f"{spec.name}: no router model {spec.model!r}; there are {', '.join(MODELS)}")
         hardware = model.hardware(spec.generation)
         control = ControlClient(spec.control)
+        stack = IpStack(self._namespaces, spec.netns, hardware.interfaces, spec.plane_netns)
         router = VirtualRouter(
             Make(model, model.software(hardware.generation), Device(hardware, hostname=spec.name)),
-            Bound(control, IpStack(self._namespaces, spec.netns, hardware.interfaces), spec.startup_config),
+            Bound(control, stack, spec.startup_config),
             enable_secret=spec.enable_secret,
             log=_log,
         )

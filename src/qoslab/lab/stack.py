@@ -14,7 +14,7 @@ import random
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import (
     IPv4Address,
@@ -37,6 +37,7 @@ from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, P
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.routes import IpAddress, installable_routes
+from qoslab.lab import subinterfaces
 from qoslab.lab.names import linux_interface
 
 CLONE_NEWNET = 0x40000000
@@ -90,9 +91,13 @@ class NamespaceThread:
 class IpStack:
     """Addresses, routes and ports of one router; `interfaces` are the chassis's full names."""
 
-    def __init__(self, thread: NamespaceThread, netns: Path, interfaces: tuple[str, ...]) -> None:
+    def __init__(
+        self, thread: NamespaceThread, netns: Path, interfaces: tuple[str, ...], plane: Path | None = None
+    ) -> None:
+        """`plane` is the namespace of the data plane, without which there are no subinterfaces."""
         self._thread = thread
         self._netns = netns
+        self._plane = plane
         self._linux = {name: linux_interface(name) for name in interfaces}
         self._ios = {linux: name for name, linux in self._linux.items()}
         self._netlink: IPRoute | None = None
@@ -126,6 +131,30 @@ class IpStack:
         except NetlinkError as error:
             raise KernelRefusedError(f"the kernel answered {errno.errorcode.get(error.code, error.code)}") from error
 
+    async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
+        """Make the interfaces of the subinterfaces that lack them; return the Linux names of all, by IOS name."""
+        names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
+        if not names.items() <= self._linux.items():
+            plane = self._plane
+            if plane is None:
+                raise KernelRefusedError("there is no data plane to put VLAN tags on")
+            await self._thread.run(self._netns, lambda: subinterfaces.make(device, wired, plane))
+            await self._thread.run(plane, lambda: subinterfaces.bring_up(device, wired))
+            self._name(names)
+        return names
+
+    async def remove_subinterfaces(self, device: Device, wired: Collection[str]) -> None:
+        """Remove the interfaces of subinterfaces that `device` has not."""
+        names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
+        if any("." in name and name not in names for name in self._linux):
+            await self._thread.run(self._netns, lambda: subinterfaces.remove(device, wired))
+            self._name(names)
+
+    def _name(self, names: dict[str, str]) -> None:
+        """Take these for the subinterfaces that there are."""
+        self._linux = {name: linux for name, linux in self._linux.items() if "." not in name} | names
+        self._ios = {linux: name for name, linux in self._linux.items()}
+
     async def apply(self, device: Device) -> None:
         """Bring addresses, interface states and static routes to what `device` says."""
         await self._request(lambda netlink: self._apply(netlink, device))
@@ -135,9 +164,10 @@ class IpStack:
         forwarding = Path("/proc/sys/net/ipv6/conf/all/forwarding")
         forwarding.write_text(str(int(device.ipv6_unicast_routing)))
         for name, interface in device.interfaces.items():
-            if self._linux[name] in links:
+            linux = self._linux.get(name, "")
+            if linux in links:
                 # What is off loses its addresses by itself.
-                switch = Path(f"/proc/sys/net/ipv6/conf/{self._linux[name]}/disable_ipv6")
+                switch = Path(f"/proc/sys/net/ipv6/conf/{linux}/disable_ipv6")
                 switch.write_text(str(int(not interface.runs_ipv6)))
         present: dict[int, set[IPv4Interface | IPv6Interface]] = {}
         for family in FAMILIES:
@@ -147,7 +177,7 @@ class IpStack:
                 present.setdefault(entry["index"], set()).add(ip_interface(f"{own}/{entry['prefixlen']}"))
         macs = {name: links[linux].get_attr("IFLA_ADDRESS") for name, linux in self._linux.items() if linux in links}
         for name, interface in device.interfaces.items():
-            link = links.get(self._linux[name])
+            link = links.get(self._linux.get(name, ""))
             if link is None:
                 continue
             index = link["index"]
@@ -161,13 +191,13 @@ class IpStack:
                     keys["broadcast"] = str(address.network.broadcast_address)
                 netlink.addr("add", prefixlen=address.network.prefixlen, **keys)
             up = bool(link["flags"] & IFF_UP)
-            if up == interface.shutdown:
-                netlink.link("set", index=index, state="down" if interface.shutdown else "up")
+            if up == (shutdown := device.is_shut_down(interface)):
+                netlink.link("set", index=index, state="down" if shutdown else "up")
         self._apply_routes(netlink, device, {name: link["index"] for name, link in links.items()})
 
     def _apply_routes(self, netlink: IPRoute, device: Device, indices: dict[str, int]) -> None:
         wanted = {
-            (prefix, gateway, indices.get(self._linux[interface]) if interface else None, distance)
+            (prefix, gateway, indices.get(self._linux.get(interface, "")) if interface else None, distance)
             for prefix, gateway, interface, distance in installable_routes(device)
         }
         have = set()

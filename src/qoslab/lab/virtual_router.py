@@ -109,7 +109,7 @@ class VirtualRouter:
     async def start(self) -> list[str]:
         """Boot from the startup configuration; return the lines that were refused, each with its reason."""
         await self._stack.open()
-        self._wired = frozenset(await self._stack.ports())
+        self._wired = frozenset(name for name in await self._stack.ports() if "." not in name)
         refused = await self._boot()
         self._sampler = asyncio.create_task(self._sample_for_ever())
         return refused
@@ -174,6 +174,18 @@ class VirtualRouter:
         # The data plane has ports only where a cable is plugged in.
         config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in self._wired}
         previous = self._in_force
+        try:
+            inside = await self._stack.make_subinterfaces(device, self._wired)
+            for port in config["interfaces"].values():
+                for name, subinterface in port.get("subinterfaces", {}).items():
+                    subinterface["inside"] = inside[name]
+            await self._change(device, config, previous)
+        finally:
+            await self._stack.remove_subinterfaces(self._device, self._wired)
+
+    async def _change(
+        self, device: Device, config: formats.DataPlaneConfig, previous: formats.DataPlaneConfig | None
+    ) -> None:
         if config != previous:
             await self._control.configure(config)
         try:
@@ -389,7 +401,7 @@ def _network(device: Device) -> tuple[object, ...]:
     return (
         [
             (
-                *(each.name, each.shutdown, each.address, each.secondary_addresses),
+                *(each.name, device.is_shut_down(each), each.vlan, each.address, each.secondary_addresses),
                 *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable),
             )
             for each in interfaces

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from qoslab.errors import Finding
 from qoslab.ios.cli.grammar import InvalidInputError
-from qoslab.ios.model.device import Hardware
+from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms.startup import hardware, startup_config
@@ -19,6 +19,7 @@ from qoslab.schema import memory
 from qoslab.schema.document import Document
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
+from qoslab.schema.vlans import unmatched
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 
@@ -31,13 +32,17 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     of_probes = probe_lines(experiment)
     for arm in experiment.arms:
         layers = experiment.configurations_of(arm)
+        devices: dict[str, Device] = {}
         for router in dict.fromkeys((*layers, *of_probes)):
             node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
             text = "\n".join(text for text, _ in lines)
-            refusal, held = _taken(base, text, hardware(experiment.topology, router))
+            device, refusal = _taken(base, text, hardware(experiment.topology, router))
+            held = 0 if device is None else memory.queued(device)
+            if device is not None:
+                devices[router] = device
             if held > memory.MOST:
                 yield document.finding(
                     ("topology", "nodes", router),
@@ -58,11 +63,12 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 f"arms.{arm.name}.configure.{router}",
                 f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
             )
+        yield from unmatched(experiment, document, arm.name, devices)
 
 
 @lru_cache(maxsize=1024)
-def _taken(base: str, text: str, chassis: Hardware) -> tuple[RefusedLineError | None, int]:
-    """The line that is refused, if one is, and what the queues hold that were configured.
+def _taken(base: str, text: str, chassis: Hardware) -> tuple[Device | None, RefusedLineError | None]:
+    """The device as configured, which nobody changes, or the line that is refused.
 
     Combinations of parameters have many configurations in common.
     """
@@ -70,5 +76,5 @@ def _taken(base: str, text: str, chassis: Hardware) -> tuple[RefusedLineError | 
     try:
         apply(device, text)
     except RefusedLineError as refusal:
-        return refusal, 0
-    return None, memory.queued(device)
+        return None, refusal
+    return device, None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qoslab.errors import Finding
-from qoslab.model.experiment import Experiment, Flow, TcpProfile
+from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
 from qoslab.platforms import MODELS, platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
@@ -63,9 +63,15 @@ class _Checker:
                 yield self.note(("topology", "nodes", name, "model"), f"the switch {node.model}", "a router")
         for index, link in enumerate(self.experiment.topology.links):
             for side, end in enumerate(link.ends):
-                if not end.addresses:
+                # A link of VLANs between routers has its addresses in their configurations.
+                if not end.addresses and self.ends_at_host(link):
                     steps: Steps = ("topology", "links", index, "ends", side)
                     yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
+
+    def ends_at_host(self, link: Link) -> bool:
+        """Whether one of its ends is a host."""
+        nodes = self.experiment.topology.nodes
+        return any(not platform_of(nodes[end.node]).is_router for end in link.ends)
 
     def tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
         if isinstance(tcp, str):

@@ -78,7 +78,7 @@ def configured(topology: Topology, name: str, text: str) -> Router:
     connected = tuple(
         (interface.name, address.network)
         for interface in device.interfaces.values()
-        if interface.name in ports and not interface.shutdown
+        if (interface.parent or interface.name) in ports and not device.is_shut_down(interface)
         for address in (interface.address, *interface.ipv6_addresses)
         if address is not None
     )

@@ -99,24 +99,51 @@ def _router(router: Router) -> formats.NodeConfig:
 
 
 def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
-    return {
+    vlans = _vlans(link, routers)
+    described: formats.Link = {
         "name": link.name,
         "rate_bps": link.rate.bps,
         "framing": link.framing,
         "delay_ns": link.delay.ns,
         "jitter": jitter_config(link),
         "loss": loss_config(link),
-        "ends": [_end(end, routers.get(end.node)) for end in link.ends],
+        "ends": [_end(end, routers.get(end.node), vlans=bool(vlans)) for end in link.ends],
     }
+    if vlans:
+        described["vlans"] = vlans
+    return described
 
 
-def _end(end: LinkEnd, router: Router | None) -> formats.LinkEnd:
+def _vlans(link: Link, routers: Mapping[str, Router]) -> list[formats.LinkVlan]:
+    """The VLANs that both ends of a link have an address in."""
+    near, far = (
+        []
+        if (router := routers.get(end.node)) is None
+        else [each for each in router.device.subinterfaces(end.interface) if not router.device.is_shut_down(each)]
+        for end in link.ends
+    )
+    return [
+        {
+            "vlan": one.vlan,
+            "native": one.native,
+            "ends": [
+                {"interface": one.name, "address": str(one.address)},
+                {"interface": other.name, "address": str(other.address)},
+            ],
+        }
+        for one in near
+        for other in far
+        if one.vlan is not None and one.vlan == other.vlan and one.address is not None and other.address is not None
+    ]
+
+
+def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd:
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
         # A router's addresses are what its configuration says in the end.
         interface = router.device.interfaces[end.interface]
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
-    if address is None and ipv6_address is None:
+    if address is None and ipv6_address is None and not vlans:
         raise ExperimentError(
             f"{end.interface} of {end.node} has no address, which a simulation requires of every link"
         )

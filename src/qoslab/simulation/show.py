@@ -36,7 +36,10 @@ class NotSimulatedError(QoslabError):
 def blank_sample(node: Node, router: Router) -> formats.Counters:
     """formats.Counters of ports on which nothing has happened, without policies."""
     chassis = _chassis(node)
-    ports = {name: unwired(router.device.interfaces[name], chassis) for name in router.config["interfaces"]}
+    ports = {
+        name: unwired(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
+        for name in router.config["interfaces"]
+    }
     return {"time_ns": EPOCH_NS, "uptime_ns": 0, "interfaces": ports, "access_lists": {}, "switch": None}
 
 

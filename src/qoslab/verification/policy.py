@@ -20,8 +20,11 @@ def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> l
     configuration. Figures that the configuration leaves to the router's defaults, and percentages, are not compared.
     """
     found: list[str] = []
-    for interface in sorted({*config["interfaces"], *shown}):
-        intended = config["interfaces"].get(interface, {})
+    interfaces = dict(config["interfaces"])
+    for port in config["interfaces"].values():
+        interfaces |= port.get("subinterfaces", {})
+    for interface in sorted({*interfaces, *shown}):
+        intended = interfaces.get(interface, {})
         attached = shown.get(interface, {}).get("service_policy", {})
         for direction in DIRECTIONS:
             where = f"{interface} {direction}"

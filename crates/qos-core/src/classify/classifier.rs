@@ -27,6 +27,7 @@ const MOST_VALUES: usize = 256;
 enum Field {
     Dscp,
     Cos,
+    Vlan,
     QosGroup,
     InputPort,
     Source,
@@ -35,9 +36,10 @@ enum Field {
     DestinationPort,
 }
 
-const FIELDS: [Field; 8] = [
+const FIELDS: [Field; 9] = [
     Field::Dscp,
     Field::Cos,
+    Field::Vlan,
     Field::QosGroup,
     Field::InputPort,
     Field::Source,
@@ -56,6 +58,7 @@ impl Field {
         match self {
             Field::Dscp => descriptor.is_ip().then_some(u32::from(descriptor.dscp)),
             Field::Cos => Some(u32::from(descriptor.cos & 7)),
+            Field::Vlan => Some(u32::from(descriptor.vlan)),
             Field::QosGroup => Some(u32::from(descriptor.qos_group)),
             Field::InputPort => descriptor.input_port.map(|port| u32::from(port.0)),
             Field::Source => address(descriptor.source),
@@ -130,7 +133,7 @@ fn entry_values(field: Field, entry: &AccessListEntry) -> Values {
         Field::Destination => host(&entry.destination),
         Field::SourcePort => ports(entry.source_port.as_ref()),
         Field::DestinationPort => ports(entry.destination_port.as_ref()),
-        Field::Cos | Field::QosGroup | Field::InputPort => None,
+        Field::Cos | Field::Vlan | Field::QosGroup | Field::InputPort => None,
     }
 }
 
@@ -146,6 +149,10 @@ fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -
             Some((0..64).filter(|dscp| (values >> (dscp >> 3)) & 1 == 1).collect())
         }
         (Test::Cos { values }, Field::Cos) => Some(bits(u64::from(*values))),
+        (Test::Vlan { ranges }, Field::Vlan) => {
+            let all = ranges.iter().flat_map(|(first, last)| u32::from(*first)..=u32::from(*last));
+            limited(all.take(MOST_VALUES + 1).collect())
+        }
         (Test::QosGroup(group), Field::QosGroup) => Some(BTreeSet::from([u32::from(*group)])),
         (Test::InputInterface(port), Field::InputPort) => Some(BTreeSet::from([u32::from(port.0)])),
         _ => None,

@@ -34,6 +34,10 @@ impl Statement {
             Test::AccessGroup(list) => lists[*list].permits(descriptor),
             Test::Dscp { values, ip_only } => ip(*ip_only) && (values >> descriptor.dscp) & 1 == 1,
             Test::Precedence { values, ip_only } => ip(*ip_only) && (values >> descriptor.precedence()) & 1 == 1,
+            Test::Vlan { ranges } => {
+                let within = |(first, last): &(u16, u16)| (*first..=*last).contains(&descriptor.vlan);
+                ranges.iter().any(within)
+            }
             Test::Cos { values } => (values >> (descriptor.cos & 7)) & 1 == 1,
             Test::Protocol(name) => protocol_matches(*name, descriptor),
             Test::PacketLength { min, max } => descriptor.is_ip() && (*min..=*max).contains(&descriptor.network_len),

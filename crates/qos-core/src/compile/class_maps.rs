@@ -5,6 +5,9 @@ use crate::config::classification::Criterion;
 use crate::error::ConfigError;
 use crate::plan::classes::{Matcher, Statement, Test, CLASS_DEFAULT};
 
+/// The VLANs that there are (IEEE 802.1Q).
+pub(crate) const VLANS: std::ops::RangeInclusive<u16> = 1..=4_094;
+
 /// Levels of nested class-maps.
 const MAX_NESTED_CLASS_MAPS: usize = 8;
 
@@ -58,6 +61,7 @@ fn statement(
             (negate, Test::Precedence { values: bit_set(values, 7, path)? as u8, ip_only: *ip_only })
         }
         Criterion::Cos { values, negate } => (negate, Test::Cos { values: bit_set(values, 7, path)? as u8 }),
+        Criterion::Vlan { ranges, negate } => (negate, Test::Vlan { ranges: vlans(ranges, path)? }),
         Criterion::Protocol { name, negate } => (negate, Test::Protocol(*name)),
         Criterion::PacketLength { min, max, negate } => {
             let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
@@ -89,6 +93,20 @@ fn statement(
         }
     };
     Ok(Statement { negate: *negate, test })
+}
+
+/// The ranges of `match vlan`.
+fn vlans(ranges: &[(u16, u16)], path: &str) -> Result<Box<[(u16, u16)]>, ConfigError> {
+    if ranges.is_empty() {
+        return Err(ConfigError::new(format!("{path}.ranges"), "no VLAN: give at least one"));
+    }
+    for (index, (first, last)) in ranges.iter().enumerate() {
+        if first > last || !VLANS.contains(first) || !VLANS.contains(last) {
+            let message = format!("{first} to {last} is no range of VLANs: give 1 to 4094, in order");
+            return Err(ConfigError::out_of_range(format!("{path}.ranges[{index}]"), message));
+        }
+    }
+    Ok(ranges.into())
 }
 
 fn bit_set(values: &[u8], greatest: u8, path: &str) -> Result<u64, ConfigError> {

@@ -14,4 +14,5 @@ pub(crate) mod port;
 pub(crate) mod rate_limits;
 pub(crate) mod resolve;
 pub(crate) mod rules;
+pub(crate) mod subinterfaces;
 pub(crate) mod wiring;

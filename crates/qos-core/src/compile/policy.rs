@@ -20,10 +20,7 @@ pub(crate) fn attached(
     path: &str,
     to: Attachment,
 ) -> Result<PolicyPlan, ConfigError> {
-    let sharing = match context.config.generation {
-        Generation::Classic => Sharing::Sequence,
-        Generation::Hqf => Sharing::Weighted,
-    };
+    let sharing = sharing(context);
     let queues = context.queues(name) && to.output;
     let top = LevelPlan { name: name.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
     let nodes = if queues { tree::root(sharing) } else { Vec::new() };
@@ -38,7 +35,16 @@ pub(crate) fn attached(
     Ok(plan)
 }
 
-fn level(
+/// How the queues of a policy-map share what there is.
+pub(crate) fn sharing(context: &Context<'_>) -> Sharing {
+    match context.config.generation {
+        Generation::Classic => Sharing::Sequence,
+        Generation::Hqf => Sharing::Weighted,
+    }
+}
+
+/// A policy-map at its place in the hierarchy; its classes and queues are added to `plan`.
+pub(crate) fn level(
     context: &Context<'_>,
     plan: &mut PolicyPlan,
     name: &str,

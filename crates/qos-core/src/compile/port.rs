@@ -2,7 +2,7 @@
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
-use crate::compile::{catalyst, parameters, policy, rate_limits};
+use crate::compile::{catalyst, parameters, policy, rate_limits, subinterfaces};
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
@@ -42,6 +42,7 @@ fn assemble(
         rate: Rate(rate),
         load_interval_s: config.load_interval_s,
         input,
+        subinterfaces: subinterfaces::plans(&config.subinterfaces),
         police_in_drop_rate: true,
         kind: KindPlan::Router(Box::new(RouterPlan { limits, ..router(config, serial, rate, output) })),
     }
@@ -183,6 +184,9 @@ fn configured_router(
     let input = attached("service_policy_input", &config.service_policy_input, false)?;
     let output = attached("service_policy_output", &config.service_policy_output, true)?;
     let limits = rate_limits::plans(context, config, &format!("interfaces.{name}"))?;
+    subinterfaces::check(name, port, config, context)?;
+    let input = subinterfaces::attached(context, name, config, false)?.or(input);
+    let output = subinterfaces::attached(context, name, config, true)?.or(output);
     let mut plan = assemble(port, config, input, output, limits);
     plan.police_in_drop_rate =
         context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;

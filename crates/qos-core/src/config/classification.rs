@@ -178,6 +178,14 @@ pub enum Criterion {
         #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
+    /// `match vlan`: the VLAN of the frame's tag.
+    Vlan {
+        /// First and last of each range, 1 to 4094.
+        ranges: Vec<(u16, u16)>,
+        /// `match not`.
+        #[cfg_attr(feature = "serde", serde(default))]
+        negate: bool,
+    },
     /// `match protocol`.
     Protocol {
         /// The protocol.

@@ -3,6 +3,15 @@
 /// `load-interval`, seconds.
 pub const LOAD_INTERVAL_S: u32 = 300;
 
+/// Class of service in the tag that a router puts on what it forwards; `set cos` changes it. [I]: no router's print or
+/// document is known that says so for a plain subinterface.
+pub const DOT1Q_COS: u8 = 0;
+
+/// The part of a congested port's line that each subinterface with queues has, and all else together, against one
+/// another, in the later generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS
+/// XE's default for subinterfaces; for the routers here [I].
+pub const SUBINTERFACE_RATIO: u32 = 1;
+
 /// `hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811).
 pub const FIFO_HOLD_QUEUE: u32 = 40;
 

@@ -1,5 +1,7 @@
 //! The configuration of an interface.
 
+use std::collections::BTreeMap;
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
@@ -54,9 +56,68 @@ pub struct InterfaceConfig {
     /// Policy-map applied to what goes out.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_output: Option<String>,
+    /// Its IEEE 802.1Q subinterfaces by IOS name. With some the port takes the frames of their VLANs and those without
+    /// a tag, and no others.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub subinterfaces: BTreeMap<String, SubinterfaceConfig>,
     /// The switch's part: null on a router, and for the platform's defaults on a switch.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchPortConfig>,
+}
+
+/// An IEEE 802.1Q subinterface of a router's Ethernet port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SubinterfaceConfig {
+    /// Not shut down.
+    pub enabled: bool,
+    /// Its VLAN, 1 to 4094.
+    pub vlan: u16,
+    /// The VLAN of the frames without a tag.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub native: bool,
+    /// The `bandwidth` statement in kb/s, or the port's: base of its policies' percentages.
+    pub bandwidth_kbps: u64,
+    /// The interface that leads to the router's own IP stack, as a port's `inside`. The engine only carries it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub inside: Option<String>,
+    /// Policy-map applied to what comes in.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub service_policy_input: Option<String>,
+    /// Policy-map applied to what goes out. One that queues does so below a shaper.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub service_policy_output: Option<String>,
+}
+
+impl SubinterfaceConfig {
+    /// A subinterface for tagged frames of a VLAN, without a policy.
+    pub fn new(vlan: u16, bandwidth_kbps: u64) -> SubinterfaceConfig {
+        SubinterfaceConfig {
+            enabled: true,
+            vlan,
+            native: false,
+            bandwidth_kbps,
+            inside: None,
+            service_policy_input: None,
+            service_policy_output: None,
+        }
+    }
+
+    /// With a policy-map applied to what comes in.
+    #[must_use]
+    pub fn input(mut self, policy_map: impl Into<String>) -> SubinterfaceConfig {
+        self.service_policy_input = Some(policy_map.into());
+        self
+    }
+
+    /// With a policy-map applied to what goes out.
+    #[must_use]
+    pub fn output(mut self, policy_map: impl Into<String>) -> SubinterfaceConfig {
+        self.service_policy_output = Some(policy_map.into());
+        self
+    }
 }
 
 impl InterfaceConfig {
@@ -76,6 +137,7 @@ impl InterfaceConfig {
             rate_limit_output: Vec::new(),
             service_policy_input: None,
             service_policy_output: None,
+            subinterfaces: BTreeMap::new(),
             switch: None,
         }
     }
@@ -91,6 +153,13 @@ impl InterfaceConfig {
     #[must_use]
     pub fn output(mut self, policy_map: impl Into<String>) -> InterfaceConfig {
         self.service_policy_output = Some(policy_map.into());
+        self
+    }
+
+    /// With a subinterface, by its IOS name.
+    #[must_use]
+    pub fn subinterface(mut self, name: impl Into<String>, subinterface: SubinterfaceConfig) -> InterfaceConfig {
+        self.subinterfaces.insert(name.into(), subinterface);
         self
     }
 }

@@ -22,7 +22,7 @@ pub use catalyst::{
 pub use classification::{
     AccessAction, AccessListEntry, AddressMatch, ClassMap, Criterion, MatchMode, PortMatch, PortOperator, ProtocolName,
 };
-pub use interface::InterfaceConfig;
+pub use interface::{InterfaceConfig, SubinterfaceConfig};
 #[cfg(feature = "serde")]
 pub use json::from_json;
 pub use policy::{

@@ -20,7 +20,7 @@ pub use policy::{
 };
 pub use port::{
     AccessEntryCounters, Counters, DirectionCounters, InterfaceCounters, InterfaceQueueCounters, LinkCounters,
-    PropagationCounters, QueueingDelayCounters, ReservedConversations, RingCounters, Strategy,
+    PropagationCounters, QueueingDelayCounters, ReservedConversations, RingCounters, Strategy, SubinterfaceCounters,
 };
 pub use queue::{
     ClassQueueCounters, DisciplineName, PriorityQueueCounters, RandomDetectCounters, RandomDetectRow, ShapeCounters,

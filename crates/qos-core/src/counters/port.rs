@@ -74,8 +74,31 @@ pub struct InterfaceCounters {
     pub policy_input: Option<PolicyCounters>,
     /// The policy applied to what goes out.
     pub policy_output: Option<PolicyCounters>,
+    /// Its subinterfaces, by IOS name.
+    pub subinterfaces: BTreeMap<String, SubinterfaceCounters>,
     /// What a switch's port counts.
     pub switch: Option<SwitchPortCounters>,
+}
+
+/// One IEEE 802.1Q subinterface. Its frames are among those of the port.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SubinterfaceCounters {
+    /// Not shut down.
+    pub enabled: bool,
+    /// Its VLAN.
+    pub vlan: u16,
+    /// The VLAN of the frames without a tag.
+    pub native: bool,
+    /// Frames that came from the wire.
+    pub input: Count,
+    /// Frames that went onto the wire.
+    pub output: Count,
+    /// The policy applied to what comes in.
+    pub policy_input: Option<PolicyCounters>,
+    /// The policy applied to what goes out.
+    pub policy_output: Option<PolicyCounters>,
 }
 
 /// The link of an interface: what happens beyond the router's knowledge.

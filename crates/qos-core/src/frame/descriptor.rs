@@ -49,6 +49,8 @@ pub struct Descriptor {
     pub cos: u8,
     /// VLAN tags.
     pub tags: u8,
+    /// VLAN of the outermost tag; 0 without one, and of a tag that has but a class of service.
+    pub vlan: u16,
     /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from
     /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub label: Option<Label>,
@@ -88,6 +90,7 @@ impl Descriptor {
         ecn: ecn::NOT_ECT,
         cos: 0,
         tags: 0,
+        vlan: 0,
         label: None,
         qos_group: 0,
         input_port: None,
@@ -141,6 +144,16 @@ impl Descriptor {
         (self.counted_len, self.line_len) = framed(self.network_len, usize::from(self.tags), framing);
         self
     }
+
+    /// The same packet on a link with Ethernet framing behind the tag of a VLAN with that class of service, or
+    /// without a tag.
+    #[must_use]
+    pub fn tagged(mut self, vlan: Option<u16>, cos: u8) -> Descriptor {
+        self.tags = u8::from(vlan.is_some());
+        self.vlan = vlan.unwrap_or(0);
+        self.cos = vlan.map_or(0, |_| cos & 7);
+        self.framed(Framing::Ethernet)
+    }
 }
 
 /// Describes an Ethernet frame (without frame check sequence) as it counts on a link with `framing`.
@@ -157,6 +170,7 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
         descriptor.tags = tags as u8;
         if tags > 0 {
             descriptor.cos = frame[ethernet::HEADER] >> 5;
+            descriptor.vlan = u16_at(frame, ethernet::HEADER).unwrap_or(0) & 0x0fff;
         }
         descriptor.network_len = length(payload.len());
         match found.ethertype {

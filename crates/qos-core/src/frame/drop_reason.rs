@@ -15,7 +15,7 @@ pub enum DropReason {
     Random,
     /// Random early detection, at a mean depth above the greatest threshold.
     RandomTail,
-    /// The interface is shut down.
+    /// The interface is shut down, or has no subinterface for the frame's VLAN, or one that is shut down.
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::config::defaults::LINK_BACKLOG_FRAMES`]).
     Overrun,

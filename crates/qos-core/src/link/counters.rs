@@ -1,5 +1,7 @@
 //! What an interface tells, whatever stands between the two ends of its link.
 
+use std::collections::BTreeMap;
+
 use crate::counters::port::{InterfaceCounters, InterfaceQueueCounters, LinkCounters, RingCounters};
 use crate::link::inbound::Inbound;
 use crate::link::outbound::{Outbound, OutboundCounters};
@@ -29,6 +31,7 @@ pub(crate) fn interface_counters<P>(
         rate_limit_output: Vec::new(),
         policy_input: None,
         policy_output: None,
+        subinterfaces: BTreeMap::new(),
         switch: None,
     }
 }

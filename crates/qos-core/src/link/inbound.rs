@@ -117,6 +117,12 @@ impl<P> Inbound<P> {
         }
     }
 
+    /// The port has no subinterface for a frame of [`next`](Self::next).
+    pub fn refuse(&mut self, frame: InFlight<P>, outputs: &mut Outputs<P>) {
+        let InFlight { arrives, descriptor, payload, .. } = frame;
+        self.drop(arrives, &descriptor, payload, DropReason::Disabled, outputs);
+    }
+
     fn drop(&mut self, time: Time, descriptor: &Descriptor, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
         self.traffic.dropped(reason, descriptor.counted_len, true);
         outputs.drop_inside(time, self.port, reason, payload);

@@ -42,6 +42,10 @@ pub(crate) enum Test {
     Cos {
         values: u8,
     },
+    /// First and last of each range; 0 is what has no VLAN.
+    Vlan {
+        ranges: Box<[(u16, u16)]>,
+    },
     Protocol(ProtocolName),
     PacketLength {
         min: u32,
@@ -54,6 +58,9 @@ pub(crate) enum Test {
 
 /// The class that is always there and last.
 pub(crate) const CLASS_DEFAULT: &str = "class-default";
+
+/// The name of the policy-map that the policies of a port's subinterfaces are together: none that can be configured.
+pub(crate) const SUBINTERFACES: &str = "";
 
 /// A class of an attached policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]

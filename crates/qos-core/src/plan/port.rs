@@ -14,9 +14,20 @@ pub(crate) struct PortPlan {
     pub rate: Rate,
     pub load_interval_s: u32,
     pub input: Option<PolicyPlan>,
+    /// A router's, in the order of their names.
+    pub subinterfaces: Vec<SubinterfacePlan>,
     /// Whether a class's drop rate includes what its policer dropped.
     pub police_in_drop_rate: bool,
     pub kind: KindPlan,
+}
+
+/// A subinterface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SubinterfacePlan {
+    pub name: String,
+    pub enabled: bool,
+    pub vlan: u16,
+    pub native: bool,
 }
 
 /// What only a router's port runs, or only a Catalyst's.

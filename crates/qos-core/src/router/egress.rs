@@ -23,6 +23,7 @@ use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::scheduler::Scheduler;
 use crate::router::rate_limits::RateLimits;
 use crate::router::tx_ring::TxRing;
+use crate::router::vlans::Vlans;
 use crate::time::Time;
 
 /// A router port's egress.
@@ -41,6 +42,8 @@ pub(crate) struct Egress<P> {
     queue_drops: u64,
     /// The class of the frame that started last, and when its last bit is on the wire.
     on_wire: Option<(usize, Time)>,
+    /// Of a port with subinterfaces.
+    pub vlans: Option<Box<Vlans>>,
 }
 
 impl<P> Egress<P> {
@@ -57,6 +60,7 @@ impl<P> Egress<P> {
             upcoming: None,
             queue_drops: 0,
             on_wire: None,
+            vlans: Vlans::of(&port.subinterfaces, None),
             plan: plan.clone(),
         }
     }
@@ -90,6 +94,7 @@ impl<P> Egress<P> {
         } else if let Some(policy) = &mut self.policy {
             policy.set_load_interval(port.load_interval_s);
         }
+        self.vlans = Vlans::of(&port.subinterfaces, self.vlans.as_deref());
         if !port.enabled {
             self.purge(now, outputs);
         }
@@ -316,6 +321,9 @@ impl<P> Egress<P> {
         self.outbound.link.enter(passage);
         self.on_wire = item.class.map(|class| (class, end));
         self.look_ahead();
+        if let Some(vlans) = &mut self.vlans {
+            vlans.takes(&item.descriptor);
+        }
         self.outbound.start((now, end), item.arrival, item.descriptor, item.payload);
         self.fill(now);
     }
@@ -371,6 +379,9 @@ impl<P> Egress<P> {
         self.outbound.clear(now);
         if let Some(limits) = &mut self.limits {
             limits.clear(now);
+        }
+        if let Some(vlans) = &mut self.vlans {
+            vlans.clear();
         }
         self.queue_drops = 0;
         self.scheduler.clear_counters();

@@ -8,6 +8,7 @@ use crate::link::outputs::Outputs;
 use crate::plan::port::{PortPlan, RouterPlan};
 use crate::policy::Policy;
 use crate::router::rate_limits::RateLimits;
+use crate::router::vlans::Vlans;
 use crate::time::Time;
 
 /// A router port's ingress.
@@ -16,17 +17,23 @@ pub(crate) struct Ingress<P> {
     pub inbound: Inbound<P>,
     limits: Option<Box<RateLimits>>,
     policy: Option<Policy>,
+    /// Of a port with subinterfaces.
+    pub vlans: Option<Box<Vlans>>,
 }
 
 impl<P> Ingress<P> {
     pub fn new(inbound: Inbound<P>, (plan, router): (&PortPlan, &RouterPlan), now: Time) -> Ingress<P> {
-        Ingress { inbound, limits: RateLimits::of(&router.limits.input, now), policy: Policy::input(plan, now) }
+        let (limits, policy) = (RateLimits::of(&router.limits.input, now), Policy::input(plan, now));
+        Ingress { inbound, limits, policy, vlans: Vlans::of(&plan.subinterfaces, None) }
     }
 
     pub fn configure(&mut self, now: Time, old: &PortPlan, (new, router): (&PortPlan, &RouterPlan)) {
         RateLimits::replace(&mut self.limits, &router.limits.input, now);
         self.inbound.configure(new);
         Policy::replace_input(&mut self.policy, now, old, new);
+        if old.subinterfaces != new.subinterfaces {
+            self.vlans = Vlans::of(&new.subinterfaces, self.vlans.as_deref());
+        }
     }
 
     /// Makes the index of the policy's classes anew.
@@ -39,6 +46,10 @@ impl<P> Ingress<P> {
     /// Passes on what has arrived by `now`.
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
+            if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(&frame.descriptor)) {
+                self.inbound.refuse(frame, outputs);
+                continue;
+            }
             let limited = match &mut self.limits {
                 Some(limits) => !limits.admit(frame.arrives, &mut frame.descriptor, lists),
                 None => false,
@@ -71,6 +82,9 @@ impl<P> Ingress<P> {
         self.inbound.clear(now);
         if let Some(limits) = &mut self.limits {
             limits.clear(now);
+        }
+        if let Some(vlans) = &mut self.vlans {
+            vlans.clear();
         }
         if let Some(policy) = &mut self.policy {
             policy.clear(now);

@@ -6,3 +6,4 @@ pub(crate) mod ingress;
 pub(crate) mod port;
 pub(crate) mod rate_limits;
 pub(crate) mod tx_ring;
+pub(crate) mod vlans;

@@ -1,15 +1,35 @@
 //! A router's port.
 
+use std::collections::BTreeMap;
+
 use crate::classify::access_list::AccessList;
-use crate::counters::port::InterfaceCounters;
+use crate::counters::count::Count;
+use crate::counters::policy::PolicyCounters;
+use crate::counters::port::{InterfaceCounters, SubinterfaceCounters};
 use crate::link::counters::interface_counters;
 use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
-use crate::plan::port::{PortPlan, RouterPlan};
+use crate::plan::classes::SUBINTERFACES;
+use crate::plan::port::{PortPlan, RouterPlan, SubinterfacePlan};
 use crate::router::egress::Egress;
 use crate::router::ingress::Ingress;
+use crate::router::vlans::Vlans;
 use crate::time::Time;
+
+/// What a port's policy counted, where it is the port's own; and where it is those of subinterfaces, each of them.
+fn by_subinterface(
+    plan: &PortPlan,
+    counters: Option<PolicyCounters>,
+) -> (Option<PolicyCounters>, BTreeMap<String, PolicyCounters>) {
+    match counters {
+        Some(together) if together.policy == SUBINTERFACES && !plan.subinterfaces.is_empty() => {
+            let each = together.classes.into_iter().filter_map(|class| Some((class.name, class.child?)));
+            (None, each.collect())
+        }
+        own => (own, BTreeMap::new()),
+    }
+}
 
 /// A router's port.
 #[derive(Debug)]
@@ -58,11 +78,29 @@ impl<P> RouterPort<P> {
         let waiting = (self.egress.queue_counters(), self.egress.ring_counters());
         let ends = (&mut self.ingress.inbound, &mut self.egress.outbound);
         let common = interface_counters(ends, waiting, plan, now);
+        let (policy_input, mut input) = by_subinterface(plan, self.ingress.policy_counters(now));
+        let (policy_output, mut output) = by_subinterface(plan, self.egress.policy_counters(now));
+        let subinterfaces = plan.subinterfaces.iter().enumerate().map(|(number, subinterface)| {
+            let SubinterfacePlan { name, enabled, vlan, native } = subinterface.clone();
+            let counted = |vlans: &Option<Box<Vlans>>| vlans.as_ref().map_or_else(Count::default, |v| v.count(number));
+            let counters = SubinterfaceCounters {
+                enabled,
+                vlan,
+                native,
+                input: counted(&self.ingress.vlans),
+                output: counted(&self.egress.vlans),
+                policy_input: input.remove(&name),
+                policy_output: output.remove(&name),
+            };
+            (name, counters)
+        });
+        let subinterfaces = subinterfaces.collect();
         InterfaceCounters {
             rate_limit_input: self.ingress.limit_counters(now),
             rate_limit_output: self.egress.limit_counters(now),
-            policy_input: self.ingress.policy_counters(now),
-            policy_output: self.egress.policy_counters(now),
+            policy_input,
+            policy_output,
+            subinterfaces,
             ..common
         }
     }

@@ -26,6 +26,7 @@ mod rates;
 mod shaper_release;
 mod shares;
 mod srr;
+mod subinterfaces;
 mod switch;
 mod switch_config;
 mod tokens_lost;

@@ -3,7 +3,7 @@
 use qos_core::frame::parse;
 use qos_core::{Departure, Descriptor, Time};
 
-use super::port::{Arrival, Held, Sending};
+use super::port::{Arrival, Held, Port, Sending};
 use super::Dataplane;
 use crate::bridge::retag;
 use crate::frame::LONGEST;
@@ -56,7 +56,14 @@ impl Dataplane {
                     self.switch(departure);
                     continue;
                 }
-                let Departure { time, port, descriptor, payload, .. } = departure;
+                let Departure { time, port, descriptor, mut payload, .. } = departure;
+                let port_number = usize::from(port.0);
+                let subinterface = self.ports[port_number].subinterface_mut(descriptor.vlan);
+                if subinterface.is_some() && descriptor.tags > 0 {
+                    retag(self.pool.get(&payload.frame), None, &mut self.bytes);
+                    let untagged = self.pool.put(&self.bytes);
+                    self.pool.free(std::mem::replace(&mut payload.frame, untagged));
+                }
                 self.passed = self.passed.max(time);
                 self.sla.arriving(self.pool.get(&payload.frame), time);
                 if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
@@ -65,10 +72,14 @@ impl Dataplane {
                     self.in_transit.insert(now.0, key, transit);
                 }
                 let sending = Sending { time, frame: payload.frame };
-                let inside = self.ports[usize::from(port.0)].inside.as_mut();
-                inside.expect("a line's frames do not come here").sending.push(sending);
+                let port = &mut self.ports[port_number];
+                let inside = match port.subinterface_mut(descriptor.vlan) {
+                    Some(subinterface) => &mut subinterface.inside,
+                    None => port.inside.as_mut().expect("a line's frames do not come here"),
+                };
+                inside.sending.push(sending);
             }
-            for inside in self.ports.iter_mut().filter_map(|port| port.inside.as_mut()) {
+            for inside in self.ports.iter_mut().flat_map(Port::insides_mut) {
                 self.counts.unsent += inside.flush(&mut self.pool, |_| {});
             }
             // The kernel has forwarded them within the call: what came of it waits in the rings already.

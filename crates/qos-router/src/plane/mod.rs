@@ -8,6 +8,7 @@ mod counts;
 mod inward;
 mod outward;
 mod port;
+mod subinterfaces;
 
 pub use port::StartError;
 
@@ -196,7 +197,9 @@ impl Dataplane {
     pub fn configure(&mut self, config: &DataPlaneConfig) -> Result<(), ConfigError> {
         self.round(Duration::ZERO);
         let sla = self.sla.prepare(config)?;
+        let opened = self.open_subinterfaces(config)?;
         self.engine.configure(self.reached, &config.engine)?;
+        self.put_subinterfaces(config, opened);
         self.bridge.configure(&config.engine, self.engine.ports().map(|(_, name)| name));
         self.sla.configure(sla, self.clock.now());
         Ok(())

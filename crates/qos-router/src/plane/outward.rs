@@ -5,6 +5,7 @@ use qos_core::{Departure, Output, Side, Time};
 
 use super::port::{Arrival, Held, Sending};
 use super::Dataplane;
+use crate::bridge::retag;
 use crate::frame::stamp_reply;
 use crate::ring::BATCH;
 
@@ -56,42 +57,66 @@ impl Dataplane {
 
     /// Takes what the router's own IP stack has sent, with its event time.
     pub(super) fn take_from_inside(&mut self) {
-        for port in &mut self.ports {
-            let Some(inside) = &mut port.inside else { continue };
-            if !inside.ring.ready() {
-                continue;
+        for number in 0..self.ports.len() {
+            self.take_from_kernel(number, None);
+            for subinterface in 0..self.ports[number].subinterfaces.len() {
+                self.take_from_kernel(number, Some(subinterface));
             }
-            let now = self.clock.now();
-            while port.arrivals.len() < WAITING {
-                let taken = inside.ring.take(|stamp, bytes| {
-                    let mut descriptor = parse(bytes, port.framing);
-                    let transit = self.keys.key(bytes).and_then(|key| self.in_transit.take(now.0, key));
-                    let frame = self.pool.put(bytes);
-                    let event = match transit {
-                        Some(transit) => {
-                            descriptor.qos_group = transit.qos_group;
-                            descriptor.label = transit.label;
-                            descriptor.input_port = Some(transit.input);
-                            transit.event
+        }
+    }
+
+    /// Takes what the kernel has sent by a port, or by a subinterface of it.
+    fn take_from_kernel(&mut self, number: usize, subinterface: Option<usize>) {
+        let port = &mut self.ports[number];
+        let (inside, tag) = match (subinterface.map(|index| &mut port.subinterfaces[index]), &mut port.inside) {
+            (Some(subinterface), _) => {
+                let tag = subinterface.tag();
+                (&mut subinterface.inside, tag)
+            }
+            (None, Some(inside)) => (inside, None),
+            (None, None) => return,
+        };
+        if !inside.ring.ready() {
+            return;
+        }
+        let now = self.clock.now();
+        while port.arrivals.len() < WAITING {
+            let taken = inside.ring.take(|stamp, bytes| {
+                let bytes = match tag {
+                    None => bytes,
+                    Some(_) => {
+                        retag(bytes, tag, &mut self.bytes);
+                        &self.bytes
+                    }
+                };
+                // The kernel's interfaces have no more than a packet of 1500 bytes, so a tag has room.
+                let mut descriptor = parse(bytes, port.framing);
+                let transit = self.keys.key(bytes).and_then(|key| self.in_transit.take(now.0, key));
+                let frame = self.pool.put(bytes);
+                let event = match transit {
+                    Some(transit) => {
+                        descriptor.qos_group = transit.qos_group;
+                        descriptor.label = transit.label;
+                        descriptor.input_port = Some(transit.input);
+                        transit.event
+                    }
+                    None => {
+                        // It may be the answer to a frame that the kernel had before its time.
+                        let sent = self.clock.event(stamp, now);
+                        let own = self.sla.leaving(bytes, if self.passed > now { self.passed } else { sent });
+                        if let Some(stamp) = own.stamp {
+                            stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
                         }
-                        None => {
-                            // It may be the answer to a frame that the kernel had before its time.
-                            let sent = self.clock.event(stamp, now);
-                            let own = self.sla.leaving(bytes, if self.passed > now { self.passed } else { sent });
-                            if let Some(stamp) = own.stamp {
-                                stamp_reply(self.pool.get_mut(&frame), stamp, stamp);
-                            }
-                            own.at
-                        }
-                    };
-                    let held = Held { frame, dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos };
-                    Arrival { event, descriptor, held }
-                });
-                match taken {
-                    None => break,
-                    Some(Err(_)) => self.counts.malformed += 1,
-                    Some(Ok(arrival)) => port.arrivals.push(arrival),
-                }
+                        own.at
+                    }
+                };
+                let held = Held { frame, dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos };
+                Arrival { event, descriptor, held }
+            });
+            match taken {
+                None => break,
+                Some(Err(_)) => self.counts.malformed += 1,
+                Some(Ok(arrival)) => port.arrivals.push(arrival),
             }
         }
     }

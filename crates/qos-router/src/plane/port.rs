@@ -3,7 +3,9 @@
 use std::io;
 use std::thread;
 
-use qos_core::config::PortConfig;
+use qos_core::config::defaults::DOT1Q_COS;
+use qos_core::config::{PortConfig, SubinterfaceConfig};
+use qos_core::wire::ethernet::Tag;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, PortId, Time};
 
@@ -54,6 +56,28 @@ pub(super) struct Interface {
     pub unsent_before: u64,
 }
 
+/// The inside of an IEEE 802.1Q subinterface: it has frames without their tag.
+#[derive(Debug)]
+pub(super) struct Subinterface {
+    pub vlan: u16,
+    /// Its frames have no tag on the link either.
+    pub native: bool,
+    pub inside: Interface,
+}
+
+impl Subinterface {
+    /// Opens the interface; `place` is where it is named in the configuration.
+    pub fn open(config: &SubinterfaceConfig, name: &str, place: &str) -> Result<Self, StartError> {
+        let inside = Interface::open(name, place, INSIDE_SLOTS)?;
+        Ok(Self { vlan: config.vlan, native: config.native, inside })
+    }
+
+    /// The tag of its frames on the link.
+    pub fn tag(&self) -> Option<Tag> {
+        (!self.native).then_some(Tag { cos: DOT1Q_COS, vlan: self.vlan })
+    }
+}
+
 /// A port and its interfaces.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -64,6 +88,7 @@ pub(super) struct Port {
     /// Of the end of a line: the index of the other end, on whose link leaves what comes in on this one.
     pub peer: Option<usize>,
     pub wire: Interface,
+    pub subinterfaces: Vec<Subinterface>,
     /// Frames from the router's side that have not been given to the engine yet.
     pub arrivals: Vec<Arrival>,
 }
@@ -157,19 +182,30 @@ impl Port {
             let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
             (inside.join().expect("opening does not panic"), wire)
         });
-        Ok(Self { id, framing, inside: inside?, peer, wire: wire?, arrivals: Vec::new() })
+        Ok(Self { id, framing, inside: inside?, peer, wire: wire?, subinterfaces: Vec::new(), arrivals: Vec::new() })
     }
 
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
-        self.inside.iter().chain([&self.wire])
+        self.inside.iter().chain([&self.wire]).chain(self.subinterfaces.iter().map(|each| &each.inside))
     }
 
     pub fn interfaces_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
-        self.inside.iter_mut().chain([&mut self.wire])
+        let subinterfaces = self.subinterfaces.iter_mut().map(|each| &mut each.inside);
+        self.inside.iter_mut().chain([&mut self.wire]).chain(subinterfaces)
+    }
+
+    /// The interfaces that lead to the router's kernel.
+    pub fn insides_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
+        self.inside.iter_mut().chain(self.subinterfaces.iter_mut().map(|each| &mut each.inside))
+    }
+
+    /// The subinterface that a frame from the link is for.
+    pub fn subinterface_mut(&mut self, vlan: u16) -> Option<&mut Subinterface> {
+        self.subinterfaces.iter_mut().find(|each| each.vlan == vlan || (vlan == 0 && each.native))
     }
 
     /// Both interfaces, given up.
     pub fn into_interfaces(self) -> impl Iterator<Item = Interface> {
-        self.inside.into_iter().chain([self.wire])
+        self.inside.into_iter().chain([self.wire]).chain(self.subinterfaces.into_iter().map(|each| each.inside))
     }
 }

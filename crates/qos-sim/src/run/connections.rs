@@ -39,6 +39,7 @@ impl<W: Write> Run<W> {
             ttl: INITIAL_TTL,
             dscp,
             ecn: segment.ecn,
+            tag: None,
             source_port,
             destination_port,
             content: Content::Tcp(segment),

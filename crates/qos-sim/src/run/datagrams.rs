@@ -36,6 +36,7 @@ impl<W: Write> Run<W> {
                         ttl: INITIAL_TTL,
                         dscp: each.dscp[0],
                         ecn: ecn::NOT_ECT,
+                        tag: None,
                         source_port: each.local_port,
                         destination_port: port,
                         content,

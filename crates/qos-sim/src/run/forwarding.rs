@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use qos_core::wire::ethernet::Tag;
 use qos_core::{Departure, Descriptor, DropReason, Output, PortId, Side, Time};
 
 use super::Run;
@@ -61,6 +62,7 @@ impl<W: Write> Run<W> {
             (Side::Wire, _) => {
                 let packet = self.world.pool.get_mut(payload);
                 (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
+                packet.tag = (descriptor.tags > 0).then_some(Tag { cos: descriptor.cos, vlan: descriptor.vlan });
                 self.see_port(station, port, Side::Wire, now, time, payload)?;
             }
         }

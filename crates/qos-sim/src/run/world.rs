@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use qos_core::config::defaults::DOT1Q_COS;
 use qos_core::{Departure, Descriptor, Duration, Engine, Time};
 
 use super::engines::Engines;
@@ -107,8 +108,11 @@ impl World {
             return;
         };
         let at = &self.network.ends[end];
-        // As the frame would be described on the other link: it has no tag that could carry a class of service.
-        let descriptor = Descriptor { cos: 0, ..descriptor.framed(at.framing) };
+        // As the frame would be described on the other link: a class of service does not outlast its tag.
+        let descriptor = match at.over {
+            Some((_, Some(vlan))) => descriptor.tagged(Some(vlan), DOT1Q_COS),
+            _ => Descriptor { cos: 0, vlan: 0, tags: 0, ..descriptor }.framed(at.framing),
+        };
         self.engines.transmit(station, time, at.port, descriptor, payload);
     }
 

@@ -90,6 +90,15 @@ def _octet(text: str) -> int | None:
     return int(text, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,2}", text) else None
 
 
+def _vlans(text: str) -> tuple[int, int] | None:
+    """The first and the last of `100` or `100-199`."""
+    match = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text)
+    if match is None:
+        return None
+    first, last = int(match[1]), int(match[2] or match[1])
+    return (first, last) if first <= last <= 4094 else None
+
+
 def _clock(text: str) -> int | None:
     """Seconds of `hh:mm` or `hh:mm:ss`."""
     match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
@@ -118,6 +127,7 @@ TYPES: dict[str, ArgumentType] = {
     "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
     "hexadecimal-octet": ArgumentType("<0-FF>", _octet),
     "dscp": ArgumentType("<0-63>", _coded(names.DSCP_NUMBERS, 63)),
+    "vlans": ArgumentType("<1-4094>", _vlans),
     "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
 }
 

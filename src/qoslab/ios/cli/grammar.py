@@ -449,7 +449,7 @@ class Table(Generic[Handler]):
             texts = thread.compiled.help
             for edge in thread.compiled.automaton.edges(thread.state):
                 if isinstance(edge.symbol, str):
-                    if partial is None or edge.symbol.startswith(partial.text.lower()):
+                    if partial is None or edge.symbol.lower().startswith(partial.text.lower()):
                         items.setdefault(edge.symbol, HelpItem(edge.symbol, texts[edge.symbol]))
                 elif partial is None or edge.symbol.type.match(partial.text) is not None:
                     word = edge.symbol.type.placeholder
@@ -471,7 +471,7 @@ class Table(Generic[Handler]):
             items = self.help(mode, line, start=start, capabilities=capabilities)
         except CliError:
             return None
-        words = [item.word for item in items if item.word.startswith(tokens[-1].text.lower())]
+        words = [item.word for item in items if item.word.lower().startswith(tokens[-1].text.lower())]
         return words[0] if len(words) == 1 else None
 
     # The search. A reading is a way to spend all tokens; keywords are preferred to arguments, as IOS does.
@@ -572,7 +572,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
     for thread in threads:
         for edge in thread.compiled.automaton.edges(thread.state):
             word = edge.symbol
-            if not isinstance(word, str) or not word.startswith(typed):
+            if not isinstance(word, str) or not word.lower().startswith(typed):
                 continue
             if word.isdigit() and word != typed:
                 # `speed 10` is no abbreviation of `speed 100`.
@@ -582,7 +582,8 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
                 keywords = (*keywords, Capture(word, word, token.column))
             step = _Thread(thread.compiled, edge.target, thread.captures, keywords)
             by_word.setdefault(word, []).append(step)
-    return {typed: by_word[typed]} if typed in by_word else by_word
+    exact = next((word for word in by_word if word.lower() == typed), None)
+    return by_word if exact is None else {exact: by_word[exact]}
 
 
 def _argument(

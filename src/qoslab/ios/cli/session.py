@@ -25,6 +25,7 @@ class Mode(NamedTuple):
 MODES: dict[str, Mode] = {
     "config": Mode("config", None),
     "interface": Mode("config-if", "config"),
+    "subinterface": Mode("config-subif", "config"),
     "vlan": Mode("config-vlan", "config"),
     "class-map": Mode("config-cmap", "config"),
     "policy-map": Mode("config-pmap", "config"),
@@ -162,7 +163,7 @@ class ConfigSession:
     @property
     def interface(self) -> Interface:
         """The interface being configured."""
-        return self.device.interfaces[self.position.names[0]]
+        return self._still_there(self.device.interfaces.get(self.position.names[0]))
 
     @property
     def terminal_lines(self) -> list[Line]:

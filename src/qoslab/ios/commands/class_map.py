@@ -13,7 +13,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
 )
-from qoslab.ios.model.names import dscp_text, spaced
+from qoslab.ios.model.names import dscp_text, spaced, vlans_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     ClassMap,
@@ -38,6 +38,7 @@ MATCH = (
     "|[ip] dscp <dscp:dscp>+"
     "|[ip] precedence <precedence:precedence>+"
     "|cos <cos:0-7>+"
+    "|vlan <vlans:vlans>+"
     f"|protocol ({'|'.join(PROTOCOLS)})"
     "|packet length (min <minimum:1-2000> [max <maximum:1-2000>]|max <maximum:1-2000>)"
     "|input-interface <interface:interface>"
@@ -48,6 +49,8 @@ MATCH = (
 IN_USE = "% Class-map {name} is being used"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 WELL_KNOWN = "% class-default is a well-known class and is not configurable under class-map"
+# Our own words: where a packet came in is known by port.
+NO_INPUT_SUBINTERFACE = "% match input-interface takes no subinterface here: use match vlan in a policy of the port"
 LOOP = "% Class-map {name} can not match itself"
 
 
@@ -128,6 +131,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "dscp": "Match DSCP in IP(v4) and IPv6 packets",
         "precedence": "Match Precedence in IP(v4) and IPv6 packets",
         "cos": "IEEE 802.1Q/ISL class of service/user priority values",
+        "vlan": "VLANs to match",
+        "vlans": "VLAN ID, or a range of them",
         "protocol": "Protocol",
         "packet": "Layer 3 Packet length",
         "length": "Layer 3 Packet length",
@@ -182,6 +187,8 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
         return Criterion("precedence", negate, values=_values(args, "precedence", 4), ip_only="ip" in args)
     if what == "cos":
         return Criterion("cos", negate, values=_values(args, "cos", 4))
+    if what == "vlan":
+        return Criterion("vlan", negate, ranges=tuple(dict.fromkeys(args.values("vlans", tuple))))
     if what == "protocol":
         return Criterion("protocol", negate, name=args.keywords[-1])
     if what == "packet":
@@ -193,6 +200,8 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
         interface = args.value("interface", str)
         if interface not in session.device.interfaces:
             raise args.invalid("interface")
+        if "." in interface:
+            raise RejectedError(NO_INPUT_SUBINTERFACE)
         return Criterion("input_interface", negate, name=interface)
     if what == "qos-group":
         return Criterion("qos_group", negate, values=(args.value("group", int),))
@@ -261,6 +270,8 @@ def match_line(criterion: Criterion) -> str:
             text = f"{ip}dscp {spaced(map(dscp_text, criterion.values))}"
         case "precedence" | "cos" | "qos_group":
             text = f"{ip}{criterion.type.replace('_', '-')} {spaced(criterion.values)}"
+        case "vlan":
+            text = f"vlan {spaced(map(vlans_text, criterion.ranges))}"
         case "packet_length":
             text = f"packet length{_limits(criterion)}"
         case "protocol" | "input_interface" | "class_map":
@@ -307,6 +318,8 @@ def _engine_criterion(criterion: Criterion) -> formats.Criterion:
             return {"type": field, "negate": negate, "values": values, "ip_only": criterion.ip_only}
         case "cos":
             return {"type": "cos", "negate": negate, "values": values}
+        case "vlan":
+            return {"type": "vlan", "negate": negate, "ranges": [list(each) for each in criterion.ranges]}
         case "qos_group":
             return {"type": "qos_group", "negate": negate, "value": values[0]}
         case "packet_length":

@@ -30,23 +30,46 @@ if TYPE_CHECKING:
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
 SWITCHED = "Command rejected: IP addresses may not be configured on L2 links"
+PHYSICAL = "% Removal of physical interfaces is not permitted"
+# The words of IOS, as remembered by many.
+NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed if that
+subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
+or ISL vLAN."""
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
 @CONFIG.add(
     "config",
     "interface <name:interface>",
+    no="interface <name:interface>",
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )
 def _interface(session: ConfigSession, args: Args) -> None:
-    name = args.value("name", str)
-    if name not in session.device.interfaces:
-        raise args.invalid("name")
-    session.enter("interface", name)
+    device, name = session.device, args.value("name", str)
+    parent = Interface(name).parent
+    if args.unset:
+        if name not in device.interfaces:
+            raise args.invalid("name")
+        if parent is None:
+            raise RejectedError(PHYSICAL)
+        del device.interfaces[name]
+        device.routes = [route for route in device.routes if route.interface != name]
+    elif parent is None:
+        if name not in device.interfaces:
+            raise args.invalid("name")
+        session.enter("interface", name)
+    else:
+        port = device.interfaces.get(parent)
+        if port is None or port.serial or port.port is not None:
+            # [I] Serial lines have subinterfaces with Frame Relay only, which is not there.
+            raise args.invalid("name")
+        if name not in device.interfaces:
+            device.add_subinterface(name)
+        session.enter("subinterface", name)
 
 
 @CONFIG.add(
-    "interface",
+    ("interface", "subinterface"),
     "description <text:line>",
     no=True,
     help={"description": "Interface specific description", "text": "Up to 240 characters describing this interface"},
@@ -98,7 +121,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
 
 
 @CONFIG.add(
-    "interface",
+    ("interface", "subinterface"),
     "ip address <address:address> <mask:mask> [secondary]",
     no=True,
     undo=Undo(key="ip address [<address:address> <mask:mask> secondary]", anew=True),
@@ -116,6 +139,8 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
         return
     if interface.port is not None and interface.port.switched:
         raise RejectedError(SWITCHED)
+    if interface.parent is not None and interface.vlan is None and not args.unset:
+        raise RejectedError(NO_VLAN_YET)
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
         raise IncompleteError
@@ -133,7 +158,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
 
 
 @CONFIG.add(
-    "interface",
+    ("interface", "subinterface"),
     "bandwidth <kbps:1-10000000>",
     no=True,
     help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
@@ -206,7 +231,7 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
     session.interface.load_interval_s = None if seconds == figures.LOAD_INTERVAL_S else seconds
 
 
-@CONFIG.add("interface", "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
+@CONFIG.add(("interface", "subinterface"), "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
 def _shutdown(session: ConfigSession, args: Args) -> None:
     session.interface.shutdown = not args.unset
 
@@ -295,7 +320,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 @INTERFACE_LINES.at(80, family="router")
 def _speed_lines(interface: Interface) -> Iterator[str]:
-    if not interface.serial:
+    if not interface.serial and interface.parent is None:
         yield f"duplex {interface.duplex}"
         yield f"speed {interface.speed}"
 

@@ -25,7 +25,7 @@ from qoslab.ios.registry import (
     LISTED_CLASS,
     Layout,
 )
-from qoslab.ios.rules import MAX_LEVELS, check_attached, descendants, levels
+from qoslab.ios.rules import MAX_LEVELS, check_attachable, check_attached, descendants, levels
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -74,7 +74,7 @@ def _levels_above(device: Device, name: str) -> int:
 
 
 @CONFIG.add(
-    "interface",
+    ("interface", "subinterface"),
     "service-policy (input|output) <policy:word>",
     no=True,
     undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
@@ -104,6 +104,7 @@ def attach_policy(session: ConfigSession, args: Args) -> None:
         raise RejectedError(f"% policy map {name} not configured")
     if attached not in (None, name):
         raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
+    check_attachable(session.device, interface, direction)
     check_attached(session.device, policy, interface, direction)
     _attach(interface, direction, policy.name)
 

@@ -17,6 +17,7 @@ from qoslab.ios.show.queueing import (
     show_queueing_interface,
 )
 from qoslab.ios.show.rate_limit import show_rate_limit
+from qoslab.ios.show.subinterfaces import cleared_text, show_subinterface, show_vlans
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
 
 if TYPE_CHECKING:
@@ -60,8 +61,18 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
     wanted = session.known_interface(args)
     counters = (await router.counters())["interfaces"]
     ports, activity = await router.ports(), await router.activity()
+    kbit = "Kbit" if device.hardware.version.startswith("12.") else "Kbit/sec"
     return "".join(
-        InterfaceView(
+        show_subinterface(
+            device,
+            interface,
+            router.chassis,
+            ports.get(interface.parent),
+            cleared_text(router.now(), router.cleared(name)),
+            kbit,
+        )
+        if interface.parent is not None
+        else InterfaceView(
             interface=interface,
             chassis=router.chassis,
             port=ports.get(name),
@@ -69,7 +80,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             now=router.now(),
             cleared=router.cleared(name),
             activity=activity[name],
-            kbit="Kbit" if device.hardware.version.startswith("12.") else "Kbit/sec",
+            kbit=kbit,
         ).render()
         for name, interface in device.interfaces.items()
         if wanted in (None, name)
@@ -85,6 +96,17 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
 async def _show_rate_limit(session: ExecSession, args: Args) -> str:
     counters = (await session.environment.counters())["interfaces"]
     return show_rate_limit(session.device, counters, interface=session.known_interface(args))
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show vlans [<vlan:1-4094>]",
+    requires={"router"},
+    help={"vlans": "Virtual LANs Information", "vlan": "Vlan ID"},
+)
+async def _show_vlans(session: ExecSession, args: Args) -> str:
+    counters = (await session.environment.counters())["interfaces"]
+    return show_vlans(session.device, counters, args.optional("vlan", int))
 
 
 _QUEUEING = {"queueing": "Show queueing configuration"}
@@ -110,6 +132,9 @@ async def _show_queueing(session: ExecSession, args: Args) -> str:
 )
 async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
+    if "." in name:
+        # What waits, waits at the port.
+        raise args.invalid("name")
     return show_queueing_interface(session.device.interfaces[name], await _counters_of(session, name))
 
 
@@ -122,7 +147,7 @@ async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
 async def _show_controllers(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     interface = session.device.interfaces[name]
-    if not interface.serial:
+    if not interface.serial or interface.parent is not None:
         # Of an Ethernet port nothing is known that its controller would say.
         raise args.invalid("name")
     return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)

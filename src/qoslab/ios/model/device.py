@@ -73,6 +73,10 @@ class Interface:
     ipv6_enable: bool = False
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
+    vlan: int | None = None
+    """Of a subinterface: `encapsulation dot1Q`."""
+    native: bool = False
+    """Whether the frames of its VLAN have no tag."""
     load_interval_s: int | None = None
     shutdown: bool = False
     duplex: Literal["auto", "full"] = "auto"
@@ -103,6 +107,12 @@ class Interface:
     def runs_ipv6(self) -> bool:
         """Whether it takes part in IPv6: `ipv6 enable`, or any address."""
         return self.ipv6_enable or bool(self.ipv6_addresses) or self.ipv6_link_local is not None
+
+    @property
+    def parent(self) -> str | None:
+        """Of a subinterface: the full name of the port that it is on."""
+        port, dot, _ = self.name.partition(".")
+        return port if dot else None
 
     @property
     def serial(self) -> bool:
@@ -282,6 +292,25 @@ class Device:
         auxiliary = () if is_switch else (Line("aux", 0),)
         for line in (Line("con", 0), *auxiliary, *(Line("vty", number) for number in range(5))):
             self.lines.setdefault(line.name, line)
+
+    def subinterfaces(self, port: str) -> list[Interface]:
+        """Return the subinterfaces of a port, in the order of their numbers."""
+        return [each for each in self.interfaces.values() if each.parent == port]
+
+    def is_shut_down(self, interface: Interface) -> bool:
+        """Return whether an interface is shut down, itself or with its port."""
+        return interface.shutdown or (interface.parent is not None and self.interfaces[interface.parent].shutdown)
+
+    def add_subinterface(self, name: str) -> None:
+        """Add a subinterface, behind its port and those of lower numbers."""
+        self.interfaces[name] = Interface(name)
+        chassis = {port: place for place, port in enumerate(self.hardware.interfaces)}
+
+        def place(each: str) -> tuple[int, int]:
+            port, _, number = each.partition(".")
+            return chassis[port], int(number or -1)
+
+        self.interfaces = {each: self.interfaces[each] for each in sorted(self.interfaces, key=place)}
 
     @property
     def generation(self) -> Generation:

@@ -6,6 +6,15 @@ Of `crates/qos-core/src/config/defaults.rs`.
 LOAD_INTERVAL_S = 300
 """`load-interval`, seconds."""
 
+DOT1Q_COS = 0
+"""Class of service in the tag that a router puts on what it forwards; `set cos` changes it. [I]: no router's print or
+document is known that says so for a plain subinterface."""
+
+SUBINTERFACE_RATIO = 1
+"""The part of a congested port's line that each subinterface with queues has, and all else together, against one
+another, in the later generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS XE's
+default for subinterfaces; for the routers here [I]."""
+
 FIFO_HOLD_QUEUE = 40
 """`hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811)."""
 

@@ -92,6 +92,12 @@ def dscp_text(value: int) -> str:
     return DSCP_NAMES.get(value, str(value))
 
 
+def vlans_text(vlans: tuple[int, int]) -> str:
+    """Return a range of VLANs as it is typed: `100`, `100-199`."""
+    first, last = vlans
+    return str(first) if first == last else f"{first}-{last}"
+
+
 def spaced(values: Iterable[object]) -> str:
     """Values as a command or print lists them: with a blank between them."""
     return " ".join(map(str, values))

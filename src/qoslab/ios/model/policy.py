@@ -29,6 +29,7 @@ class Criterion:
         "dscp",
         "precedence",
         "cos",
+        "vlan",
         "protocol",
         "packet_length",
         "input_interface",
@@ -38,6 +39,8 @@ class Criterion:
     negate: bool = False
     name: str | None = None
     values: tuple[int, ...] = ()
+    ranges: tuple[tuple[int, int], ...] = ()
+    """VLANs, the first and the last of each range."""
     ip_only: bool = False
     minimum: int | None = None
     maximum: int | None = None

@@ -22,7 +22,7 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
     connected = [
         address.network
         for interface in device.interfaces.values()
-        if not interface.shutdown
+        if not device.is_shut_down(interface)
         for address in (interface.address, *interface.secondary_addresses, *interface.ipv6_addresses)
         if address is not None
     ]
@@ -43,12 +43,12 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
     for route in device.routes:
         distance = 1 if route.distance is None else route.distance
         if route.next_hop is None:
-            if route.interface is not None and not device.interfaces[route.interface].shutdown:
+            if route.interface is not None and not device.is_shut_down(device.interfaces[route.interface]):
                 found.append((route.prefix, None, route.interface, distance))
             continue
         if route.next_hop.is_link_local and isinstance(route.next_hop, IPv6Address):
             # The command line takes it with an interface only.
-            if route.interface is not None and not device.interfaces[route.interface].shutdown:
+            if route.interface is not None and not device.is_shut_down(device.interfaces[route.interface]):
                 found.append((route.prefix, route.next_hop, route.interface, distance))
             continue
         gateway = resolve(route.next_hop, frozenset({route.next_hop}))

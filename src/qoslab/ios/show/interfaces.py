@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -22,7 +22,9 @@ KEEPALIVE_S = 10
 FULL_LOAD = 255
 
 
-def unwired(interface: Interface, chassis: Chassis) -> formats.InterfaceCounters:
+def unwired(
+    interface: Interface, chassis: Chassis, subinterfaces: Iterable[Interface] = ()
+) -> formats.InterfaceCounters:
     """The counters of an interface that no cable is plugged into: the data plane has no such port."""
     hardware = chassis.interface(interface.name)
     if hardware is None:
@@ -54,6 +56,19 @@ def unwired(interface: Interface, chassis: Chassis) -> formats.InterfaceCounters
         "rate_limit_output": [],
         "policy_input": None,
         "policy_output": None,
+        "subinterfaces": {
+            each.name: {
+                "enabled": not each.shutdown,
+                "vlan": each.vlan,
+                "native": each.native,
+                "input": {"packets": 0, "bytes": 0},
+                "output": {"packets": 0, "bytes": 0},
+                "policy_input": None,
+                "policy_output": None,
+            }
+            for each in subinterfaces
+            if each.vlan is not None
+        },
         "switch": None,
     }
 
@@ -67,9 +82,9 @@ def dotted_mac(mac: str) -> str:
     return ".".join(digits[i : i + 4] for i in (0, 4, 8))
 
 
-def states(interface: Interface, port: Port | None) -> tuple[str, str]:
-    """Status and line protocol."""
-    if interface.shutdown:
+def states(interface: Interface, port: Port | None, *, shutdown: bool | None = None) -> tuple[str, str]:
+    """Status and line protocol; `shutdown` is the port's too where the interface is on one."""
+    if interface.shutdown if shutdown is None else shutdown:
         return "administratively down", "down"
     up = port is not None and port.carrier
     return ("up", "up") if up else ("down", "down")
@@ -196,7 +211,9 @@ def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_star
     """One line an interface; `from_startup` names those whose address came from the startup configuration."""
     lines = ["Interface                  IP-Address      OK? Method Status                Protocol"]
     for name, interface in device.interfaces.items():
-        status, protocol = states(interface, ports.get(name))
+        # A subinterface has its port's cable.
+        port = ports.get(interface.parent or name)
+        status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
         if interface.address is None:
             address, method = "unassigned", "unset"
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.names import dscp_text, vlans_text
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -57,6 +57,8 @@ def _negation(criterion: formats.Criterion) -> str:
 
 def _common(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
     match criterion["type"]:
+        case "vlan":
+            return "vlan " + "".join(f" {vlans_text((first, last))}" for first, last in criterion["ranges"])
         case "any":
             return "any "
         case "protocol":

@@ -34,22 +34,29 @@ def show_policy_map_interface(
     Interfaces without a policy are left out, as IOS does.
     """
     blocks: list[str] = []
-    for name, interface_counters in counters["interfaces"].items():
-        if interface not in (None, name):
-            continue
-        policies: list[tuple[Direction, formats.PolicyCounters | None]] = [
-            ("input", interface_counters["policy_input"]),
-            ("output", interface_counters["policy_output"]),
+    for name, interval, policies in _attached(counters):
+        attached = [
+            (way, policy) for way, policy in policies.items() if policy is not None and direction in (None, way)
         ]
-        attached = [(way, policy) for way, policy in policies if policy is not None and direction in (None, way)]
-        if not attached:
+        if interface not in (None, name) or not attached:
             continue
         lines = [f" {name} ", ""]
         for way, policy in attached:
-            printer = _Printer(config, interface_counters["load_interval_s"])
+            printer = _Printer(config, interval)
             lines += [f"  Service-policy {way}: {policy['policy']}", "", *printer.policy(policy, 4), ""]
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
+
+
+def _attached(
+    counters: formats.Counters,
+) -> Iterator[tuple[str, int, dict[Direction, formats.PolicyCounters | None]]]:
+    """Yield each interface, and behind a port its subinterfaces: name, load interval in seconds, policies."""
+    for name, port in counters["interfaces"].items():
+        interval = port["load_interval_s"]
+        yield name, interval, {"input": port["policy_input"], "output": port["policy_output"]}
+        for own, each in sorted(port["subinterfaces"].items(), key=lambda item: int(item[0].partition(".")[2])):
+            yield own, interval, {"input": each["policy_input"], "output": each["policy_output"]}
 
 
 class _Printer:

@@ -42,8 +42,9 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
             if any(each.get("service_policy") in timed for each in policy["classes"])
         }
     return any(
-        each.get(f"service_policy_{side}") in timed
+        own.get(f"service_policy_{side}") in timed
         for name, each in configuration.get("interfaces", {}).items()
+        for own in (each, *each.get("subinterfaces", {}).values())
         for side in ("input" if name == interface else "output",)
     )
 

@@ -1,0 +1,221 @@
+//! From a port's IEEE 802.1Q subinterfaces to their plans, and from their policy-maps to one policy of the port.
+//!
+//! A subinterface has no line of its own, so what queues on it does so below a shaper. The policies of a port's
+//! subinterfaces run as one: an outermost class for each VLAN, below which its policy-map is, and one for all else,
+//! which has the port's own queue. Their hierarchies share the line beside each other.
+
+use std::collections::BTreeMap;
+
+use crate::compile::class_maps::VLANS;
+use crate::compile::class_tree::{classic_flow_queues, Attachment, Position};
+use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
+use crate::compile::context::Context;
+use crate::compile::policy;
+use crate::config::classification::MatchMode;
+use crate::config::defaults;
+use crate::config::interface::{InterfaceConfig, SubinterfaceConfig};
+use crate::config::policy::PolicyClass;
+use crate::config::queueing::BandwidthConfig;
+use crate::config::router::Generation;
+use crate::config::wiring::PortConfig;
+use crate::error::ConfigError;
+use crate::plan::classes::{ClassPlan, LevelPlan, Matcher, PolicyPlan, Statement, Test, CLASS_DEFAULT, SUBINTERFACES};
+use crate::plan::port::SubinterfacePlan;
+use crate::plan::queue::QueuePlan;
+use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, ROOT, SINGLE};
+use crate::wire::framing::Framing;
+
+/// The plans of subinterfaces.
+pub(crate) fn plans(subinterfaces: &BTreeMap<String, SubinterfaceConfig>) -> Vec<SubinterfacePlan> {
+    let plan = |(name, each): (&String, &SubinterfaceConfig)| SubinterfacePlan {
+        name: name.clone(),
+        enabled: each.enabled,
+        vlan: each.vlan,
+        native: each.native,
+    };
+    subinterfaces.iter().map(plan).collect()
+}
+
+/// Refuses subinterfaces that cannot be: of a serial line or a switch, of no VLAN or of another one's.
+pub(crate) fn check(
+    name: &str,
+    port: &PortConfig,
+    config: &InterfaceConfig,
+    context: &Context<'_>,
+) -> Result<(), ConfigError> {
+    let mut vlans = BTreeMap::new();
+    let mut native = None;
+    for (own, subinterface) in &config.subinterfaces {
+        let path = |field: &str| format!("interfaces.{name}.subinterfaces.{own}{field}");
+        if port.link.framing != Framing::Ethernet || context.config.switch.is_some() {
+            let message = "only an Ethernet port of a router has 802.1Q subinterfaces: leave them out";
+            return Err(ConfigError::new(path(""), message));
+        }
+        if context.ports.contains_key(own) {
+            return Err(ConfigError::new(path(""), "the router has a port of that name: choose another one"));
+        }
+        if !VLANS.contains(&subinterface.vlan) {
+            let message = format!("{} is no VLAN: give 1 to 4094", subinterface.vlan);
+            return Err(ConfigError::out_of_range(path(".vlan"), message));
+        }
+        if let Some(other) = vlans.insert(subinterface.vlan, own) {
+            let message = format!("{} is the VLAN of {other} already: give another one", subinterface.vlan);
+            return Err(ConfigError::new(path(".vlan"), message));
+        }
+        if subinterface.native {
+            if let Some(other) = native.replace(own) {
+                let message = format!("{other} has the native VLAN already: give false");
+                return Err(ConfigError::new(path(".native"), message));
+            }
+        }
+        if subinterface.bandwidth_kbps == 0 {
+            return Err(ConfigError::out_of_range(path(".bandwidth_kbps"), "0 kb/s: give at least 1"));
+        }
+    }
+    Ok(())
+}
+
+/// The policies of a port's subinterfaces as one; none where none has one.
+pub(crate) fn attached(
+    context: &Context<'_>,
+    name: &str,
+    config: &InterfaceConfig,
+    output: bool,
+) -> Result<Option<PolicyPlan>, ConfigError> {
+    let own = if output { &config.service_policy_output } else { &config.service_policy_input };
+    let field = if output { "service_policy_output" } else { "service_policy_input" };
+    let with: Vec<_> = config
+        .subinterfaces
+        .iter()
+        .filter_map(|(own, each)| {
+            let policy = if output { &each.service_policy_output } else { &each.service_policy_input };
+            Some((own, each, policy.as_ref()?))
+        })
+        .collect();
+    let Some((first, _, _)) = with.first() else { return Ok(None) };
+    if let Some(own) = own {
+        let message = format!(
+            "port {name} has policy-map {own:?} for the same direction: routers take one on the port or those of its \
+             subinterfaces"
+        );
+        return Err(ConfigError::new(format!("interfaces.{name}.subinterfaces.{first}.{field}"), message));
+    }
+    let queues = output && with.iter().any(|(_, _, policy)| context.queues(policy));
+    let top = LevelPlan { name: SUBINTERFACES.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
+    let nodes = if queues { nodes(context, config) } else { Vec::new() };
+    let mut plan = PolicyPlan { classes: Vec::new(), top, nodes, flow_queues: None };
+    if queues && context.config.generation == Generation::Classic {
+        plan.flow_queues = Some(classic_flow_queues(&[], config.bandwidth_kbps));
+    }
+    for (own, each, policy) in with {
+        let path = format!("interfaces.{name}.subinterfaces.{own}.{field}");
+        one(context, &mut plan, (own, each), (policy, &path), output)?;
+    }
+    add(&mut plan, outermost(CLASS_DEFAULT, Matcher::any(), None), name)?;
+    Ok(Some(plan))
+}
+
+/// The root, and the queue of what has no policy that queues.
+fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
+    let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
+    let mut nodes = tree::single(QueuePlan::Fifo { limit }, policy::sharing(context));
+    if context.config.generation == Generation::Hqf {
+        nodes[SINGLE].rank = Rank::Weight(u64::from(defaults::SUBINTERFACE_RATIO));
+    }
+    nodes
+}
+
+/// Puts the policy-map of a subinterface beside the others.
+fn one(
+    context: &Context<'_>,
+    plan: &mut PolicyPlan,
+    (own, config): (&str, &SubinterfaceConfig),
+    (policy, path): (&str, &str),
+    output: bool,
+) -> Result<(), ConfigError> {
+    let mut node = None;
+    if let Some(map) = context.config.policy_maps.get(policy).filter(|_| output && context.queues(policy)) {
+        let classes = classes(policy, map)?;
+        for (_, class) in &classes {
+            check_shaped(context, policy, class, path)?;
+        }
+        let ratio = classes.iter().find_map(|(_, class)| match class.bandwidth {
+            Some(BandwidthConfig::RemainingRatio(ratio)) if class.name == CLASS_DEFAULT => Some(ratio),
+            _ => None,
+        });
+        let rank = match context.config.generation {
+            Generation::Classic => Rank::Factor(None),
+            Generation::Hqf => Rank::Weight(u64::from(ratio.unwrap_or(defaults::SUBINTERFACE_RATIO))),
+        };
+        let body = BodyPlan::Inner { sharing: policy::sharing(context), limit: defaults::QUEUE_LIMIT };
+        plan.nodes.push(NodePlan { parent: ROOT, rank, shape: None, body });
+        node = Some(plan.nodes.len() - 1);
+    }
+    let number = add(plan, outermost(own, matcher(config), node), path)?;
+    let bps = config.bandwidth_kbps.saturating_mul(1_000);
+    let position = Position {
+        to: Attachment { bandwidth_kbps: config.bandwidth_kbps, max_reserved_percent: 100, output },
+        rate_bps: bps,
+        guaranteed_bps: bps,
+        parent: Some(number),
+        node: node.unwrap_or(ROOT),
+        leaf: SINGLE,
+    };
+    plan.classes[number].child = Some(policy::level(context, plan, policy, path, position)?);
+    Ok(())
+}
+
+/// What is for a subinterface.
+fn matcher(config: &SubinterfaceConfig) -> Matcher {
+    let tagged = [(config.vlan, config.vlan)];
+    let ranges = if config.native { vec![(0, 0), tagged[0]] } else { tagged.to_vec() };
+    let statement = Statement { negate: false, test: Test::Vlan { ranges: ranges.into() } };
+    Matcher { combine: MatchMode::All, criteria: vec![statement] }
+}
+
+fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
+    ClassPlan {
+        name: name.to_owned(),
+        matcher,
+        set: Vec::new(),
+        police: None,
+        leaf: SINGLE,
+        own,
+        bandwidth: None,
+        priority: None,
+        priority_of: None,
+        conversation: None,
+        parent: None,
+        child: None,
+    }
+}
+
+/// Adds an outermost class; its number.
+fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result<usize, ConfigError> {
+    let number = plan.classes.len();
+    if number >= MAX_ATTACHED_CLASSES {
+        let message = format!("more than {MAX_ATTACHED_CLASSES} classes of all its subinterfaces together");
+        return Err(ConfigError::too_much(path, message));
+    }
+    plan.top.classes.push(number);
+    plan.classes.push(class);
+    Ok(number)
+}
+
+/// Refuses a class of a subinterface's policy-map that queues and is not shaped.
+fn check_shaped(context: &Context<'_>, policy: &str, class: &PolicyClass, path: &str) -> Result<(), ConfigError> {
+    let remaining = matches!(
+        class.bandwidth,
+        None | Some(BandwidthConfig::RemainingPercent(_) | BandwidthConfig::RemainingRatio(_))
+    );
+    let queues = !remaining || class.priority.is_some() || class.fair_queue.is_some() || class.random_detect.is_some();
+    if queues || (context.class_queues(class) && class.shape.is_none()) {
+        let message = format!(
+            "policy-map {policy:?} queues in class {:?} without a shaper above, and a subinterface has no line of its \
+             own: give it a policy-map that shapes, with this one as the child",
+            class.name
+        );
+        return Err(ConfigError::new(path, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+"""Subinterfaces of Ethernet ports: `encapsulation dot1Q`, and what a policy on one must be.
+
+What a subinterface shares with a port (addresses, policies) the modules of those commands register for both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.policy import PolicyClass, PolicyMap
+from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
+from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, descendants, interface_bandwidth_kbps
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+# As engineers who met it quote it, for Frame Relay and Ethernet subinterfaces alike [R].
+NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"
+# [R] The fact that an ISR takes a policy on the port or on its subinterfaces is [C]; the words are remembered.
+NOT_ON_BOTH = "Attaching service policy to main and sub-interface concurrently is not allowed"
+SAME_VLAN = (
+    "%Configuration of multiple subinterfaces of the same main\n"
+    "interface with the same VID ({vlan}) is not permitted.\n"
+    "This VID is already configured on {name}."
+)
+# Our own words.
+NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
+
+
+@CONFIG.add(
+    "subinterface",
+    "encapsulation dot1Q <vlan:1-4094> [native]",
+    no="encapsulation dot1Q [<vlan:1-4094>] [native]",
+    undo=Undo(key="encapsulation dot1Q", anew=True),
+    requires={"router"},
+    help={
+        "encapsulation": "Set encapsulation type for an interface",
+        "dot1Q": "IEEE 802.1Q Virtual LAN",
+        "vlan": "IEEE 802.1Q VLAN ID required",
+        "native": "Make this as native vlan",
+    },
+)
+def _encapsulation(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    if args.unset:
+        # Without a VLAN it has no IP either.
+        interface.vlan, interface.native = None, False
+        interface.address, interface.secondary_addresses = None, ()
+        return
+    vlan, native = args.value("vlan", int), "native" in args
+    for other in session.device.subinterfaces(interface.parent or ""):
+        if other is interface:
+            continue
+        if other.vlan == vlan:
+            raise RejectedError(SAME_VLAN.format(vlan=vlan, name=other.name))
+        if native and other.native:
+            raise RejectedError(NATIVE_TAKEN.format(name=other.name))
+    interface.vlan, interface.native = vlan, native
+
+
+@INTERFACE_LINES.at(20, family="router")
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.vlan is not None:
+        yield f"encapsulation dot1Q {interface.vlan}{' native' if interface.native else ''}"
+
+
+@ENGINE_INTERFACE.at(70, family="router")
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+    parts = {
+        each.name: _part(each, each.vlan, interface)
+        for each in device.subinterfaces(interface.name)
+        if each.vlan is not None
+    }
+    return {"subinterfaces": parts} if parts else {}
+
+
+def _part(interface: Interface, vlan: int, port: Interface) -> formats.SubinterfaceConfig:
+    own = interface.bandwidth_kbps
+    return {
+        "enabled": not interface.shutdown,
+        "vlan": vlan,
+        "native": interface.native,
+        "bandwidth_kbps": interface_bandwidth_kbps(port) if own is None else own,
+        "service_policy_input": interface.service_policy_input,
+        "service_policy_output": interface.service_policy_output,
+    }
+
+
+@OUTPUT_RULES.at(5, family="router")
+def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> None:
+    """Refuse a queueing policy without a shaper above its queues: a subinterface has no line of its own."""
+    if interface.parent is None:
+        return
+    for each in policy.classes:
+        if _queues_itself(each):
+            raise RejectedError(NOT_ON_SUBINTERFACES)
+        child = None if each.service_policy is None else device.policy_maps[each.service_policy]
+        below = () if child is None else descendants(device, child)
+        if each.shape is None and any(part.queueing for policy_map in below for part in policy_map.classes):
+            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
+
+
+def _queues_itself(each: PolicyClass) -> bool:
+    """Whether a class has an action of queueing other than a shaper and what goes along with one."""
+    bandwidth = each.bandwidth is not None and not each.bandwidth.unit.startswith("remaining")
+    alone = each.queue_limit is not None and each.shape is None
+    discipline = any(action is not None for action in (each.priority, each.fair_queue, each.random_detect))
+    return bandwidth or alone or discipline
+
+
+@ATTACH_RULES.at(10, family="router")
+def _check_both(device: Device, interface: Interface, direction: str) -> None:
+    """Refuse a policy on a port beside one on a subinterface of it, and the other way round."""
+    others = device.subinterfaces(interface.name)
+    if interface.parent is not None:
+        others = [device.interfaces[interface.parent]]
+    for other in others:
+        if (other.service_policy_input if direction == "input" else other.service_policy_output) is not None:
+            raise RejectedError(NOT_ON_BOTH)

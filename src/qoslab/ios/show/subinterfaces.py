@@ -1,0 +1,90 @@
+"""`show interfaces` of an IEEE 802.1Q subinterface, and `show vlans`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from qoslab.ios.environment import Port
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.hardware import Chassis
+from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, states
+from qoslab.ios.show.times import elapsed_text
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+NOTHING: formats.Count = {"packets": 0, "bytes": 0}
+
+
+def show_subinterface(
+    device: Device, interface: Interface, chassis: Chassis, port: Port | None, cleared: str, kbit: str
+) -> str:
+    """What `show interfaces` says of a subinterface, of which IOS prints no counters; `port` is its port's."""
+    parent = device.interfaces[interface.parent or ""]
+    hardware = chassis.interface(parent.name)
+    if hardware is None:
+        raise ValueError(f"{parent.name} is not an interface of a {chassis.name}")
+    status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
+    lines = [f"{interface.name} is {status}, line protocol is {protocol} "]
+    address = "" if port is None or port.mac is None else dotted_mac(port.mac)
+    lines.append(f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else ""))
+    if interface.description is not None:
+        lines.append(f"  Description: {interface.description}")
+    if interface.address is not None:
+        lines.append(f"  Internet address is {interface.address}")
+    own = parent.bandwidth_kbps if interface.bandwidth_kbps is None else interface.bandwidth_kbps
+    bandwidth, mtu = hardware.bandwidth_kbps if own is None else own, 1500 if port is None else port.mtu
+    lines.append(f"  MTU {mtu} bytes, BW {bandwidth} {kbit}, DLY {hardware.delay_us} usec, ")
+    lines.append("     reliability 255/255, txload 1/255, rxload 1/255")
+    if interface.vlan is None:
+        lines.append("  Encapsulation ARPA, loopback not set")
+    else:
+        lines.append(f"  Encapsulation 802.1Q Virtual LAN, Vlan ID  {interface.vlan}.")
+        lines.append("  ARP type: ARPA, ARP Timeout 04:00:00")
+    lines.append(f"  Keepalive set ({KEEPALIVE_S} sec)" if parent.keepalive else "  Keepalive not set")
+    lines.append(f'  Last clearing of "show interface" counters {cleared}')
+    return "".join(line + "\n" for line in lines)
+
+
+def cleared_text(now: datetime, cleared: datetime | None) -> str:
+    """How long ago counters were cleared."""
+    return elapsed_text(None if cleared is None else now - cleared)
+
+
+def show_vlans(device: Device, counters: Mapping[str, formats.InterfaceCounters], vlan: int | None = None) -> str:
+    """Each VLAN of the router's subinterfaces, or one: where it is configured, and its packets.
+
+    The layout is a router's [R]; how many packets were of other protocols than IP is not counted apart.
+    """
+    by_vlan: dict[int, list[Interface]] = {}
+    for interface in device.interfaces.values():
+        if interface.vlan is not None and vlan in (None, interface.vlan):
+            by_vlan.setdefault(interface.vlan, []).append(interface)
+    lines = []
+    for number, interfaces in sorted(by_vlan.items()):
+        lines += [f"Virtual LAN ID:  {number} (IEEE 802.1Q Encapsulation)", ""]
+        for place, interface in enumerate(interfaces):
+            lines.append(f"{'   vLAN Trunk Interface:' if not place else '':<24}   {interface.name}")
+        lines.append("")
+        native = [each.name for each in interfaces if each.native]
+        if native:
+            lines += [" This is configured as native Vlan for the following interface(s) :", *native, ""]
+        lines.append("   Protocols Configured:   Address:              Received:        Transmitted:")
+        for interface in interfaces:
+            lines += _counted(interface, counters)
+        lines.append("")
+    return "".join(line + "\n" for line in lines)
+
+
+def _counted(interface: Interface, counters: Mapping[str, formats.InterfaceCounters]) -> Iterator[str]:
+    port = counters.get(interface.parent or "")
+    own = None if port is None else port["subinterfaces"].get(interface.name)
+    received, sent = (NOTHING, NOTHING) if own is None else (own["input"], own["output"])
+    if interface.address is not None:
+        address = str(interface.address.ip)
+        yield f"           IP              {address:<17}{received['packets']:>14}{sent['packets']:>20}"
+    yield ""
+    yield f"   {received['packets']} packets, {received['bytes']} bytes input"
+    yield f"   {sent['packets']} packets, {sent['bytes']} bytes output"
