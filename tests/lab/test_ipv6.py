@@ -129,6 +129,17 @@ def test_nothing_is_learnt_and_what_is_set_is_recorded(dual: Lab) -> None:
     assert dual.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
 
 
+def test_a_router_pings_over_ipv6(dual: Lab) -> None:
+    said = session(
+        dual, "ping 2001:db8:3::2 repeat 3", "ping ipv6 2001:db8:3::9 repeat 1 timeout 1 source 2001:db8:2::1"
+    )
+    assert "Sending 3, 100-byte ICMP Echos to 2001:DB8:3::2, timeout is 2 seconds:" in said
+    assert "Success rate is 100 percent (3/3)" in said
+    # Nobody has that address; R2 says so only after its own timeout.
+    assert "Packet sent with a source address of 2001:DB8:2::1" in said
+    assert "Success rate is 0 percent (0/1)" in said
+
+
 class _Said:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -182,6 +193,35 @@ def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) ->
             dual,
             *("configure terminal", "interface FastEthernet0/0", "no service-policy input In", "end"),
         )
+
+
+BURST = """
+import socket, sys
+with socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM) as s:
+    for _ in range(200):
+        s.sendto(bytes(200), (sys.argv[1], 9))
+"""
+"""200 datagrams of 200 bytes at once, which takes 4 ms at 100 Mb/s."""
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"), [("10.3.0.2", 200 + 8 + 20 + 14), ("2001:db8:3::2", 200 + 8 + 40 + 14)]
+)
+def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, address: str, counted: int) -> None:
+    # IP packet and 14 bytes of Ethernet (RFC 791, RFC 8200): 129 packets of 31250 bytes, or 119. New tokens are 1 a ms.
+    session(
+        dual,
+        *("configure terminal", "policy-map Burst", "class class-default", "police cir 8000 bc 31250"),
+        *("interface FastEthernet0/0", "service-policy input Burst", "end", "clear counters"),
+    )
+    try:
+        dual.run("client", ["python3", "-c", BURST, address], check=True)
+        shown = session(dual, "show policy-map interface FastEthernet0/0")
+        conformed = re.search(r"conformed (\d+) packets", shown)
+        assert conformed is not None and int(conformed[1]) == 31250 // counted, shown
+        assert re.search(rf"exceeded {200 - 31250 // counted} packets", shown), shown
+    finally:
+        session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
 
 
 def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> None:

@@ -107,14 +107,14 @@ class ProcessCpu:
 
 @dataclass(frozen=True, slots=True)
 class PingOptions:
-    """What `ping` sends."""
+    """What `ping` sends; both addresses are of one family."""
 
-    address: IPv4Address
+    address: IPv4Address | IPv6Address
     count: int = 5
     size: int = 100
     """Bytes of the IP packet."""
     timeout_s: float = 2.0
-    source: IPv4Address | None = None
+    source: IPv4Address | IPv6Address | None = None
     dont_fragment: bool = False
     tos: int = 0
 

@@ -54,6 +54,8 @@ HZ = 100
 
 ADDR_GEN_MODE_NONE = "1"
 ICMP_ECHO_REPLY, ICMP_UNREACHABLE, ICMP_ECHO = 0, 3, 8
+ICMPV6_UNREACHABLE, ICMPV6_ECHO, ICMPV6_ECHO_REPLY = 1, 128, 129
+IPV6_HEADER = 40
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_PMTUDISC_DONT = 10, 2, 0
 IP_HEADER, ICMP_HEADER = 20, 8
 
@@ -341,9 +343,19 @@ def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
 
 
 def _icmp_socket(options: PingOptions) -> socket.socket:
-    connection = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    ipv6 = options.address.version == 6
+    connection = (
+        socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+        if ipv6
+        else socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    )
     try:
         connection.setblocking(False)
+        if ipv6:
+            connection.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, options.tos)
+            if options.source is not None:
+                connection.bind((str(options.source), 0))
+            return connection
         discovery = IP_PMTUDISC_DO if options.dont_fragment else IP_PMTUDISC_DONT
         connection.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, discovery)
         connection.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, options.tos)
@@ -357,10 +369,16 @@ def _icmp_socket(options: PingOptions) -> socket.socket:
 
 async def _echo(connection: socket.socket, options: PingOptions, identifier: int, sequence: int) -> PingOutcome:
     loop = asyncio.get_running_loop()
+    ipv6 = options.address.version == 6
+    header = IPV6_HEADER if ipv6 else IP_HEADER
+    asks, answers, unreachable = (
+        (ICMPV6_ECHO, ICMPV6_ECHO_REPLY, ICMPV6_UNREACHABLE) if ipv6 else (ICMP_ECHO, ICMP_ECHO_REPLY, ICMP_UNREACHABLE)
+    )
     # IOS fills its pings with 0xABCD.
-    size = options.size - IP_HEADER - ICMP_HEADER
+    size = options.size - header - ICMP_HEADER
     payload = (b"\xab\xcd" * (size // 2 + 1))[:size]
-    packet = struct.pack(">BBHHH", ICMP_ECHO, 0, 0, identifier, sequence) + payload
+    packet = struct.pack(">BBHHH", asks, 0, 0, identifier, sequence) + payload
+    # Of IPv6 the kernel fills it in (RFC 3542, 3.1).
     packet = packet[:2] + struct.pack(">H", checksum(packet)) + packet[4:]
     started = time.perf_counter()
     try:
@@ -376,12 +394,13 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
             while True:
                 received, _ = await loop.sock_recvfrom(connection, 1 << 16)
                 arrived = time.perf_counter()
-                icmp = received[(received[0] & 0xF) * 4 :]
+                # Of IPv6 the kernel keeps the header to itself.
+                icmp = received if ipv6 else received[(received[0] & 0xF) * 4 :]
                 if len(icmp) < ICMP_HEADER:
                     continue
-                if icmp[0] == ICMP_ECHO_REPLY and icmp[4:8] == packet[4:8]:
+                if icmp[0] == answers and icmp[4:8] == packet[4:8]:
                     return arrived - started
-                if icmp[0] == ICMP_UNREACHABLE and packet[4:8] in icmp[ICMP_HEADER + IP_HEADER :]:
+                if icmp[0] == unreachable and packet[4:8] in icmp[ICMP_HEADER + header :]:
                     return "unreachable"
     except TimeoutError:
         return "timeout"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.environment import PingOptions, PingOutcome
+from qoslab.ios.model.names import ipv6_text
 
 _LINE = 70
 """Marks on a line of output."""
@@ -41,14 +42,48 @@ async def _ping(session: ExecSession, args: Args) -> None:
         dont_fragment="df-bit" in args,
         tos=_given(args, "tos", 0),
     )
+    await _run(session, options)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "ping [ipv6] <address:ipv6-address>"
+    " [repeat <count:1-2147483647>] [size <size:48-18024>] [timeout <timeout:0-3600>] [source <source:ipv6-address>]",
+    requires={"router"},
+    help={
+        "ping": "Send echo messages",
+        "ipv6": "IPv6 echo",
+        "address": "Ping destination address",
+        "repeat": "specify repeat count",
+        "count": "Repeat count",
+        "size": "specify datagram size",
+        "timeout": "specify timeout interval",
+        "source": "specify source address or name",
+    },
+)
+async def _ping_ipv6(session: ExecSession, args: Args) -> None:
+    options = PingOptions(
+        address=args.value("address", IPv6Address),
+        count=_given(args, "count", 5),
+        size=_given(args, "size", 100),
+        timeout_s=float(_given(args, "timeout", 2)),
+        source=args.optional("source", IPv6Address),
+    )
+    await _run(session, options)
+
+
+async def _run(session: ExecSession, options: PingOptions) -> None:
+    """Send until all are sent or the terminal interrupts, and sum up."""
     terminal = session.terminal
     terminal.write("\nType escape sequence to abort.\n")
     terminal.write(
-        f"Sending {options.count}, {options.size}-byte ICMP Echos to {options.address},"
+        f"Sending {options.count}, {options.size}-byte ICMP Echos to {ipv6_text(options.address)},"
         f" timeout is {options.timeout_s:g} seconds:\n"
     )
     if options.source is not None:
-        terminal.write(f"Packet sent with a source address of {options.source} \n")
+        # Of IPv6 there is a line end and no blank.
+        blank = " " if options.source.version == 4 else ""
+        terminal.write(f"Packet sent with a source address of {ipv6_text(options.source)}{blank}\n")
     if options.dont_fragment:
         terminal.write("Packet sent with the DF bit set\n")
     outcomes: list[PingOutcome] = []
