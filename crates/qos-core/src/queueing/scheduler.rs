@@ -683,7 +683,9 @@ impl<P> Scheduler<P> {
         self.leave_queue(now, ROOT)
     }
 
-    /// The next packet below a node leaves its queue, and all nodes from there up to this one.
+    /// The next packet below a node leaves its queue, and all nodes from there up to this one. In line: else the packet
+    /// is copied once more.
+    #[inline(always)]
     fn leave_queue(&mut self, now: Time, top: usize) -> Option<Item<P>> {
         let mut leaf = top;
         while let Body::Inner(inner) = &self.nodes[leaf].body {
@@ -712,6 +714,7 @@ impl<P> Scheduler<P> {
     }
 
     /// A packet that waited below a node leaves it; an `urgent` one takes nothing of what its class shares with others.
+    #[inline(always)]
     fn leave(&mut self, node: usize, item: &Item<P>, urgent: bool) {
         let bytes = item.bytes();
         let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();

@@ -171,25 +171,30 @@ impl<P> Egress<P> {
             }
         }
         let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
-        let item = Item { descriptor, payload, class: verdict.map(|verdict| verdict.class), arrival, delayed: 0 };
+        let class = verdict.map(|verdict| verdict.class);
         match verdict {
             Some(verdict) if !verdict.pass => {
                 // The policy has counted it already.
-                self.drop(arrival, Item { class: None, ..item }, DropReason::Police, outputs);
+                let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
+                self.drop(arrival, item, DropReason::Police, outputs);
             }
             _ => {
                 let leaf = verdict.map_or(SINGLE, |verdict| verdict.leaf);
                 let mut straight = false;
-                if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                    straight = self.ring.has_room() && self.scheduler.passes(now, leaf, item.bytes());
+                if let (Some(policy), Some(class)) = (&mut self.policy, class) {
+                    let bytes = descriptor.counted_len;
+                    straight = self.ring.has_room() && self.scheduler.passes(now, leaf, bytes);
                     if straight && defaults::CONDITIONAL_POLICER_METERS_ALWAYS {
-                        policy.within_rate(arrival, class, item.bytes());
+                        policy.within_rate(arrival, class, bytes);
                     }
-                    if !straight && !policy.congested(arrival, class, &item.descriptor) {
+                    if !straight && !policy.congested(arrival, class, &descriptor) {
                         self.queue_drops += 1;
+                        let item = Item { descriptor, payload, class: Some(class), arrival, delayed: 0 };
                         return self.drop(now, item, DropReason::Priority, outputs);
                     }
                 }
+                // Made where it is handed on, so that it is not copied.
+                let item = Item { descriptor, payload, class, arrival, delayed: 0 };
                 self.enqueue(now, leaf, item, straight, outputs);
                 if self.ring.has_room() {
                     self.fill(now);

@@ -2,5 +2,5 @@
 
 /// The 16 bits at an offset, in the order of the network; none where the bytes end before.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+    bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes)
 }
