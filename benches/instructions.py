@@ -1,0 +1,138 @@
+"""Counts the instructions that a packet takes in the engine; prints a Markdown section for docs/performance.md.
+
+    python benches/instructions.py [--write] [--compare PRINTED] [--printed PRINTED] [--of COMMIT]
+
+The load is that of crates/qos-core/benches/instructions.rs: 20 000 packets after a warm-up, counted by Callgrind. The
+figures do not depend on how busy the machine is. `--compare` takes what `cargo bench -p qos-core --bench instructions`
+has printed of another commit, and prints how far each row has moved since; `--printed` takes the same of this commit
+and runs nothing, and `--of` says which commit that was, if it is not the one that is checked out.
+
+Needs valgrind from the distribution, and `cargo install gungraun-runner --version 0.18.2`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import page
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADING = "### Instructions a packet"
+COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "qos-core", "--bench", "instructions")
+PACKETS = 20_000
+"""Of a benchmark; the frames of `parse` are as many."""
+WIDTH = 120
+MOST_PER_CENT = 1.0
+"""By how much a row may be above that of the commit it is compared with."""
+
+CLASSES_WAIT = (
+    "Classes that all have packets waiting, class by class in turn; with flows of which each class has its part, at",
+    "least one:",
+)
+
+ROW = re.compile(r"::engine::(\w+) (\w+?)(?:_(\d+))?:.*\n\s*Instructions:\s*(\d+)")
+FLOWS = ("1", "1 000", "100 000")
+CLASSES = ("1", "10", "100", "1 000")
+PORTS = {
+    "fifo": "FIFO",
+    "policer": "policer (two buckets; drops two thirds)",
+    "classic_shaper": "classic shaper (weighted fair, 256 conversations)",
+    "hqf_shaper": "later shaper (FIFO)",
+    "fair_queue": "fair-queue, 4096 flow queues",
+    "weighted_fair": "weighted fair, 4096 conversations",
+}
+SCHEDULERS = {"hqf": "later generation", "classic": "classic"}
+SWITCH = {"srr": "SRR", "short_memory": "SRR, short memory"}
+
+Counts = dict[tuple[str, str, int], float]
+"""Instructions a packet, by group, benchmark and the number of its arguments."""
+
+
+def counted(printed: str) -> Counts:
+    """Read what the benchmark has printed."""
+    return {
+        (group, name, int(number or 0)): int(count) / PACKETS for group, name, number, count in ROW.findall(printed)
+    }
+
+
+def table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]) -> Iterator[str]:
+    """Yield a table's lines; each row begins with its name."""
+    yield "| " + " | ".join(columns) + " |"
+    yield "|" + "---|" * len(columns)
+    for name, figures in rows:
+        yield "| " + " | ".join([name, *(f"{round(figure):,}".replace(",", " ") for figure in figures)]) + " |"
+
+
+def tables(counts: Counts) -> Iterator[str]:
+    """Yield the lines of all tables."""
+
+    def of(group: str, name: str, first: int, step: int, many: int) -> list[float]:
+        return [counts[group, name, first + step * each] for each in range(many)]
+
+    yield from table(
+        ("port", *(f"{flows} flow{'s' if flows != '1' else ''}" for flows in FLOWS)),
+        [(title, of("port", name, 0, 1, len(FLOWS))) for name, title in PORTS.items()],
+    )
+    yield from ("", *CLASSES_WAIT, "")
+    by_classes = [
+        (f"{title} | {flows}", of("scheduler", name, number, len(FLOWS), len(CLASSES)))
+        for name, title in SCHEDULERS.items()
+        for number, flows in enumerate(FLOWS)
+    ]
+    lists = of("scheduler", "hqf_access_lists", 0, 1, len(CLASSES))
+    by_classes.append(("later generation, each class told by an access list | 1", lists))
+    yield from table(("", "flows", "1 class", *CLASSES[1:]), by_classes)
+    yield from ("", "Frames through a switch's ports:", "")
+    ports = [(title, of("switch", name, 0, 1, 4)) for name, title in SWITCH.items()]
+    yield from table(("", "1 port", "8", "24", "48"), ports)
+    parse = round(counts["parse", "short", 0])
+    yield from ("", f"Describing a frame (`frame::parse`) takes {parse}, whatever its length.")
+
+
+def section(counts: Counts, of: str) -> str:
+    """Return the section; `of` is what was measured."""
+    shown = ["git", "log", "-1", "--format=%h of %cs"]
+    commit = of or subprocess.run(shown, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    compiler = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    head = f"Commit {commit}, Rust {compiler}. Made by `benches/instructions.py`, whose docstring tells how."
+    return "\n".join([HEADING, "", *textwrap.wrap(head, WIDTH), "", *tables(counts), ""])
+
+
+def moved(counts: Counts, before: Counts) -> bool:
+    """Print how far each row has moved; whether one has more than it may."""
+    beyond = False
+    for row, now in counts.items():
+        per_cent = 100 * (now / before[row] - 1)
+        beyond |= per_cent > MOST_PER_CENT
+        print(f"{' '.join(map(str, row)):40} {before[row]:8.1f} {now:8.1f} {per_cent:+6.2f} %")
+    return beyond
+
+
+def main() -> int:
+    """Reads the arguments, counts, and prints or writes the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    parser.add_argument("--compare", type=Path, help="what the benchmark has printed of another commit")
+    parser.add_argument("--printed", type=Path, help="what the benchmark has printed of this commit")
+    parser.add_argument("--of", default="", help="the commit and its date, if it is not the one that is checked out")
+    arguments = parser.parse_args()
+    if arguments.printed is None:
+        printed = subprocess.run(COMMAND, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    else:
+        printed = arguments.printed.read_text(encoding="utf-8")
+    counts = counted(printed)
+    text = section(counts, arguments.of)
+    print(text)
+    if arguments.write:
+        page.write(text)
+    return int(arguments.compare is not None and moved(counts, counted(arguments.compare.read_text(encoding="utf-8"))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
