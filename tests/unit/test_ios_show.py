@@ -265,7 +265,9 @@ def test_show_policy_map_prints_the_chosen_burst_and_the_typed_shape() -> None:
     }
     resolved = {
         **config["policy_maps"],
-        "Police": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None}}]},
+        "Police": {
+            "classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None, "dynamic": None}}]
+        },
     }
     assert show_policy_map(config, resolved) == (
         "  Policy Map Police\n"
@@ -299,7 +301,7 @@ def test_show_policy_map_s_police_line(typed_police: dict[str, Any], line: str) 
     config = {"generation": "classic", "policy_maps": {"P": {"classes": [{"name": "A", "police": typed_police}]}}}
     percent = "percent" in typed_police["cir"]
     burst = None if percent else 1500
-    resolved = {"P": {"classes": [{"name": "A", "police": {"bc_bytes": burst, "be_bytes": burst}}]}}
+    resolved = {"P": {"classes": [{"name": "A", "police": {"bc_bytes": burst, "be_bytes": burst, "dynamic": None}}]}}
     assert show_policy_map(config, resolved).splitlines()[2].strip() == line
 
 
@@ -369,7 +371,9 @@ def test_genie_reads_the_later_shaper() -> None:
 
 def test_genie_reads_policy_maps_and_class_maps() -> None:
     config = configuration([CIR], VOICE={"match": "any", "criteria": [{"type": "dscp", "values": [46]}]})
-    resolved = {"P": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None}}]}}
+    resolved = {
+        "P": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None, "dynamic": None}}]}
+    }
     parsed = Genie.parse(ShowPolicyMap, show_policy_map(config, resolved))
     assert parsed["policy_map"]["P"]["class"]["class-default"]["police"]["cir_bc_bytes"] == 31250
     classes = Genie.parse(ShowClassMap, show_class_map(config))["class_maps"]
