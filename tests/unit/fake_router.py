@@ -52,6 +52,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
         "access_list_hits": None,
         "rate_limit_input": [],
         "rate_limit_output": [],
+        "subinterfaces": {},
         "policy_input": None,
         "policy_output": None,
     }
