@@ -134,6 +134,33 @@ fn configured_router(
     config: &InterfaceConfig,
     context: &Context<'_>,
 ) -> Result<PortPlan, ConfigError> {
+    check_router(name, port, config)?;
+    let path = |field: &str| format!("interfaces.{name}.{field}");
+    let attached = |field: &str, policy: &Option<String>, output: bool| match policy {
+        None => Ok(None),
+        Some(name) => {
+            let to = Attachment {
+                bandwidth_kbps: config.bandwidth_kbps,
+                max_reserved_percent: config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT),
+                output,
+            };
+            policy::attached(context, name, &path(field), to).map(Some)
+        }
+    };
+    let input = attached("service_policy_input", &config.service_policy_input, false)?;
+    let output = attached("service_policy_output", &config.service_policy_output, true)?;
+    let limits = rate_limits::plans(context, config, &format!("interfaces.{name}"))?;
+    subinterfaces::check(name, port, config, context)?;
+    let input = subinterfaces::attached(context, name, config, false)?.or(input);
+    let output = subinterfaces::attached(context, name, config, true)?.or(output);
+    let mut plan = assemble(port, config, input, output, limits);
+    plan.police_in_drop_rate =
+        context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
+    Ok(plan)
+}
+
+/// What of an interface's figures has nothing to do with its policies.
+fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
     let out_of_range = |field: &str, message: String| Err(ConfigError::out_of_range(path(field), message));
@@ -170,27 +197,7 @@ fn configured_router(
     if let Some(percent) = config.max_reserved_percent {
         parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
     }
-    let attached = |field: &str, policy: &Option<String>, output: bool| match policy {
-        None => Ok(None),
-        Some(name) => {
-            let to = Attachment {
-                bandwidth_kbps: config.bandwidth_kbps,
-                max_reserved_percent: config.max_reserved_percent.unwrap_or(defaults::CLASSIC_RESERVABLE_PERCENT),
-                output,
-            };
-            policy::attached(context, name, &path(field), to).map(Some)
-        }
-    };
-    let input = attached("service_policy_input", &config.service_policy_input, false)?;
-    let output = attached("service_policy_output", &config.service_policy_output, true)?;
-    let limits = rate_limits::plans(context, config, &format!("interfaces.{name}"))?;
-    subinterfaces::check(name, port, config, context)?;
-    let input = subinterfaces::attached(context, name, config, false)?.or(input);
-    let output = subinterfaces::attached(context, name, config, true)?.or(output);
-    let mut plan = assemble(port, config, input, output, limits);
-    plan.police_in_drop_rate =
-        context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
-    Ok(plan)
+    Ok(())
 }
 
 fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {

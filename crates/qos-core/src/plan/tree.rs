@@ -28,8 +28,8 @@ pub(crate) enum Rank {
     Weight(u64),
     /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
     Factor(Option<u64>),
-    /// [`Sharing::Sequence`], of a node with a shaper: it takes no part. What its shaper lets go joins the queue of that
-    /// number, a sibling, and takes part there.
+    /// [`Sharing::Sequence`], of a node with a shaper: it takes no part. What its shaper lets go joins the queue of
+    /// that number, a sibling, and takes part there.
     Released(usize),
 }
 

@@ -33,8 +33,9 @@ fn shaped(name: &str, bps: u64) -> Value {
     json!({"name": name, "shape": {"mode": "average", "rate": {"bps": bps}}})
 }
 
-/// `shape average 1000000` prints `6250 25000 25000 25 3125`: byte limit, Bc, Be, interval in ms, increment in bytes. So
-/// of 60 packets that count 1500 bytes and come at once four go at once, and then two each 25 ms, for which the line of
+/// `shape average 1000000` prints `6250 25000 25000 25 3125`: byte limit, Bc, Be, interval in ms, increment in bytes.
+/// So of 60 packets that count 1500 bytes and come at once four go at once, and then two each 25 ms, for which the line
+/// of
 /// 1.2 Mb/s takes 20 ms: three when the remainders of 125 bytes make one more, in the tenth interval.
 #[test]
 fn two_full_packets_are_released_each_interval() {

@@ -199,7 +199,8 @@ fn an_input_policy_is_the_subinterface_s_own() {
 /// A policy of the port sees all its VLANs, and tells them apart by `match vlan`.
 #[test]
 fn match_vlan_tells_frames_apart_on_the_port() {
-    let maps = json!({"P": {"classes": [{"name": "vlans", "set": [{"field": "cos", "value": 5}]}, {"name": "class-default"}]}});
+    let vlans = json!({"name": "vlans", "set": [{"field": "cos", "value": 5}]});
+    let maps = json!({"P": {"classes": [vlans, {"name": "class-default"}]}});
     let mut config =
         config("hqf", maps, &[(100, json!({})), (250, json!({}))], common::interface(100_000, None, Some("P")));
     config["class_maps"]["vlans"] =
