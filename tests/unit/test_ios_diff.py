@@ -87,7 +87,7 @@ def test_each_printed_line_has_a_key_of_its_own(family: str) -> None:
     chassis = FAMILIES[family]
     found: set[str] = set()
     modes = {"config"}
-    for seed in range(40):
+    for seed in range(80):
         session = ConfigSession(Device(chassis))
         keys: set[tuple[str, ...]] = set()
         for text in render(typed(Random(seed), Device(chassis))).splitlines():
