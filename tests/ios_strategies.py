@@ -27,6 +27,7 @@ from qoslab.ios.model.device import (
     StaticRoute,
     User,
 )
+from qoslab.ios.model.interface_queueing import CustomList, CustomQueue, PriorityList, QueueRule, Shaper
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
@@ -411,11 +412,65 @@ def rate_limit_lists(draw: DrawFn) -> dict[int, RateLimitList]:
 
 
 @st.composite
+def queue_rules(draw: DrawFn, queues: int) -> tuple[QueueRule, ...]:
+    kinds: list[tuple[str | None, int]] = [
+        (None, 0),
+        ("fragments", 0),
+        ("gt", 700),
+        ("list", 101),
+        ("tcp", 80),
+        ("udp", 9),
+    ]
+    rules: list[QueueRule] = []
+    for kind, value in draw(st.lists(st.sampled_from(kinds), max_size=3, unique=True)):
+        protocol = draw(st.sampled_from(["ip", "ipv6", "arp", "cdp"]))
+        rules.append(QueueRule(draw(st.integers(0, queues - 1)), protocol, kind=kind, value=value))  # type: ignore[arg-type]
+    if draw(st.booleans()):
+        rules.append(QueueRule(draw(st.integers(0, queues - 1)), None, "Serial0/1"))
+    return tuple(rules)
+
+
+@st.composite
+def priority_lists(draw: DrawFn) -> dict[int, PriorityList]:
+    lists = {}
+    for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
+        limits = draw(maybe(st.lists(st.integers(0, 32767), min_size=4, max_size=4).map(tuple)))
+        made = PriorityList(number, draw(queue_rules(4)), draw(maybe(st.integers(0, 3))), limits)
+        if made != PriorityList(number):
+            lists[number] = made
+    return lists
+
+
+@st.composite
+def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
+    lists = {}
+    for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
+        figures = st.tuples(maybe(st.integers(0, 32767)), maybe(st.integers(1, 16_777_215)))
+        drawn = draw(st.dictionaries(st.integers(0, 16), figures.filter(any), max_size=3))
+        queues = tuple(CustomQueue(queue, *drawn[queue]) for queue in sorted(drawn))
+        default, lowest = draw(maybe(st.integers(0, 16))), draw(maybe(st.integers(1, 16)))
+        made = CustomList(number, draw(queue_rules(17)), default, lowest, queues)
+        if made != CustomList(number):
+            lists[number] = made
+    return lists
+
+
+@st.composite
+def shapers(draw: DrawFn) -> tuple[Shaper, ...]:
+    bits = st.integers(1, 100_000_000)
+    lists = sorted(draw(st.sets(st.sampled_from([1, 101, 150]), max_size=2)))
+    found: list[int | None] = [*lists, *draw(st.sampled_from([[], [None]]))]
+    rates, buffers = st.integers(8_000, 100_000_000), st.integers(1, 4096)
+    return tuple(Shaper(each, draw(rates), draw(bits), draw(st.integers(0, 1) | bits), draw(buffers)) for each in found)
+
+
+@st.composite
 def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap], generation: Generation) -> Interface:
     bare = draw(_bare_interfaces(name, number, generation))
     for direction in ("input", "output"):
         carried = _carried(generation, bare, maps, direction)
-        if carried:
+        queues = bare.shapers or bare.priority_group or bare.custom_queue_list
+        if carried and not (queues and direction == "output"):
             setattr(bare, f"service_policy_{direction}", draw(maybe(st.sampled_from(carried))))
     return bare
 
@@ -423,6 +478,10 @@ def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap],
 @st.composite
 def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generation) -> Interface:
     serial = name.startswith("Serial")
+    fair_queue = draw(maybe(fair_queues(generation, serial)))
+    fair = fair_queue is not None and fair_queue.enabled
+    kind = draw(st.sampled_from([None, "shapers"] if fair else [None, "shapers", "priority", "custom"]))
+    which = draw(st.integers(1, 16))
     address = draw(maybe(st.integers(1, 254)))
     second = draw(st.integers(0, 2)) if address is not None else 0
     return Interface(
@@ -442,7 +501,10 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
         duplex="auto" if serial else draw(st.sampled_from(("auto", "full"))),
         speed="auto" if serial else draw(st.sampled_from(("auto", "100"))),
         tx_ring_limit=draw(maybe(st.integers(1, 32767))),
-        fair_queue=draw(maybe(fair_queues(generation, serial))),
+        fair_queue=fair_queue,
+        shapers=draw(shapers()) if kind == "shapers" else (),
+        priority_group=which if kind == "priority" else None,
+        custom_queue_list=which if kind == "custom" else None,
         max_reserved_bandwidth=draw(maybe(st.integers(1, 100))) if generation == "classic" else None,
         rate_limits=draw(rate_limits()),
         clock_rate_bps=draw(maybe(st.integers(300, 8_000_000))) if serial else None,
@@ -515,6 +577,8 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         routes=draw(routes()),
         access_lists=draw(access_lists()) | draw(ipv6_access_lists()),
         rate_limit_lists=draw(rate_limit_lists()),
+        priority_lists=draw(priority_lists()),
+        queue_lists=draw(queue_lists()),
         banner_motd=draw(maybe(st.sampled_from(["\nhello\n", "one line", "\n! not a comment\nend\n  interface x\n"]))),
         lines=draw(terminal_lines()),
     )

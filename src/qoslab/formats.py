@@ -313,6 +313,15 @@ class CriterionVlan(TypedDict):
 
 
 @final
+class CustomQueue(TypedDict):
+    """A queue that takes turns."""
+
+    byte_count: NotRequired[int]
+    limit: NotRequired[int]
+    number: int
+
+
+@final
 class DataPlaneConfig(TypedDict):
     """The complete configuration of a router's data plane."""
 
@@ -532,6 +541,7 @@ class InterfaceConfig(TypedDict):
     hold_queue_out: NotRequired[int | None]
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
+    queueing: NotRequired[InterfaceQueueing | None]
     rate_limit_input: NotRequired[list[RateLimitConfig]]
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
@@ -553,6 +563,7 @@ class InterfaceConfigPart(TypedDict):
     hold_queue_out: NotRequired[int | None]
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
+    queueing: NotRequired[InterfaceQueueing | None]
     rate_limit_input: NotRequired[list[RateLimitConfig]]
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
@@ -572,6 +583,7 @@ class InterfaceCounters(TypedDict):
     line_rate_bps: int
     link: LinkCounters
     load_interval_s: int
+    numbered_queues: list[NumberedQueueCounters]
     output: DirectionCounters
     policy_input: PolicyCounters | None
     policy_output: PolicyCounters | None
@@ -579,6 +591,7 @@ class InterfaceCounters(TypedDict):
     queueing_delay: QueueingDelayCounters | None
     rate_limit_input: list[RateLimitCounters]
     rate_limit_output: list[RateLimitCounters]
+    shapers: list[InterfaceShaperCounters]
     subinterfaces: dict[str, SubinterfaceCounters]
     switch: SwitchPortCounters | None
     tx_ring: RingCounters
@@ -608,6 +621,56 @@ class InterfaceQueueCounters(TypedDict):
     reserved_conversations: ReservedConversations | None
     strategy: Strategy
     threshold: int | None
+
+
+@final
+class InterfaceQueueingCustom(TypedDict):
+    """`custom-queue-list`: queues take turns, each until it has sent its byte count."""
+
+    type: Literal["custom"]
+    default: NotRequired[int]
+    lowest: NotRequired[int]
+    queues: NotRequired[list[CustomQueue]]
+    rules: list[QueueRule]
+
+
+@final
+class InterfaceQueueingPriority(TypedDict):
+    """`priority-group`: a queue is served when those before it are empty."""
+
+    type: Literal["priority"]
+    default: NotRequired[int]
+    limits: NotRequired[list[int]]
+    rules: list[QueueRule]
+
+
+@final
+class InterfaceQueueingShaped(TypedDict):
+    """`traffic-shape`: what a shaper lets go shares the line with what none holds."""
+
+    type: Literal["shaped"]
+    shapers: list[InterfaceShaper]
+
+
+@final
+class InterfaceShaper(TypedDict):
+    """A shaper of an interface."""
+
+    access_list: NotRequired[str | None]
+    buffers: NotRequired[int]
+    shape: ShapeConfig
+
+
+@final
+class InterfaceShaperCounters(TypedDict):
+    """A shaper of `traffic-shape` with its queue."""
+
+    conversations: int
+    depth_packets: int
+    drops: Count
+    limit_packets: int
+    max_conversations: int
+    shape: ShapeCounters
 
 
 @final
@@ -774,6 +837,17 @@ class NodeConfig(TypedDict):
     kind: NodeKind
     routes: NotRequired[list[Route]]
     tcp: NotRequired[Profile | None]
+
+
+@final
+class NumberedQueueCounters(TypedDict):
+    """A queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is the system's)."""
+
+    depth_packets: int
+    drops: Count
+    limit_packets: int
+    number: int
+    output: Count
 
 
 @final
@@ -1053,6 +1127,20 @@ class QueueLimit(TypedDict):
 
 
 @final
+class QueueRule(TypedDict):
+    """Which packets join a queue: those that are all that is said here."""
+
+    access_list: NotRequired[str | None]
+    fragments: NotRequired[bool]
+    interface: NotRequired[str | None]
+    larger_than: NotRequired[int | None]
+    port: NotRequired[QueuedPort | None]
+    protocol: NotRequired[QueuedProtocol | None]
+    queue: int
+    smaller_than: NotRequired[int | None]
+
+
+@final
 class QueueSetConfig(TypedDict):
     """`mls qos queue-set output`."""
 
@@ -1068,6 +1156,14 @@ class QueueThresholds(TypedDict):
     reserved: int
     t1: int
     t2: int
+
+
+@final
+class QueuedPort(TypedDict):
+    """A port by which packets are queued."""
+
+    number: int
+    protocol: int
 
 
 @final
@@ -1669,6 +1765,7 @@ DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue"]
 ExceedAction: TypeAlias = Literal["drop", "policed-dscp-transmit"]
 Framing: TypeAlias = Literal["ethernet", "ppp", "hdlc"]
 Generation: TypeAlias = Literal["classic", "hqf"]
+InterfaceQueueing: TypeAlias = InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom
 JitterDistribution: TypeAlias = Literal["uniform", "normal", "exponential"]
 Kind: TypeAlias = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
 LossConfig: TypeAlias = LossConfigRandom | LossConfigGilbertElliott
@@ -1694,6 +1791,7 @@ ProtocolName: TypeAlias = Literal[
     "ip",
     "ipv6",
 ]
+QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]
 RateLimitOutcome: TypeAlias = Literal["transmit", "drop", "continue"]
@@ -1704,6 +1802,6 @@ ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs
 ShapeMode: TypeAlias = Literal["average", "peak"]
 Start: TypeAlias = Literal["now", "pending"] | StartAfter | StartAt
 State: TypeAlias = Literal["pending", "active", "inactive"]
-Strategy: TypeAlias = Literal["fifo", "weighted_fair", "class_based"]
+Strategy: TypeAlias = Literal["fifo", "weighted_fair", "class_based", "priority", "custom"]
 SwitchportMode: TypeAlias = Literal["access", "trunk"]
 Trust: TypeAlias = Literal["dscp", "cos", "ip-precedence"]

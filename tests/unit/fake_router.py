@@ -46,6 +46,8 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
             "reserved_conversations": None,
             "available_bandwidth_kbps": None,
         },
+        "numbered_queues": [],
+        "shapers": [],
         "tx_ring": {"limit": 64, "depth": 0},
         "queueing_delay": None,
         "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},

@@ -191,6 +191,8 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "input": port,
                 "output": port,
                 "queue": queue,
+                "numbered_queues": [],
+                "shapers": [],
                 "tx_ring": {"limit": 64, "depth": 0},
                 "queueing_delay": None,
                 "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},

@@ -185,4 +185,10 @@ def test_every_device_has_a_valid_configuration(device: Device) -> None:
     for each in compiled["interfaces"].values():
         limits = [limit["match"] for field in ("input", "output") for limit in each.get(f"rate_limit_{field}", [])]
         named |= {match["name"] for match in limits if match is not None and match["type"] == "access_group"}
+        queueing = each.get("queueing") or {}
+        queues = queueing.get("shapers", []) + queueing.get("rules", [])
+        named |= {name for queue in queues if (name := queue.get("access_list")) is not None}
+    for made in (*device.priority_lists.values(), *device.queue_lists.values()):
+        # Lists are there for an interface that will name them, too.
+        named |= {str(rule.value) for rule in made.rules if rule.kind == "list"}
     assert named | set(device.access_lists) == set(compiled["access_lists"])

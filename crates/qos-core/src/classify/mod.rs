@@ -4,3 +4,4 @@ pub(crate) mod access_list;
 pub(crate) mod classifier;
 pub(crate) mod marking;
 pub(crate) mod matcher;
+pub(crate) mod steering;

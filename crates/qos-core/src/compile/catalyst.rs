@@ -368,6 +368,7 @@ fn check_interface(name: &str, port: &PortConfig, interface: Option<&InterfaceCo
         ("tx_ring_limit", interface.tx_ring_limit.is_some()),
         ("hold_queue_out", interface.hold_queue_out.is_some()),
         ("fair_queue", interface.fair_queue.is_some()),
+        ("queueing", interface.queueing.is_some()),
         ("rate_limit_input", !interface.rate_limit_input.is_empty()),
         ("rate_limit_output", !interface.rate_limit_output.is_empty()),
         ("service_policy_output", interface.service_policy_output.is_some()),

@@ -2,7 +2,7 @@
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
-use crate::compile::{catalyst, parameters, policy, rate_limits, subinterfaces};
+use crate::compile::{catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces};
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
@@ -71,22 +71,28 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
     };
     let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
     let conversations = flows.map(|most| conversations(config, classes, most, threshold));
-    let default_ring = match (serial, strategy) {
-        (true, Strategy::Fifo) => defaults::SERIAL_TX_RING_FIFO,
-        (true, _) => defaults::SERIAL_TX_RING_FAIR,
-        (false, _) if rate_bps > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
-        (false, _) => defaults::ETHERNET_TX_RING,
-    };
     RouterPlan {
-        ring_limit: config.tx_ring_limit.unwrap_or(default_ring),
+        ring_limit: ring_limit(config, serial, rate_bps, strategy != Strategy::Fifo),
         strategy,
         hold_queue,
         nodes,
         hold: conversations.map(|_| hold_queue),
         conversations,
         output,
+        queueing: None,
         limits: RateLimitsPlan::default(),
     }
+}
+
+/// The transmit ring of a port that queues, or has one FIFO.
+fn ring_limit(config: &InterfaceConfig, serial: bool, rate_bps: u64, queues: bool) -> u32 {
+    let default = match (serial, queues) {
+        (true, false) => defaults::SERIAL_TX_RING_FIFO,
+        (true, true) => defaults::SERIAL_TX_RING_FAIR,
+        (false, _) if rate_bps > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
+        (false, _) => defaults::ETHERNET_TX_RING,
+    };
+    config.tx_ring_limit.unwrap_or(default)
 }
 
 fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, threshold: u32) -> ConversationPlan {
@@ -154,6 +160,11 @@ fn configured_router(
     let input = subinterfaces::attached(context, name, config, false)?.or(input);
     let output = subinterfaces::attached(context, name, config, true)?.or(output);
     let mut plan = assemble(port, config, input, output, limits);
+    if let (Some(queueing), KindPlan::Router(router)) = (&config.queueing, &mut plan.kind) {
+        let ring_limit = ring_limit(config, serial(port.link.framing), plan.rate.0, true);
+        let base = RouterPlan { ring_limit, ..(**router).clone() };
+        **router = interface_queueing::over(context, queueing, &path("queueing"), base, plan.rate)?;
+    }
     plan.police_in_drop_rate =
         context.config.generation != Generation::Classic || defaults::CLASSIC_DROP_RATE_COUNTS_POLICE;
     Ok(plan)

@@ -202,6 +202,18 @@ pub const fn dynamic_queues(bandwidth_kbps: u64) -> u32 {
 /// Numerator of the weight of a conversation: 32384/(precedence + 1).
 pub const WEIGHT_NUMERATOR: u64 = 32_384;
 
+/// Buffers of `traffic-shape`: packets that may wait for a shaper (`traffic-shape rate 8000` is printed with 1000).
+pub const GTS_BUFFERS: u32 = 1_000;
+
+/// `priority-list N queue-limit`: packets of the queues high, medium, normal and low.
+pub const PRIORITY_LIST_LIMITS: [u32; 4] = [20, 40, 60, 80];
+
+/// `queue-list N queue Q limit`, packets.
+pub const CUSTOM_QUEUE_LIMIT: u32 = 20;
+
+/// `queue-list N queue Q byte-count`, bytes of a turn.
+pub const CUSTOM_BYTE_COUNT: u32 = 1_500;
+
 // Where sources disagree or are missing, and both readings can be run. docs/ask-a-device.md has the experiment that
 // would decide each on a real router.
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst::SwitchPortConfig;
 use crate::config::defaults::LOAD_INTERVAL_S;
+use crate::config::interface_queueing::InterfaceQueueing;
 use crate::config::queueing::InterfaceFairQueue;
 use crate::config::rate_limit::RateLimitConfig;
 use crate::wire::framing::Framing;
@@ -41,6 +42,9 @@ pub struct InterfaceConfig {
     /// Weighted fair queueing on the interface; null for the platform's default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<InterfaceFairQueue>,
+    /// Queueing without a policy-map, in place of the default; null for none.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queueing: Option<InterfaceQueueing>,
     /// `max-reserved-bandwidth`: per cent of the bandwidth that classes may reserve (classic only); null for 75.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_reserved_percent: Option<u32>,
@@ -132,6 +136,7 @@ impl InterfaceConfig {
             tx_ring_limit: None,
             hold_queue_out: None,
             fair_queue: None,
+            queueing: None,
             max_reserved_percent: None,
             rate_limit_input: Vec::new(),
             rate_limit_output: Vec::new(),

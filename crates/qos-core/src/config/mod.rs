@@ -7,6 +7,7 @@ pub(crate) mod catalyst_constants;
 pub(crate) mod classification;
 pub mod defaults;
 pub(crate) mod interface;
+pub(crate) mod interface_queueing;
 #[cfg(feature = "serde")]
 pub(crate) mod json;
 pub(crate) mod policy;
@@ -23,6 +24,10 @@ pub use classification::{
     AccessAction, AccessListEntry, AddressMatch, ClassMap, Criterion, MatchMode, PortMatch, PortOperator, ProtocolName,
 };
 pub use interface::{InterfaceConfig, SubinterfaceConfig};
+pub use interface_queueing::{
+    CustomQueue, InterfaceQueueing, InterfaceShaper, QueueRule, QueuedPort, QueuedProtocol, CUSTOM_QUEUES,
+    PRIORITY_QUEUES,
+};
 #[cfg(feature = "serde")]
 pub use json::from_json;
 pub use policy::{

@@ -4,6 +4,7 @@
 
 pub(crate) mod catalyst;
 pub(crate) mod count;
+pub(crate) mod interface_queueing;
 pub(crate) mod police;
 pub(crate) mod policy;
 pub(crate) mod port;
@@ -14,6 +15,7 @@ pub(crate) mod totals;
 
 pub use catalyst::{ProfileCounters, SwitchCounters, SwitchPortCounters};
 pub use count::Count;
+pub use interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 pub use police::{BucketChange, ColourCounters, DynamicCounters, PoliceCounters, TokensLost};
 pub use policy::{
     BandwidthCounters, ClassCounters, ClassDrops, CriterionCounters, PolicyCounters, PriorityCounters, SetCounters,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::catalyst::{SwitchCounters, SwitchPortCounters};
 use crate::counters::count::Count;
+use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
 use crate::counters::rate_limit::RateLimitCounters;
 
@@ -58,6 +59,10 @@ pub struct InterfaceCounters {
     pub output: DirectionCounters,
     /// The interface's own queue.
     pub queue: InterfaceQueueCounters,
+    /// The queues of `priority-group` or `custom-queue-list`, by number.
+    pub numbered_queues: Vec<NumberedQueueCounters>,
+    /// The shapers of `traffic-shape`, in order.
+    pub shapers: Vec<InterfaceShaperCounters>,
     /// The transmit ring.
     pub tx_ring: RingCounters,
     /// How long packets waited; null before the first one.
@@ -153,6 +158,10 @@ pub enum Strategy {
     WeightedFair,
     /// A queueing policy.
     ClassBased,
+    /// `priority-group`.
+    Priority,
+    /// `custom-queue-list`.
+    Custom,
 }
 
 /// The queue of an interface, all its parts together.

@@ -23,6 +23,8 @@ pub(crate) fn interface_counters<P>(
         input: inbound.counters(now),
         output,
         queue,
+        numbered_queues: Vec::new(),
+        shapers: Vec::new(),
         tx_ring,
         queueing_delay,
         link: LinkCounters { input: inbound.link_counters(), output: link },

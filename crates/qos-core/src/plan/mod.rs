@@ -3,6 +3,7 @@
 
 pub(crate) mod catalyst;
 pub(crate) mod classes;
+pub(crate) mod interface_queueing;
 pub(crate) mod police;
 pub(crate) mod port;
 pub(crate) mod queue;

@@ -3,6 +3,7 @@
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::plan::catalyst::CatalystPlan;
 use crate::plan::classes::PolicyPlan;
+use crate::plan::interface_queueing::InterfaceQueueingPlan;
 use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::NodePlan;
 use crate::time::Rate;
@@ -51,6 +52,8 @@ pub(crate) struct RouterPlan {
     /// What is shown of the conversations of weighted fair queueing.
     pub conversations: Option<ConversationPlan>,
     pub output: Option<PolicyPlan>,
+    /// Queueing without a policy-map.
+    pub queueing: Option<Box<InterfaceQueueingPlan>>,
     pub limits: RateLimitsPlan,
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum Sharing {
     Weighted,
     /// The lowest sequence number first (classic).
     Sequence,
+    /// By number, or in turn (priority and custom queueing).
+    Turns,
 }
 
 /// A node among its siblings.
@@ -31,6 +33,19 @@ pub(crate) enum Rank {
     /// [`Sharing::Sequence`], of a node with a shaper: it takes no part. What its shaper lets go joins the queue of
     /// that number, a sibling, and takes part there.
     Released(usize),
+    /// [`Sharing::Turns`]: ahead of those with a greater number, and of all that take turns.
+    Strict(u8),
+    /// [`Sharing::Turns`]: in turn.
+    Turn(Turn),
+}
+
+/// A queue that takes turns with its siblings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Its place among them.
+    pub number: u8,
+    /// Bytes of a turn; not 0.
+    pub byte_count: u32,
 }
 
 /// What a node is.
@@ -64,6 +79,7 @@ pub(crate) fn single(queue: QueuePlan, sharing: Sharing) -> Vec<NodePlan> {
     let rank = match sharing {
         Sharing::Weighted => Rank::Weight(1),
         Sharing::Sequence => Rank::Factor(None),
+        Sharing::Turns => Rank::Strict(0),
     };
     nodes.push(NodePlan { parent: ROOT, rank, shape: None, body: BodyPlan::Leaf { queue, random_detect: None } });
     nodes

@@ -8,5 +8,6 @@ pub(crate) mod random_detect;
 pub(crate) mod scheduler;
 pub(crate) mod shaper;
 pub(crate) mod statistics;
+pub(crate) mod turns;
 pub(crate) mod weighted_fair;
 pub(crate) mod winner_tree;

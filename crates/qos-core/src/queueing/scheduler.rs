@@ -7,6 +7,7 @@
 //!   have packets, what they get in proportion to their weights differs by at most a packet of each.
 //! - or by sequence number, as classic weighted fair queueing does: the conversations of the interface's own fair
 //!   queueing, those of class-default, and the classes, each a conversation, are in one space of numbers.
+//! - or by number and in turn: priority and custom queueing ([`crate::queueing::turns`]).
 //!
 //! A node with a shaper takes part while the shaper lets its next packet go. A shaper of the classic generation stands
 //! before the interface's queues instead: what it lets go at the end of an interval joins one of them at once, whether
@@ -23,6 +24,7 @@ use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::shaper::Shaper;
+use crate::queueing::turns;
 use crate::queueing::weighted_fair::{self, Place, WeightedFair};
 use crate::queueing::winner_tree::WinnerTree;
 use crate::time::{Rate, Time};
@@ -45,6 +47,8 @@ pub(crate) struct Node<P> {
     key: Option<u128>,
     /// Virtual time (sequence number) at which the last packet served from here ended.
     finish: u128,
+    /// Bytes of the present turn, where turns are taken.
+    used: u64,
     /// Sequence numbers are those of its packets.
     numbered: bool,
     pub depth: Count,
@@ -259,6 +263,7 @@ impl<P> Scheduler<P> {
                 timer,
                 key: None,
                 finish: 0,
+                used: 0,
                 numbered,
                 depth: Count::default(),
                 output: Count::default(),
@@ -366,6 +371,14 @@ impl<P> Scheduler<P> {
         }
     }
 
+    /// Start time, or sequence number, of the packet served last below a node.
+    fn virtual_time(&self, node: usize) -> u128 {
+        match &self.nodes[node].body {
+            Body::Inner(inner) => inner.virtual_time,
+            Body::Leaf { .. } => 0,
+        }
+    }
+
     /// The node above; none above the root.
     fn parent(&self, node: usize) -> Option<usize> {
         (node != ROOT).then(|| self.nodes[node].plan.parent)
@@ -426,7 +439,7 @@ impl<P> Scheduler<P> {
                 return;
             }
             Rank::Released(_) => return,
-            Rank::Weight(_) | Rank::Factor(_) => {}
+            Rank::Weight(_) | Rank::Factor(_) | Rank::Strict(_) | Rank::Turn(_) => {}
         }
         if self.propagates {
             self.propagate(node, ready.is_some());
@@ -444,10 +457,9 @@ impl<P> Scheduler<P> {
                     let (finish, factor) = (this.finish, factor.unwrap_or(by_precedence));
                     finish.max(self.inner(parent).virtual_time) + u128::from(bytes) * u128::from(factor)
                 }
-                (None, _) => this.finish.max(match &self.nodes[parent].body {
-                    Body::Inner(inner) => inner.virtual_time,
-                    Body::Leaf { .. } => 0,
-                }),
+                (None, Rank::Strict(number)) => turns::strict(number),
+                (None, Rank::Turn(turn)) => turns::joins(turn, self.virtual_time(parent), this.finish),
+                (None, _) => this.finish.max(self.virtual_time(parent)),
             }),
         };
         self.nodes[node].key = key;
@@ -739,8 +751,17 @@ impl<P> Scheduler<P> {
             this.finish = match this.plan.rank {
                 Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
                 Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
+                Rank::Turn(turn) => {
+                    let (next, used) = turns::after(turn, key, this.used, bytes, this.depth.packets == 0);
+                    this.used = used;
+                    next
+                }
+                Rank::Strict(_) => 0,
             };
-            self.inner(parent).virtual_time = key;
+            // A queue that is served ahead of the others takes nobody's turn.
+            if !matches!(this.plan.rank, Rank::Strict(_)) {
+                self.inner(parent).virtual_time = key;
+            }
         }
         self.contend(node);
     }

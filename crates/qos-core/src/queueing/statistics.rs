@@ -1,6 +1,7 @@
-//! What the queues of a policy's classes counted.
+//! What queues counted: those of a policy's classes, and those of an interface without a queueing policy.
 
 use crate::counters::count::Count;
+use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::queue::{ClassQueueCounters, DisciplineName, PriorityQueueCounters, ShapeCounters};
 use crate::plan::tree::BodyPlan;
 use crate::queueing::discipline::Discipline;
@@ -67,4 +68,32 @@ pub(crate) fn priority<P>(level: u8, node: &Node<P>) -> PriorityQueueCounters {
         drops: node.drops,
         output: node.output,
     }
+}
+
+/// A queue that is known by its number.
+pub(crate) fn numbered<P>(number: u8, node: &Node<P>) -> NumberedQueueCounters {
+    NumberedQueueCounters {
+        number,
+        depth_packets: node.depth.packets,
+        limit_packets: match &node.plan.body {
+            BodyPlan::Leaf { queue, .. } if queue.limit() < u32::MAX => queue.limit(),
+            BodyPlan::Leaf { .. } | BodyPlan::Inner { .. } => 0,
+        },
+        drops: node.drops,
+        output: node.output,
+    }
+}
+
+/// A shaper of an interface with its queue.
+pub(crate) fn interface_shaper<P>(node: &Node<P>) -> Option<InterfaceShaperCounters> {
+    let (active, most) = node.queue().and_then(Discipline::<P>::flows)?;
+    let BodyPlan::Leaf { queue, .. } = &node.plan.body else { return None };
+    Some(InterfaceShaperCounters {
+        shape: shape(node)?,
+        depth_packets: node.depth.packets,
+        limit_packets: queue.limit(),
+        drops: node.drops,
+        conversations: active,
+        max_conversations: most,
+    })
 }

@@ -7,6 +7,7 @@
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
 use crate::counters::count::Count;
+use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
 use crate::counters::port::{InterfaceQueueCounters, RingCounters};
 use crate::counters::rate_limit::RateLimitCounters;
@@ -17,10 +18,11 @@ use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;
 use crate::link::serialiser::Passage;
 use crate::plan::port::{PortPlan, RouterPlan};
-use crate::plan::tree::SINGLE;
-use crate::policy::Policy;
+use crate::plan::tree::{Rank, SINGLE};
+use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::scheduler::Scheduler;
+use crate::queueing::statistics;
 use crate::router::rate_limits::RateLimits;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
@@ -89,7 +91,8 @@ impl<P> Egress<P> {
         RateLimits::replace(&mut self.limits, &plan.limits.output, now);
         let old = std::mem::replace(&mut self.plan, plan.clone());
         let police_in_drop_rate = std::mem::replace(&mut self.police_in_drop_rate, port.police_in_drop_rate);
-        if old.output != plan.output || old.nodes != plan.nodes || police_in_drop_rate != port.police_in_drop_rate {
+        let queues = old.nodes != plan.nodes || old.queueing != plan.queueing;
+        if old.output != plan.output || queues || police_in_drop_rate != port.police_in_drop_rate {
             self.replace(now, port, lists, outputs);
         } else if let Some(policy) = &mut self.policy {
             policy.set_load_interval(port.load_interval_s);
@@ -128,7 +131,8 @@ impl<P> Egress<P> {
         for mut item in scheduler.drain() {
             let verdict = self.policy.as_mut().map(|policy| policy.readmit(now, &mut item.descriptor, lists));
             item.class = verdict.map(|verdict| verdict.class);
-            self.enqueue(now, verdict.map_or(SINGLE, |verdict| verdict.leaf), item, false, outputs);
+            let leaf = self.leaf(verdict, &item.descriptor, lists);
+            self.enqueue(now, leaf, item, false, outputs);
         }
     }
 
@@ -179,7 +183,7 @@ impl<P> Egress<P> {
                 self.drop(arrival, item, DropReason::Police, outputs);
             }
             _ => {
-                let leaf = verdict.map_or(SINGLE, |verdict| verdict.leaf);
+                let leaf = self.leaf(verdict, &descriptor, lists);
                 let mut straight = false;
                 if let (Some(policy), Some(class)) = (&mut self.policy, class) {
                     let bytes = descriptor.counted_len;
@@ -221,6 +225,15 @@ impl<P> Egress<P> {
             }
             self.queue_drops += 1;
             self.drop(now, item, DropReason::Tail, outputs);
+        }
+    }
+
+    /// The queue that a packet joins.
+    fn leaf(&self, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
+        match &self.plan.queueing {
+            None => verdict.map_or(SINGLE, |verdict| verdict.leaf),
+            // A policy beside it has no queues.
+            Some(queueing) => queueing.steering.leaf(descriptor, lists),
         }
     }
 
@@ -352,9 +365,15 @@ impl<P> Egress<P> {
     pub fn queue_counters(&self) -> InterfaceQueueCounters {
         let (active, max_active) = self.scheduler.conversations();
         let conversations = self.plan.conversations;
+        // What waits for a shaper has not come to the interface's queue yet.
+        let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
+        let nodes = shapers.iter().map(|node| &self.scheduler.nodes()[*node]);
+        // The scheduler leaves out those that stand before weighted fair queueing.
+        let beside = nodes.filter(|node| !matches!(node.plan.rank, Rank::Released(_)));
+        let held: u64 = beside.map(|node| node.depth.packets).sum();
         InterfaceQueueCounters {
             strategy: self.plan.strategy,
-            depth: self.scheduler.depth(),
+            depth: self.scheduler.depth() - held,
             limit: self.plan.hold_queue,
             drops: self.queue_drops,
             conversations: conversations.map(|_| active),
@@ -364,6 +383,18 @@ impl<P> Egress<P> {
             reserved_conversations: conversations.map(|plan| plan.reserved),
             available_bandwidth_kbps: conversations.map(|plan| plan.available_kbps),
         }
+    }
+
+    /// The queues that have numbers.
+    pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
+        let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
+        queues.iter().map(|(number, node)| statistics::numbered(*number, &self.scheduler.nodes()[*node])).collect()
+    }
+
+    /// The interface's own shapers.
+    pub fn shaper_counters(&self) -> Vec<InterfaceShaperCounters> {
+        let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
+        shapers.iter().filter_map(|node| statistics::interface_shaper(&self.scheduler.nodes()[*node])).collect()
     }
 
     pub fn ring_counters(&self) -> RingCounters {

@@ -98,6 +98,8 @@ impl<P> RouterPort<P> {
         InterfaceCounters {
             rate_limit_input: self.ingress.limit_counters(now),
             rate_limit_output: self.egress.limit_counters(now),
+            numbered_queues: self.egress.numbered_counters(),
+            shapers: self.egress.shaper_counters(),
             policy_input,
             policy_output,
             subinterfaces,

@@ -8,6 +8,7 @@ mod dynamic_bucket;
 mod error_kinds;
 mod examples;
 mod fairness;
+mod interface_queueing;
 mod ipv6;
 mod lateness;
 mod later_queueing;

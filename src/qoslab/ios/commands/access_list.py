@@ -402,8 +402,13 @@ def _named_lists(device: Device) -> set[str]:
     """The names of access lists that class-maps and interfaces refer to."""
     criteria = [criterion for each in device.class_maps.values() for criterion in each.criteria]
     names = {each.name for each in criteria if each.type == "access_group" and each.name is not None}
-    limits = [limit for each in device.interfaces.values() for limit in each.rate_limits]
-    return names | {str(limit.number) for limit in limits if limit.match == "access-group"}
+    rules = [rule for each in device.priority_lists.values() for rule in each.rules]
+    rules += [rule for each in device.queue_lists.values() for rule in each.rules]
+    numbers = {rule.value for rule in rules if rule.kind == "list"}
+    for interface in device.interfaces.values():
+        numbers |= {limit.number for limit in interface.rate_limits if limit.match == "access-group"}
+        numbers |= {shaper.access_list for shaper in interface.shapers if shaper.access_list is not None}
+    return names | {str(number) for number in numbers}
 
 
 def _engine_access_list(access_list: AccessList) -> list[formats.AccessListEntry]:

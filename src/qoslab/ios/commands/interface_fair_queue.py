@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.queue_lists import check_queueing
 from qoslab.ios.commands.queueing import POWER_OF_TWO
 from qoslab.ios.model.device import (
     Device,
@@ -61,6 +62,7 @@ def _fair_queue(session: ConfigSession, args: Args) -> None:
         raise RejectedError(THRESHOLD_POWER_OF_TWO)
     if dynamic is not None and dynamic & (dynamic - 1):
         raise RejectedError(POWER_OF_TWO)
+    check_queueing(session.device, session.interface, "fair-queue")
     session.interface.fair_queue = InterfaceFairQueue(True, threshold, dynamic, reservable)
 
 

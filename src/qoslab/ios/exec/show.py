@@ -10,15 +10,23 @@ from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
+from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
 from qoslab.ios.show.queueing import (
     show_controllers_serial,
+    show_queue,
     show_queueing,
     show_queueing_fair,
     show_queueing_interface,
+    show_queueing_random_detect,
 )
 from qoslab.ios.show.rate_limit import show_rate_limit
 from qoslab.ios.show.subinterfaces import cleared_text, show_subinterface, show_vlans
 from qoslab.ios.show.system import show_clock, show_processes_cpu, show_version
+from qoslab.ios.show.traffic_shape import (
+    show_traffic_shape,
+    show_traffic_shape_queue,
+    show_traffic_shape_statistics,
+)
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -114,14 +122,53 @@ _QUEUEING = {"queueing": "Show queueing configuration"}
 
 @EXEC.add(
     ANY_MODE,
-    "show queueing [fair]",
+    "show queueing [custom|fair|priority|random-detect]",
     requires={"router"},
-    help={**_QUEUEING, "fair": "Fair queueing configuration"},
+    help={
+        **_QUEUEING,
+        "custom": "Custom queueing list configuration",
+        "fair": "Fair queueing configuration",
+        "priority": "Priority queueing list configuration",
+        "random-detect": "Random early detection configuration",
+    },
 )
 async def _show_queueing(session: ExecSession, args: Args) -> str:
+    if "custom" in args:
+        return show_queueing_custom(session.device)
+    if "priority" in args:
+        return show_queueing_priority(session.device)
+    if "random-detect" in args:
+        return show_queueing_random_detect()
     counters = (await session.environment.counters())["interfaces"]
     show = show_queueing_fair if "fair" in args else show_queueing
     return show(session.device, counters)
+
+
+# HQF has no such screen.
+@EXEC.add(ANY_MODE, "show queue <name:interface>", requires={"classic"}, help={"queue": "Show queue contents"})
+async def _show_queue(session: ExecSession, args: Args) -> str:
+    name = session.known_interface(args) or ""
+    return show_queue(session.device.interfaces[name], await _counters_of(session, name))
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show traffic-shape [queue|statistics] [<name:interface>]",
+    requires={"router"},
+    help={
+        "traffic-shape": "traffic rate shaping configuration",
+        "queue": "queue contents",
+        "statistics": "traffic shaping statistics",
+    },
+)
+async def _show_traffic_shape(session: ExecSession, args: Args) -> str:
+    counters = (await session.environment.counters())["interfaces"]
+    show = show_traffic_shape
+    if "queue" in args:
+        show = show_traffic_shape_queue
+    elif "statistics" in args:
+        show = show_traffic_shape_statistics
+    return show(session.device, counters, interface=session.known_interface(args))
 
 
 @EXEC.add(

@@ -12,6 +12,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6
 from typing import Literal
 
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
+from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.policy import ClassMap, PolicyMap
@@ -93,6 +94,12 @@ class Interface:
     """Percent, classic generation; None is 75."""
     rate_limits: tuple[RateLimit, ...] = ()
     """Those for what comes in first; each direction in order."""
+    shapers: tuple[Shaper, ...] = ()
+    """`traffic-shape`: those of lists in order, then that of all packets."""
+    priority_group: int | None = None
+    """The number of a priority list."""
+    custom_queue_list: int | None = None
+    """The number of a queue list."""
     service_policy_input: str | None = None
     service_policy_output: str | None = None
     port: SwitchPort | None = None
@@ -269,6 +276,8 @@ class Device:
     access_lists: dict[str, AccessList] = field(default_factory=dict)
     rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
     """`access-list rate-limit`, by number."""
+    priority_lists: dict[int, PriorityList] = field(default_factory=dict)
+    queue_lists: dict[int, CustomList] = field(default_factory=dict)
     ip_sla: IpSla = field(default_factory=IpSla)
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
@@ -330,6 +339,8 @@ class Device:
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
             rate_limit_lists=dict(self.rate_limit_lists),
+            priority_lists=dict(self.priority_lists),
+            queue_lists=dict(self.queue_lists),
             ip_sla=self.ip_sla.copy(),
             lines={name: replace(line) for name, line in self.lines.items()},
         )

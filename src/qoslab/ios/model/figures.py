@@ -139,3 +139,12 @@ modelled, so this only keeps memory bounded; a frame beyond it is dropped as `ov
 
 WEIGHT_NUMERATOR = 32_384
 """Numerator of the weight of a conversation: 32384/(precedence + 1)."""
+
+GTS_BUFFERS = 1_000
+"""Buffers of `traffic-shape`: packets that may wait for a shaper (`traffic-shape rate 8000` is printed with 1000)."""
+
+CUSTOM_QUEUE_LIMIT = 20
+"""`queue-list N queue Q limit`, packets."""
+
+CUSTOM_BYTE_COUNT = 1_500
+"""`queue-list N queue Q byte-count`, bytes of a turn."""

@@ -48,6 +48,8 @@ def unwired(
             "reserved_conversations": None,
             "available_bandwidth_kbps": None,
         },
+        "numbered_queues": [],
+        "shapers": [],
         "tx_ring": {"limit": 0, "depth": 0},
         "queueing_delay": None,
         "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},

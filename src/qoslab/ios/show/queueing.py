@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
+from qoslab.ios.model.interface_queueing import PRIORITIES
+from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
 
 if TYPE_CHECKING:
     from qoslab import formats
 
 DEFAULT_INPUT_HOLD_QUEUE = 75
+# Those of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
+KINDS = {"fifo": "none", "weighted_fair": "fair", "class_based": "fair", "priority": "priority", "custom": "custom"}
+"""How `show queueing interface` calls the strategies."""
+FIFO_NOT_SUPPORTED = "'Show queue' not supported with FIFO queueing."
 
 LINK_QUEUES = 8
 """Queues for the link's own packets beside those of conversations."""
@@ -31,6 +37,9 @@ def queue_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
         f" Total output drops: {counters['output']['drops']}"
     )
     queue = counters["queue"]
+    if queue["strategy"] in ("priority", "custom"):
+        yield from _list_lines(interface, counters)
+        return
     yield f"Queueing strategy: {STRATEGIES[queue['strategy']]}"
     depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
     if queue["strategy"] == "fifo":
@@ -49,9 +58,33 @@ def queue_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
         yield f"   Available Bandwidth {queue['available_bandwidth_kbps']} kilobits/sec"
 
 
+def _list_lines(interface: Interface, counters: formats.InterfaceCounters) -> Iterator[str]:
+    """The queues of a priority list or of a queue list."""
+    figures = [
+        f"{each['depth_packets']}/{each['limit_packets']}/{each['drops']['packets']}"
+        for each in counters["numbered_queues"]
+    ]
+    if counters["queue"]["strategy"] == "priority":
+        yield f"Queueing strategy: priority-list {interface.priority_group}"
+        yield "Output queue (queue priority: size/max/drops):"
+        yield "   " + ", ".join(f"{name}: {figure}" for name, figure in zip(PRIORITIES, figures, strict=False))
+        return
+    yield f"Queueing strategy: custom-list {interface.custom_queue_list}"
+    yield "Output queues: (queue #: size/max/drops)"
+    for first in range(0, len(figures), 5):
+        yield "   " + " ".join(f"{first + n}: {figure}" for n, figure in enumerate(figures[first : first + 5]))
+
+
+def show_queue(interface: Interface, counters: formats.InterfaceCounters) -> str:
+    """`show queue X`: the interface's queues; the packets in them are not told."""
+    if counters["queue"]["strategy"] == "fifo":
+        return FIFO_NOT_SUPPORTED + "\n"
+    return "".join(f"  {line}\n" for line in queue_lines(interface, counters))
+
+
 def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters) -> str:
     """`show queueing interface X`."""
-    strategy = "none" if counters["queue"]["strategy"] == "fifo" else "fair"
+    strategy = KINDS[counters["queue"]["strategy"]]
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
     lines += [f"  {line}" for line in queue_lines(interface, counters)]
     return "".join(line + "\n" for line in lines)
@@ -82,9 +115,14 @@ def show_queueing_fair(device: Device, counters: Mapping[str, formats.InterfaceC
 
 
 def show_queueing(device: Device, counters: Mapping[str, formats.InterfaceCounters]) -> str:
-    """`show queueing`: every kind of queueing; there is only one here."""
-    kinds = ("DLCI priority queue", "priority queue", "custom queue", "random-detect")
-    return show_queueing_fair(device, counters) + "".join(f"Current {kind} configuration:\n" for kind in kinds)
+    """`show queueing`: every kind of queueing."""
+    lists = show_queueing_priority(device) + show_queueing_custom(device)
+    return show_queueing_fair(device, counters) + lists + show_queueing_random_detect()
+
+
+def show_queueing_random_detect() -> str:
+    """`show queueing random-detect`: that of interfaces; there is none here but in policy-maps."""
+    return "Current random-detect configuration:\n"
 
 
 def show_controllers_serial(interface: Interface, counters: formats.InterfaceCounters, chassis: Chassis) -> str:

@@ -1,0 +1,179 @@
+//! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+use crate::config::defaults::{CUSTOM_BYTE_COUNT, CUSTOM_QUEUE_LIMIT, GTS_BUFFERS, PRIORITY_LIST_LIMITS};
+use crate::config::policy::ShapeConfig;
+
+/// Queues of `custom-queue-list`, the system's (0) included.
+pub const CUSTOM_QUEUES: usize = 17;
+
+/// Queues of `priority-group`, from high to low.
+pub const PRIORITY_QUEUES: usize = 4;
+
+/// Queueing of an interface without a policy-map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(tag = "type", rename_all = "snake_case", deny_unknown_fields))]
+pub enum InterfaceQueueing {
+    /// `traffic-shape`: what a shaper lets go shares the line with what none holds.
+    Shaped {
+        /// In order; a packet is held by the first that matches.
+        shapers: Vec<InterfaceShaper>,
+    },
+    /// `priority-group`: a queue is served when those before it are empty.
+    Priority {
+        /// In order; the first that matches decides.
+        rules: Vec<QueueRule>,
+        /// The queue of all else: 0 is high, 3 low.
+        #[cfg_attr(feature = "serde", serde(default = "default_priority_queue"))]
+        default: u8,
+        /// Most packets of the four queues, from high to low; 0: no limit.
+        #[cfg_attr(feature = "serde", serde(default = "default_priority_limits"))]
+        limits: [u32; PRIORITY_QUEUES],
+    },
+    /// `custom-queue-list`: queues take turns, each until it has sent its byte count.
+    Custom {
+        /// In order; the first that matches decides.
+        rules: Vec<QueueRule>,
+        /// The queue of all else, 0 to 16.
+        #[cfg_attr(feature = "serde", serde(default = "default_custom_queue"))]
+        default: u8,
+        /// The first queue that takes turns, 1 to 16; those before it are served ahead of all others, in order.
+        #[cfg_attr(feature = "serde", serde(default = "default_custom_queue"))]
+        lowest: u8,
+        /// The queues whose figures are not the default ones.
+        #[cfg_attr(feature = "serde", serde(default))]
+        queues: Vec<CustomQueue>,
+    },
+}
+
+/// A shaper of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct InterfaceShaper {
+    /// The access list whose packets it holds; null for all.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_list: Option<String>,
+    /// Rate and bursts.
+    pub shape: ShapeConfig,
+    /// Most packets of its queue.
+    #[cfg_attr(feature = "serde", serde(default = "default_buffers"))]
+    pub buffers: u32,
+}
+
+/// Which packets join a queue: those that are all that is said here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct QueueRule {
+    /// The queue.
+    pub queue: u8,
+    /// Of this network layer.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub protocol: Option<QueuedProtocol>,
+    /// That came in there: the IOS name of an interface.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub interface: Option<String>,
+    /// That the access list permits.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_list: Option<String>,
+    /// With more counted bytes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub larger_than: Option<u32>,
+    /// With fewer counted bytes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub smaller_than: Option<u32>,
+    /// That are fragments other than the first.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub fragments: bool,
+    /// With this port at either end.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub port: Option<QueuedPort>,
+}
+
+/// A network layer by which packets are queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum QueuedProtocol {
+    /// IPv4.
+    Ip,
+    /// IPv6.
+    Ipv6,
+    /// Neither: what the engine does not tell apart.
+    Other,
+}
+
+/// A port by which packets are queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct QueuedPort {
+    /// IP protocol number: TCP (6) or UDP (17).
+    pub protocol: u8,
+    /// The port.
+    pub number: u16,
+}
+
+/// A queue that takes turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct CustomQueue {
+    /// 0 to 16.
+    pub number: u8,
+    /// Most packets; 0: no limit.
+    #[cfg_attr(feature = "serde", serde(default = "default_custom_limit"))]
+    pub limit: u32,
+    /// Bytes of a turn, 1 to 16 777 215.
+    #[cfg_attr(feature = "serde", serde(default = "default_byte_count"))]
+    pub byte_count: u32,
+}
+
+impl CustomQueue {
+    /// With the default figures.
+    pub fn new(number: u8) -> CustomQueue {
+        CustomQueue { number, limit: CUSTOM_QUEUE_LIMIT, byte_count: CUSTOM_BYTE_COUNT }
+    }
+}
+
+#[cfg(feature = "serde")]
+fn default_buffers() -> u32 {
+    GTS_BUFFERS
+}
+
+#[cfg(feature = "serde")]
+fn default_priority_queue() -> u8 {
+    2
+}
+
+#[cfg(feature = "serde")]
+fn default_priority_limits() -> [u32; PRIORITY_QUEUES] {
+    PRIORITY_LIST_LIMITS
+}
+
+#[cfg(feature = "serde")]
+fn default_custom_queue() -> u8 {
+    1
+}
+
+#[cfg(feature = "serde")]
+fn default_custom_limit() -> u32 {
+    CUSTOM_QUEUE_LIMIT
+}
+
+#[cfg(feature = "serde")]
+fn default_byte_count() -> u32 {
+    CUSTOM_BYTE_COUNT
+}

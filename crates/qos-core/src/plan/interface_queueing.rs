@@ -1,0 +1,36 @@
+//! The plan of queueing without a policy-map: which queue a packet joins, and which queues are whose.
+
+use crate::config::interface_queueing::{QueuedPort, QueuedProtocol};
+use crate::frame::port::PortId;
+
+/// What a packet must be to join a queue: all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub protocol: Option<QueuedProtocol>,
+    pub input: Option<PortId>,
+    /// By the number of the access list.
+    pub access_list: Option<usize>,
+    pub larger_than: Option<u32>,
+    pub smaller_than: Option<u32>,
+    pub fragments: bool,
+    pub port: Option<QueuedPort>,
+}
+
+/// Which queue a packet joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Steering {
+    /// The first that matches decides, by its node.
+    pub rules: Vec<(Wanted, usize)>,
+    /// The node of all else.
+    pub other: usize,
+}
+
+/// Queueing without a policy-map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InterfaceQueueingPlan {
+    pub steering: Steering,
+    /// The nodes of shapers, in order.
+    pub shapers: Vec<usize>,
+    /// Numbers and nodes of queues.
+    pub queues: Vec<(u8, usize)>,
+}

@@ -1,0 +1,330 @@
+//! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
+
+use crate::common::{self, bytes_by_source, departures, load, Source, PORT, SECOND};
+use proptest::prelude::*;
+use qos_core::counters::{InterfaceCounters, Strategy as Queueing};
+use qos_core::wire::Framing;
+use qos_core::{Engine, Time};
+use serde_json::{json, Value};
+
+const LINE_BPS: u64 = 1_000_000;
+
+fn engine<P>(queueing: Value) -> Engine<P> {
+    let mut interface = common::interface(1_000, None, None);
+    interface["queueing"] = queueing;
+    interface["tx_ring_limit"] = json!(1);
+    let mut engine = common::engine(LINE_BPS, Framing::Ethernet);
+    engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
+    engine
+}
+
+fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
+    engine.counters(Time(at), None).interfaces["Out"].clone()
+}
+
+/// The rule that puts a flow of a [`Source`] into a queue.
+fn flow_to(flow: u16, queue: u8) -> Value {
+    json!({"queue": queue, "protocol": "ip", "port": {"protocol": 17, "number": 6_000 + flow}})
+}
+
+fn rules(queues: &[u8]) -> Value {
+    queues.iter().enumerate().map(|(flow, queue)| flow_to(flow as u16, *queue)).collect()
+}
+
+/// Bytes of a frame that count, as IP.
+fn ip(counted: usize) -> usize {
+    counted - 14
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A packet that was there before another one was taken from a lower queue leaves before that one.
+    #[test]
+    fn a_lower_queue_is_served_while_the_higher_ones_are_empty(
+        packets in prop::collection::vec((0u64..8_000_000, 0usize..4, 60usize..1500), 2..150),
+    ) {
+        let queueing = json!({"type": "priority", "rules": rules(&[0, 1, 2, 3]), "limits": [0, 0, 0, 0]});
+        let mut engine = engine(queueing);
+        let (mut at, mut outputs, mut arrivals) = (0, Vec::new(), Vec::new());
+        for (gap, queue, ip_len) in packets {
+            at += gap;
+            common::run(&mut engine, Time(at), &mut outputs);
+            let source = Source { ip_len, dscp: 0, flow: queue as u16, gap_ns: 0 };
+            let descriptor = source.descriptor(Framing::Ethernet);
+            engine.transmit(Time(at), PORT, descriptor, arrivals.len());
+            arrivals.push((at, queue, descriptor.line_len));
+        }
+        common::run(&mut engine, Time(at + 100 * SECOND), &mut outputs);
+        engine.audit().unwrap();
+        let left = departures(&outputs);
+        prop_assert_eq!(left.len(), arrivals.len());
+        let mut gone = vec![false; arrivals.len()];
+        for pair in left.windows(2) {
+            let ((end, before, _), (_, next, _)) = (pair[0], pair[1]);
+            gone[before] = true;
+            // A packet comes into the ring of one when the one before it starts on the line.
+            let start = end.0 - u64::from(arrivals[before].2) * 8 * SECOND / LINE_BPS;
+            let waited = |(number, arrival): (usize, &(u64, usize, u32))| {
+                !gone[number] && number != next && arrival.0 < start && arrival.1 < arrivals[next].1
+            };
+            prop_assert!(arrivals[next].0 >= start || !arrivals.iter().enumerate().any(waited));
+        }
+    }
+
+    /// Queues that always have packets take turns in their order, and after any number of turns a queue has sent as
+    /// many byte counts, to a packet.
+    #[test]
+    fn byte_counts_are_shared_to_a_packet(
+        queues in prop::collection::vec((1_500u32..6_000, 100usize..1_500), 2..6),
+    ) {
+        let figures: Vec<_> = queues.iter().enumerate()
+            .map(|(index, (byte_count, _))| json!({"number": index + 1, "limit": 0, "byte_count": byte_count}))
+            .collect();
+        let numbers: Vec<u8> = (1..=queues.len() as u8).collect();
+        let mut engine = engine(json!({"type": "custom", "rules": rules(&numbers), "queues": figures}));
+        let sources: Vec<_> = queues.iter().enumerate()
+            .map(|(flow, (_, size))| Source::new(ip(*size), 0, flow as u16, LINE_BPS))
+            .collect();
+        let outputs = load(&mut engine, Framing::Ethernet, &sources, Time(8 * SECOND));
+        engine.audit().unwrap();
+        // After a second every queue has packets.
+        let late = departures(&outputs).into_iter().filter(|(at, ..)| at.0 > SECOND);
+        let mut turns: Vec<(usize, u64)> = Vec::new();
+        for (_, queue, bytes) in late {
+            match turns.last_mut() {
+                Some((last, sent)) if *last == queue => *sent += u64::from(bytes),
+                _ => turns.push((queue, u64::from(bytes))),
+            }
+        }
+        let (mut taken, mut sent) = (vec![0u64; queues.len()], vec![0u64; queues.len()]);
+        let whole = &turns[1..turns.len() - 1];
+        for pair in whole.windows(2) {
+            prop_assert_eq!(pair[1].0, (pair[0].0 + 1) % queues.len());
+        }
+        for (queue, bytes) in whole {
+            taken[*queue] += 1;
+            sent[*queue] += bytes;
+            let (byte_count, size) = queues[*queue];
+            let due = taken[*queue] * u64::from(byte_count);
+            prop_assert!(sent[*queue].abs_diff(due) < size as u64, "{sent:?} after {taken:?} turns of {queues:?}");
+        }
+    }
+}
+
+/// Cisco, "Congestion Management Overview", determining byte count values: packets of 1086, 291 and 831 bytes, of which
+/// 1, 12 and 2 make a turn, get 17.4, 56 and 26.6 per cent; with 2, 23 and 3 it is 19.1, 58.9 and 21.9.
+#[test]
+fn the_worked_example_of_byte_counts() {
+    let sizes = [1_086, 291, 831];
+    let shares = |packets: [usize; 3]| {
+        let queues: Vec<_> = (0..3)
+            .map(|queue| json!({"number": queue + 1, "limit": 0, "byte_count": packets[queue] * sizes[queue]}))
+            .collect();
+        let mut engine = engine(json!({"type": "custom", "rules": rules(&[1, 2, 3]), "queues": queues}));
+        let sources: Vec<_> = (0..3).map(|flow| Source::new(ip(sizes[flow]), 0, flow as u16, LINE_BPS)).collect();
+        let outputs = load(&mut engine, Framing::Ethernet, &sources, Time(60 * SECOND));
+        let sent = bytes_by_source(&outputs, 3);
+        let all = sent.iter().sum::<u64>() as f64;
+        sent.into_iter().map(move |bytes| bytes as f64 / all * 100.0)
+    };
+    for (packets, percent) in [([1, 12, 2], [17.4, 56.0, 26.6]), ([2, 23, 3], [19.1, 58.9, 21.9])] {
+        for (share, expected) in shares(packets).zip(percent) {
+            // A minute does not end with a turn.
+            assert!((share - expected).abs() < 0.15, "{share} % instead of {expected} % with {packets:?}");
+        }
+    }
+}
+
+/// A turn that went beyond its byte count is the shorter next time: packets of 500, 300 and 100 bytes with byte counts
+/// of 200 get a third each, where without that they would get 50, 30 and 20 per cent.
+#[test]
+fn what_goes_beyond_a_turn_is_taken_from_the_next() {
+    let queues: Vec<_> = (1..4).map(|number| json!({"number": number, "limit": 0, "byte_count": 200})).collect();
+    let mut engine = engine(json!({"type": "custom", "rules": rules(&[1, 2, 3]), "queues": queues}));
+    let sizes = [500, 300, 100];
+    let sources: Vec<_> = (0..3).map(|flow| Source::new(ip(sizes[flow]), 0, flow as u16, LINE_BPS)).collect();
+    let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 3);
+    let all = sent.iter().sum::<u64>() as f64;
+    for bytes in &sent {
+        assert!((*bytes as f64 / all - 1.0 / 3.0).abs() < 0.005, "{sent:?}");
+    }
+}
+
+/// The queues before the lowest custom one are served first, the others share what they leave.
+#[test]
+fn queues_before_the_lowest_custom_one_come_first() {
+    let queueing = json!({"type": "custom", "rules": rules(&[0, 1, 2]), "default": 3, "lowest": 2});
+    let mut engine = engine(queueing);
+    let sources = [(0, 200_000), (1, 300_000), (2, LINE_BPS), (3, LINE_BPS)]
+        .map(|(flow, bps)| Source::new(ip(1_000), 0, flow, bps));
+    let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(30 * SECOND)), 4);
+    let kbps: Vec<_> = sent.iter().map(|bytes| bytes * 8 / 30 / 1_000).collect();
+    assert!(kbps[0].abs_diff(203) <= 2 && kbps[1].abs_diff(304) <= 2, "{kbps:?}");
+    assert!(kbps[2].abs_diff(kbps[3]) <= 2 && kbps[2] > 220, "{kbps:?}");
+    let counted = counters(&mut engine, 30 * SECOND);
+    assert_eq!(counted.queue.strategy, Queueing::Custom);
+    let limits: Vec<_> = counted.numbered_queues.iter().map(|queue| (queue.number, queue.limit_packets)).collect();
+    assert_eq!(limits, (0..17).map(|number| (number, 20)).collect::<Vec<_>>());
+    let dropped = counted.numbered_queues.iter().map(|queue| queue.drops.packets);
+    assert_eq!(dropped.sum::<u64>(), counted.output.drops);
+}
+
+/// A rule wants all that it says: sizes count as on the line's layer 2, ports at either end, the way in by its port.
+#[test]
+fn the_first_rule_that_matches_decides() {
+    let rules = json!([
+        {"queue": 0, "protocol": "ip", "larger_than": 1_000},
+        {"queue": 1, "protocol": "ip", "smaller_than": 100},
+        {"queue": 3, "protocol": "ip", "access_list": "low"},
+        {"queue": 1, "protocol": "ip", "port": {"protocol": 17, "number": 5_001}},
+        {"queue": 0, "protocol": "other"},
+        {"queue": 3, "interface": "Out"},
+        {"queue": 3, "protocol": "ip", "fragments": true},
+    ]);
+    let mut engine = engine(json!({"type": "priority", "rules": rules}));
+    let udp = |ip_len: usize, port: u16| {
+        qos_core::frame::parse(&common::frames::udp(ip_len, 0, 40_000, port), Framing::Ethernet)
+    };
+    let cases = [
+        (udp(ip(1_001), 9_000), 0),
+        (udp(ip(1_000), 9_000), 2),
+        (udp(ip(100), 9_000), 2),
+        (udp(ip(99), 9_000), 1),
+        (udp(500, 4_999), 3),
+        (udp(500, 5_001), 1),
+        (qos_core::Descriptor::UNKNOWN, 0),
+        (qos_core::Descriptor { input_port: Some(PORT), ..udp(500, 9_000) }, 3),
+        (qos_core::Descriptor { later_fragment: true, ..udp(500, 9_000) }, 3),
+    ];
+    for (number, (descriptor, queue)) in cases.into_iter().enumerate() {
+        let before = counters(&mut engine, 0).numbered_queues;
+        engine.transmit(Time(number as u64 * SECOND), PORT, descriptor, number);
+        let after = counters(&mut engine, 0).numbered_queues;
+        let changed = (0..4).filter(|index| after[*index].output != before[*index].output);
+        assert_eq!(changed.collect::<Vec<_>>(), [queue], "case {number}");
+    }
+}
+
+fn shaped(shapers: Value) -> Engine<usize> {
+    engine(json!({"type": "shaped", "shapers": shapers}))
+}
+
+fn shaper(access_list: Value, bps: u64) -> Value {
+    json!({"access_list": access_list, "shape": {"mode": "average", "rate": {"bps": bps}}})
+}
+
+/// The bursts of published prints: 8000 b/s and 64000 b/s, and 128000 b/s of a configuration.
+#[test]
+fn bursts_of_traffic_shape() {
+    for (bps, printed) in [
+        (8_000, (2_000, 8_000, 8_000, 1_000, 1_000)),
+        (64_000, (2_000, 8_000, 8_000, 125, 1_000)),
+        (128_000, (1_984, 7_936, 7_936, 62, 992)),
+    ] {
+        let mut engine = shaped(json!([shaper(Value::Null, bps)]));
+        let shape = counters(&mut engine, 0).shapers[0].shape;
+        let found = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
+        assert_eq!(found, printed, "{bps} b/s");
+    }
+}
+
+/// A shaper of a list holds its packets and no others; what waits there has not come to the interface's queue.
+#[test]
+fn a_shaper_holds_the_packets_of_its_list() {
+    for strategy in [true, false] {
+        let mut interface = common::interface(1_000, None, None);
+        interface["fair_queue"] = json!({"enabled": strategy});
+        interface["queueing"] = json!({"type": "shaped", "shapers": [shaper(json!("low"), 100_000)]});
+        let mut engine = common::engine(LINE_BPS, Framing::Ethernet);
+        engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
+        let held = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 4_999), Framing::Ethernet);
+        let free = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 5_000), Framing::Ethernet);
+        let mut outputs = Vec::new();
+        // 200 kb/s for the shaper, 400 kb/s beside it.
+        for number in 0..500u64 {
+            let at = Time(number * SECOND / 50);
+            common::run(&mut engine, at, &mut outputs);
+            engine.transmit(at, PORT, free, 0);
+            if number % 2 == 0 {
+                engine.transmit(at, PORT, held, 1);
+            }
+        }
+        common::run(&mut engine, Time(10 * SECOND), &mut outputs);
+        engine.audit().unwrap();
+        let sent = bytes_by_source(&outputs, 2);
+        assert!(sent[0] >= 499_000, "{sent:?}");
+        // The rate and the bursts of the start.
+        assert!(sent[1].abs_diff(125_000 + 2_000) <= 2_000, "{sent:?}");
+        let counted = counters(&mut engine, 10 * SECOND);
+        let shaper = counted.shapers[0];
+        assert!(counted.queue.depth <= 1 && shaper.depth_packets > 55, "{counted:?}");
+        assert!(shaper.shape.active && shaper.shape.delayed.packets > 100);
+        assert_eq!(shaper.shape.sent.packets + shaper.depth_packets + shaper.drops.packets, 250);
+    }
+}
+
+/// With `traffic-shape rate` everything is held, and the buffers are the limit.
+#[test]
+fn a_shaper_of_everything_keeps_the_rate() {
+    let mut line = shaper(Value::Null, 200_000);
+    line["buffers"] = json!(10);
+    let mut engine = shaped(json!([line]));
+    let sources = [Source::new(ip(500), 0, 0, 300_000), Source::new(ip(500), 0, 1, 300_000)];
+    let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 2);
+    let all = sent.iter().sum::<u64>();
+    assert!(all.abs_diff(20 * 200_000 / 8) <= 3_000 && sent[0].abs_diff(sent[1]) <= 2_000, "{sent:?}");
+    let counted = counters(&mut engine, 20 * SECOND);
+    assert_eq!((counted.shapers[0].limit_packets, counted.queue.depth), (10, 0));
+    assert!(counted.shapers[0].depth_packets <= 10);
+}
+
+/// Other queues take over what waits.
+#[test]
+fn a_change_of_queues_loses_no_packet() {
+    let mut engine = shaped(json!([shaper(Value::Null, 8_000)]));
+    let packet = Source::new(ip(1_000), 0, 3, LINE_BPS).descriptor(Framing::Ethernet);
+    (0..10).for_each(|number| engine.transmit(Time(number), PORT, packet, 0));
+    let mut interface = common::interface(1_000, None, None);
+    interface["queueing"] = json!({"type": "priority", "rules": rules(&[0, 1, 2, 3])});
+    interface["tx_ring_limit"] = json!(1);
+    let mut outputs = Vec::new();
+    common::run(&mut engine, Time(1_000), &mut outputs);
+    engine.configure(Time(1_000), &common::configuration("classic", json!({}), interface)).unwrap();
+    engine.audit().unwrap();
+    assert!(counters(&mut engine, 1_000).numbered_queues[3].depth_packets > 0);
+    common::run(&mut engine, Time(SECOND), &mut outputs);
+    assert_eq!(departures(&outputs).len(), 10);
+}
+
+/// What cannot be is refused with its place.
+#[test]
+fn impossible_queues_are_refused() {
+    let refused = |queueing: Value, output: Option<&str>| {
+        let mut interface = common::interface(1_000, None, output);
+        interface["queueing"] = queueing;
+        let policy = json!({"P": {"classes": [{"name": "class-default", "queue_limit": {"packets": 10}}]}});
+        let config = common::configuration("classic", policy, interface);
+        let error = common::engine::<u64>(LINE_BPS, Framing::Ethernet).configure(Time(0), &config).unwrap_err();
+        error.path.trim_start_matches("interfaces.Out.").to_owned()
+    };
+    let custom = |more: Value| {
+        let mut queueing = json!({"type": "custom", "rules": []});
+        queueing.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        queueing
+    };
+    let rule = |rule: Value| json!({"type": "priority", "rules": [rule]});
+    assert_eq!(refused(rule(json!({"queue": 4})), None), "queueing.rules[0].queue");
+    assert_eq!(refused(rule(json!({"queue": 0, "access_list": "x"})), None), "queueing.rules[0].access_list");
+    assert_eq!(refused(rule(json!({"queue": 0, "interface": "x"})), None), "queueing.rules[0].interface");
+    let icmp = json!({"queue": 0, "port": {"protocol": 1, "number": 7}});
+    assert_eq!(refused(rule(icmp), None), "queueing.rules[0].port.protocol");
+    assert_eq!(refused(custom(json!({"default": 17})), None), "queueing.default");
+    assert_eq!(refused(custom(json!({"lowest": 0})), None), "queueing.lowest");
+    let queue = |queue: Value| custom(json!({"queues": [queue]}));
+    assert_eq!(refused(queue(json!({"number": 17})), None), "queueing.queues[0].number");
+    assert_eq!(refused(queue(json!({"number": 1, "byte_count": 0})), None), "queueing.queues[0].byte_count");
+    let shaper = json!({"type": "shaped", "shapers": [{"shape": {"mode": "average", "rate": {"bps": 7_000}}}]});
+    assert_eq!(refused(shaper, None), "queueing.shapers[0].shape.rate");
+    assert_eq!(refused(custom(json!({})), Some("P")), "queueing");
+}

@@ -1,0 +1,22 @@
+"""What the data plane is given of an interface's own queueing: shapers, a priority list or a custom queue list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qoslab.ios.commands.queue_lists import engine_custom, engine_priority
+from qoslab.ios.commands.traffic_shape import engine_shapers
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+
+@ENGINE_INTERFACE.at(54, family="router")
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+    if interface.priority_group is not None:
+        return {"queueing": engine_priority(device, interface.priority_group)}
+    if interface.custom_queue_list is not None:
+        return {"queueing": engine_custom(device, interface.custom_queue_list)}
+    return {"queueing": engine_shapers(interface)} if interface.shapers else {}

@@ -1,0 +1,88 @@
+"""`traffic-shape`: generic traffic shaping of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.queue_lists import check_queueing
+from qoslab.ios.model import figures
+from qoslab.ios.model.device import Interface
+from qoslab.ios.model.interface_queueing import Shaper
+from qoslab.ios.registry import INTERFACE_LINES
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+_FIGURES = "<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]"
+_UNSET = "[<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]]"
+
+
+@CONFIG.add(
+    "interface",
+    f"traffic-shape (rate {_FIGURES}|group <list:1-2699> {_FIGURES})",
+    no=f"traffic-shape (rate {_UNSET}|group <list:1-2699> {_UNSET})",
+    requires={"router"},
+    undo=Undo("traffic-shape (rate|group <list:1-2699>)"),
+    help={
+        "traffic-shape": "Enable Traffic Shaping on an Interface or Sub-Interface",
+        "rate": "configure token bucket: CIR (bps) [Bc (bits) [Be (bits)]]",
+        "group": "configure token bucket: group <access-list> CIR (bps) [Bc (bits) [Be (bits)]]",
+        "list": "selecting Access list",
+        "bc": "bits per interval, sustained",
+        "be": "bits per interval, excess in first interval",
+        "buffers": "Set buffer limit",
+    },
+)
+def _traffic_shape(session: ConfigSession, args: Args) -> None:
+    interface, number = session.interface, args.optional("list", int)
+    others = tuple(each for each in interface.shapers if each.access_list != number)
+    if args.unset:
+        interface.shapers = others
+        return
+    made = replace(interface, shapers=(*others, _shaper(args, number)))
+    check_queueing(session.device, made, "traffic-shape")
+    # What no list takes is left for the rate of all.
+    interface.shapers = tuple(sorted(made.shapers, key=lambda each: each.access_list is None))
+
+
+def _shaper(args: Args, number: int | None) -> Shaper:
+    """The figures, those that were left out as IOS prints them: the rule of the classic generation's shaper."""
+    rate = args.value("rate", int)
+    interval = max(figures.CLASSIC_SHAPE_INTERVAL_MS, figures.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate)
+    # [I] A burst of 0 stands for the default one.
+    bc = args.optional("bc", int) or rate * interval // 1000
+    be = args.optional("be", int)
+    buffers = args.optional("buffers", int)
+    return Shaper(number, rate, bc, bc if be is None else be, figures.GTS_BUFFERS if buffers is None else buffers)
+
+
+@INTERFACE_LINES.at(35, family="router")
+def _lines(interface: Interface) -> Iterator[str]:
+    for each in interface.shapers:
+        subject = "rate" if each.access_list is None else f"group {each.access_list}"
+        yield f"traffic-shape {subject} {each.rate_bps} {each.bc_bits} {each.be_bits} {each.buffers}"
+
+
+def engine_shapers(interface: Interface) -> formats.InterfaceQueueing:
+    """The shapers for the data plane."""
+    return {
+        "type": "shaped",
+        "shapers": [
+            {
+                "access_list": None if each.access_list is None else str(each.access_list),
+                "shape": {
+                    "mode": "average",
+                    "rate": {"bps": each.rate_bps},
+                    "bc": {"bits": each.bc_bits},
+                    "be": {"bits": each.be_bits},
+                },
+                "buffers": each.buffers,
+            }
+            for each in interface.shapers
+        ],
+    }

@@ -1,0 +1,69 @@
+"""Queueing of an interface without a policy-map: `traffic-shape`, and the lists of `priority-group` and
+`custom-queue-list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+PRIORITIES = ("high", "medium", "normal", "low")
+"""The queues of a priority list, by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shaper:
+    """`traffic-shape`: rate in b/s, bursts in bits, buffers in packets; a list's number, or None for all packets."""
+
+    access_list: int | None
+    rate_bps: int
+    bc_bits: int
+    be_bits: int
+    buffers: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRule:
+    """A line that puts packets into a queue: those of a protocol, or those that came in by an interface."""
+
+    queue: int
+    protocol: str | None
+    interface: str | None = None
+    kind: Literal["fragments", "gt", "lt", "list", "tcp", "udp"] | None = None
+    """What else of an IP packet counts."""
+    value: int = 0
+    """A size in bytes, a list's number or a port."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityList:
+    """`priority-list N`."""
+
+    number: int
+    rules: tuple[QueueRule, ...] = ()
+    default: int | None = None
+    """None is normal."""
+    limits: tuple[int, ...] | None = None
+    """Packets, from high to low."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomQueue:
+    """The figures of a queue of a custom list; None is the default."""
+
+    number: int
+    limit: int | None = None
+    byte_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CustomList:
+    """`queue-list N`."""
+
+    number: int
+    rules: tuple[QueueRule, ...] = ()
+    default: int | None = None
+    """None is queue 1."""
+    lowest: int | None = None
+    """`lowest-custom`: the first queue that takes turns; None is queue 1."""
+    queues: tuple[CustomQueue, ...] = ()
+    """By number."""

@@ -1,0 +1,96 @@
+"""`show traffic-shape`: generic traffic shaping, its figures, what it counted and its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from qoslab.ios.model import figures
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.interface_queueing import Shaper
+from qoslab.ios.model.names import short_name
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+Shaped = tuple[str, Shaper, "formats.InterfaceShaperCounters"]
+"""The interface's name, a shaper as configured, and what it counted."""
+
+
+def show_traffic_shape(
+    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+) -> str:
+    """`show traffic-shape [X]`: the figures in force."""
+    lines: list[str] = []
+    last = None
+    for name, shaper, counted in _shaped(device, counters, interface):
+        if name != last:
+            lines += [
+                "",
+                f"Interface   {short_name(name)}",
+                "       Access Target    Byte   Sustain   Excess    Interval  Increment Adapt",
+                "VC     List   Rate      Limit  bits/int  bits/int  (ms)      (bytes)   Active",
+            ]
+        last, shape = name, counted["shape"]
+        lines.append(
+            f"-      {_list(shaper):<7}{shape['cir_bps']:<10}{shape['byte_limit']:<7}{shape['bc_bits']:<10}"
+            f"{shape['be_bits']:<10}{shape['interval_ms']:<10g}{shape['increment_bytes']:<10}-   "
+        )
+    return _text(lines)
+
+
+def show_traffic_shape_statistics(
+    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+) -> str:
+    """`show traffic-shape statistics [X]`: what was sent, and what of it had to wait."""
+    lines = [
+        "                  Acc. Queue Packets   Bytes     Packets   Bytes     Shaping",
+        "I/F               List Depth                     Delayed   Delayed   Active",
+    ]
+    for name, shaper, counted in _shaped(device, counters, interface):
+        shape = counted["shape"]
+        sent, delayed = shape["sent"], shape["delayed"]
+        lines.append(
+            f"{short_name(name):<18}{_list(shaper):<6}{counted['depth_packets']:<6}{sent['packets']:<10}"
+            f"{sent['bytes']:<10}{delayed['packets']:<10}{delayed['bytes']:<10}{'yes' if shape['active'] else 'no'}"
+        )
+    return _text(lines)
+
+
+def show_traffic_shape_queue(
+    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+) -> str:
+    """`show traffic-shape queue [X]`: the shapers' queues; single packets are not told."""
+    lines: list[str] = []
+    for name, shaper, counted in _shaped(device, counters, interface):
+        lines.append(f"Traffic queued in shaping queue on {name}")
+        if shaper.access_list is not None:
+            lines.append(f" Traffic shape group: {shaper.access_list}")
+        active, most = counted["conversations"], counted["max_conversations"]
+        threshold, drops = figures.CONGESTIVE_DISCARD_THRESHOLD, counted["drops"]["packets"]
+        lines += [
+            "  Queueing strategy: weighted fair",
+            f"  Queueing Stats: {counted['depth_packets']}/{counted['limit_packets']}/{threshold}/{drops}"
+            " (size/max total/threshold/drops)",
+            # [I] How many were active at most is not counted by shaper.
+            f"     Conversations  {active}/{active}/{most} (active/max active/max total)",
+            "     Reserved Conversations 0/0 (allocated/max allocated)",
+        ]
+    return _text(lines)
+
+
+def _shaped(
+    device: Device, counters: Mapping[str, formats.InterfaceCounters], interface: str | None
+) -> Iterator[Shaped]:
+    for name, each in device.interfaces.items():
+        if interface in (None, name) and name in counters:
+            # The data plane may lag behind an edit of another login.
+            yield from ((name, *pair) for pair in zip(each.shapers, counters[name]["shapers"], strict=False))
+
+
+def _list(shaper: Shaper) -> str:
+    return "" if shaper.access_list is None else str(shaper.access_list)
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(line + "\n" for line in lines)
