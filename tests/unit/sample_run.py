@@ -201,6 +201,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "rate_limit_output": [],
                 "policy_input": None,
                 "policy_output": {"policy": policy, "classes": [class_counters(second, **kind)]} if kind else None,
+                "subinterfaces": {},
             }
         },
         "access_lists": {},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,11 @@ class Stack:
 
     async def ports(self) -> Mapping[str, Port]:
         return {"FastEthernet0/0": Port("02:00:00:00:00:01", True, 1500)}
+
+    async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
+        return {}
+
+    async def remove_subinterfaces(self, device: Device, wired: Collection[str]) -> None: ...
 
     async def apply(self, device: Device) -> None:
         if self.refuse:

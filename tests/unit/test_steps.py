@@ -105,7 +105,8 @@ def test_every_key_is_planned_somewhere() -> None:
 
 
 def test_the_modules_that_open_steps_are_found() -> None:
-    assert [module.__name__ for module in carried_out_by("virtual")] == [f"{ROOMS[0]}virtual", f"{ROOMS[1]}measure"]
+    names = [module.__name__ for module in carried_out_by("virtual")]
+    assert names == [f"{ROOMS[0]}virtual.worker", f"{ROOMS[1]}measure"]
     assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
 
 
