@@ -20,6 +20,7 @@ VALUES = {
         "::1/128",
     ],
     "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9"],
+    "engineID": ["engineID"],
     "WORD": ["Voice", "Data", "Child", "Edge", "Inner", "New", "class-default", "List", "101", "no", "input"],
     "hh:mm": ["00:01:30", "10:20", "23:59:59"],
     "<0-FF>": ["0", "42", "fE"],
@@ -59,6 +60,8 @@ ENTERED = {
     "standard-acl": "ip access-list standard Hosts",
     "extended-acl": "ip access-list extended Flows",
     "ipv6-acl": "ipv6 access-list Flows6",
+    "host-interface": "interface Loopback7",
+    "kept": "archive",
 }
 """The lines that lead into each mode."""
 

@@ -15,6 +15,7 @@ from qoslab.ios.environment import (
     Activity,
     CpuUse,
     DataPlaneRefusedError,
+    MemoryUse,
     Neighbour,
     PingOptions,
     PingOutcome,
@@ -23,6 +24,7 @@ from qoslab.ios.environment import (
     RouteEntry,
 )
 from qoslab.ios.model.device import Device
+from qoslab.ios.model.message_log import MessageLog
 from qoslab.platforms.ios import MODELS
 
 
@@ -118,6 +120,7 @@ class FakeRouter:
         self.outcomes: list[PingOutcome] = [0.001] * 5
         self.pinged: list[PingOptions] = []
         self.reloads = 0
+        self.log = MessageLog()
 
     def now(self) -> datetime:
         return self.moment
@@ -181,6 +184,9 @@ class FakeRouter:
 
     async def cpu(self) -> CpuUse:
         return CpuUse(8.2, 5.8, 7.6, 5.1, (ProcessCpu(321, 4120, 12034, 8.2, 7.6, 5.1, "QoS Data Plane"),))
+
+    async def memory(self) -> MemoryUse:
+        return MemoryUse(20_000_000)
 
     async def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
         self.pinged.append(options)

@@ -100,7 +100,7 @@ def test_validate(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "policing-vs-shaping", "--json"]) == ExitStatus.WITHIN
-    assert json.loads(capsys.readouterr().out) == {"valid": True, "message": "", "findings": []}
+    assert json.loads(capsys.readouterr().out) == {"valid": True, "message": "", "findings": [], "remarks": []}
     status = main(["validate", "policing-vs-shaping", "--json", "--set", "R1.platfrom=linux"])
     assert status == ExitStatus.USER_MISTAKE
     answer = json.loads(capsys.readouterr().out)

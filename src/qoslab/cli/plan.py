@@ -13,6 +13,7 @@ from qoslab.model.expressions import show_value
 from qoslab.model.steps import Step
 from qoslab.plan import Plan
 from qoslab.printing import echo
+from qoslab.schema.devices import without_effect
 
 
 @click.command()
@@ -28,10 +29,13 @@ def command(
 ) -> None:
     """Show what a run would do, without doing it.
 
-    EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds.
+    EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds. Lines of templates that
+    routers keep without effect are told on stderr.
     """
-    _, sweep = open_sweep(experiment, sets, choice.lab_or_default)
+    file, sweep = open_sweep(experiment, sets, choice.lab_or_default)
     plan = choice.plan(sweep)
+    for remark in without_effect(sweep.experiment, file):
+        echo(str(remark), err=True)
     if as_json:
         echo(json.dumps(plan.as_dict(), indent=2))
     else:

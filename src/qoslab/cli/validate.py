@@ -12,6 +12,7 @@ from qoslab.cli.options import experiment_argument, json_option, lab_option, ope
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.printing import echo
+from qoslab.schema.devices import without_effect
 
 
 @click.command()
@@ -23,7 +24,7 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     """Check an experiment file, and with --lab whether such a lab can run it.
 
     EXPERIMENT is a file, or the name of one in experiments/. All that does not hold is listed with its place; with
-    --json as a list of findings on stdout.
+    --json as a list of findings on stdout. Lines of templates that routers keep without effect are told, too.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)
@@ -33,9 +34,13 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
         findings = [asdict(finding) for finding in error.findings]
         echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
         return error.exit_status
+    remarks = without_effect(sweep.experiment, file)
     if as_json:
-        echo(json.dumps({"valid": True, "message": "", "findings": []}, indent=2))
+        said = [asdict(remark) for remark in remarks]
+        echo(json.dumps({"valid": True, "message": "", "findings": [], "remarks": said}, indent=2))
     else:
+        for remark in remarks:
+            echo(str(remark), err=True)
         checked = sweep.experiment
         arms = ", ".join(arm.name for arm in checked.arms)
         cells = sum(len(sweep.combinations(arm.name)) for arm in checked.arms) * checked.repetitions

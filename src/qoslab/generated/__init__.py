@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,22 @@ def command_tables(present: str, family: str) -> str:
     # Not above: the figures may be stale, which these import.
     from qoslab.ios.config import CONFIG, MODES
     from qoslab.ios.exec import EXEC
+    from qoslab.ios.unsupported import REFUSED
+    from qoslab.ios.without_effect import FAMILIES
 
+    apart = {syntax for each in (*FAMILIES, *REFUSED) for syntax in each.syntaxes}
     lines = [f"The tables are {NOTE}, from the grammar."]
     lines += ["`[...]` may be left out, `(a|b)` is a choice, `+` may be repeated.", ""]
     for mode, described in MODES.items():
-        rows = _rows([each.command for each in CONFIG.forms(mode)], family)
+        known = (each.command for each in CONFIG.forms(mode))
+        rows = _rows([each for each in known if each.syntax not in apart], family)
         if rows:
             lines += [f"`({described.prompt})#`", "", *_table(rows), ""]
     rows = _rows([each.command for mode in ("user", "privileged") for each in EXEC.forms(mode)], family)
-    lines += ["EXEC", "", *_table(rows)]
+    lines += ["EXEC", "", *_table(rows), ""]
+    prompts = {mode: described.prompt for mode, described in MODES.items()}
+    lines += ["## Kept without effect", "", *_listed(FAMILIES, family, prompts, "about")]
+    lines += ["## Refused with the reason", "", *_listed(REFUSED, family, prompts, "reason")]
     return _below(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")
 
 
@@ -53,6 +60,17 @@ def _rows(commands: list[Command[Any]], family: str) -> list[tuple[str, str, str
         no = "the same" if command.no == command.syntax else no
         found[_code(command.syntax), no, ", ".join(sorted(command.requires - {family}))] = None
     return sorted(found)
+
+
+def _listed(groups: Iterable[Any], family: str, prompts: dict[str, str], why: str) -> Iterator[str]:
+    """Yield the commands of tables by what they are about; they are the same in all software."""
+    other = {"router": "switch", "switch": "router"}[family]
+    yield "| where | command | what |"
+    yield "|---|---|---|"
+    for group in (each for each in groups if each.requires != other):
+        for syntax in group.syntaxes:
+            yield f"| `({prompts[group.mode]})#` | {_code(syntax)} | {getattr(group, why)} |"
+    yield ""
 
 
 def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:

@@ -287,6 +287,14 @@ def _unrecognised(reader: _Reader, text: str) -> None:
         reader.counters.setdefault("unrecognised", []).append(text)
 
 
+def _drop(reader: _Reader, match: Match[str]) -> None:
+    """The action of a class, or one of its policer."""
+    if reader.counters is not None and reader.colour is None:
+        reader.counters["drop"] = True
+    else:
+        _action(reader, match)
+
+
 def _nothing(reader: _Reader, match: Match[str]) -> None:
     """A line that carries no figure: headings."""
 
@@ -326,6 +334,7 @@ _BODY: list[tuple[str, Handler]] = [
         rf"(?:, violated? (?P<violated>{_N}) bps)?",
         _police_rates,
     ),
+    (r"drop", _drop),
     (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
     # a bucket that finds its own size: no IOS has it
     (r"qoslab-extension dynamic-bucket:", _nothing),

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
 from qoslab.ios.cli.grammar import CliError, Match
-from qoslab.ios.cli.session import Handler
+from qoslab.ios.cli.session import KEPT, Handler
 from qoslab.ios.cli.undo import PLAIN, Undo
 from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
 from qoslab.ios.model.device import Device, Hardware
@@ -114,7 +114,8 @@ def tree(device: Device) -> Block:
             path.append((session.position.mode, block))
         else:
             path[-1] = (session.position.mode, path[-1][1])
-        while session.collecting:
+        # The text of a banner, and what is kept as it is below a line.
+        while session.collecting or (session.position.mode == KEPT and lines[0].startswith(" ")):
             block.text.append(lines.pop(0))
             session.execute(block.text[-1])
     return root

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from qoslab.errors import QoslabError
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.message_log import MessageLog
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -89,6 +90,13 @@ class CpuUse:
     one_minute: float
     five_minutes: float
     processes: tuple[ProcessCpu, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Memory of the data plane."""
+
+    resident_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +214,13 @@ class Environment(Protocol):
 
     async def cpu(self) -> CpuUse:
         """Processor use of the data plane."""
+
+    async def memory(self) -> MemoryUse:
+        """Memory of the data plane."""
+
+    @property
+    def log(self) -> MessageLog:
+        """The logged messages."""
 
     def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
         """Send ICMP echo requests from inside the router, one after the other."""

@@ -83,8 +83,8 @@ class _Comparison:
         if wanted == present:
             return
         found = [*self._below((), _Pair.of(wanted, self.wanted.device), _Pair.of(present, self.present.device))]
-        if not found and wanted.banner_motd != present.banner_motd:
-            found = ["asked for another `banner motd`"]
+        if not found and (wanted.banner_motd, wanted.banners) != (present.banner_motd, present.banners):
+            found = ["asked for another `banner`"]
         if not found and _comparable(wanted) != _comparable(present):
             found = list(_any_difference(render(wanted), render(present)))
         yield from found

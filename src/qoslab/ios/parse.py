@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.kept import KeptLine
 
 # What `show running-config` prints above the configuration itself.
 HEADING = re.compile(
@@ -26,6 +28,15 @@ class RefusedLineError(IosError):
         self.refusal = refusal
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A line that was kept without effect."""
+
+    number: int
+    """From 1."""
+    line: KeptLine
+
+
 def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:
     """Return the device that a configuration describes. Raise IosError naming `source` and line when it is refused."""
     device = Device(hardware)
@@ -33,14 +44,15 @@ def parse_config(text: str, hardware: Hardware, *, source: str = "configuration"
     return device
 
 
-def apply(device: Device, text: str, *, source: str = "configuration") -> None:
-    """Carry out a fragment of configuration on top of `device`, as if typed.
+def apply(device: Device, text: str, *, source: str = "configuration") -> list[Remark]:
+    """Carry out a fragment of configuration on top of `device`, as if typed; return what was kept without effect.
 
     Raise RefusedLineError at the first line that the device refuses; the lines before it have taken effect then, so
     give a copy where that matters. Text may be a whole running configuration with its heading; nothing but comments may
     follow `end`.
     """
     session = ConfigSession(device)
+    remarks: list[Remark] = []
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if session.finished and line.strip() and not line.lstrip().startswith("!"):
@@ -53,5 +65,8 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> None:
             session.execute(line)
         except CliError as error:
             raise RefusedLineError(source, number, line, error) from error
+        remarks += [Remark(number, kept) for kept in session.remarks]
+        session.remarks.clear()
     if session.collecting:
         raise IosError(f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it as it began")
+    return remarks

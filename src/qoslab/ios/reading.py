@@ -19,7 +19,7 @@ from qoslab.ios.model.names import interface_name
 from qoslab.ios.parse import HEADING
 
 _INTERFACE = re.compile(r"interface +(\S+) *")
-_BANNER = re.compile(r"banner +(?!motd\b)\S+ +(\^?.)(.*)")
+_BANNER = re.compile(r"banner +(?!(?:motd|login|exec|incoming)\b)\S+ +(\^?.)(.*)")
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
 _VERSION = re.compile(r"(?m)^version +(\S+)")
 _ROOTS = {

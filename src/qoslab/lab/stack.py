@@ -36,13 +36,16 @@ from pyroute2.netlink.exceptions import NetlinkError
 from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.names import interface_kind
-from qoslab.ios.model.routes import IpAddress, installable_routes
+from qoslab.ios.model.routes import NULL, IpAddress, installable_routes
 from qoslab.lab import subinterfaces
 from qoslab.lab.names import linux_interface
 
 CLONE_NEWNET = 0x40000000
 RTPROT_KERNEL, RTPROT_STATIC = 2, 4
 RT_TABLE_MAIN = 254
+RTN_BLACKHOLE = 6
+NOWHERE = -1
+"""In place of an interface's number: what is routed there is dropped without a word."""
 IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
 NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -195,11 +198,27 @@ class IpStack:
             up = bool(link["flags"] & IFF_UP)
             if up == (shutdown := device.is_shut_down(interface)):
                 netlink.link("set", index=index, state="down" if shutdown else "up")
+        self._apply_own(netlink, links["lo"]["index"], present, device)
         self._apply_routes(netlink, device, {name: link["index"] for name, link in links.items()})
+
+    @staticmethod
+    def _apply_own(
+        netlink: IPRoute, index: int, present: Mapping[int, set[IPv4Interface | IPv6Interface]], device: Device
+    ) -> None:
+        """Give the namespace's own interface the addresses of Loopback interfaces, without the rest of their subnet."""
+        loopbacks = device.host_interfaces.values()
+        wanted = {each.address.ip for each in loopbacks if each.address is not None and not each.shutdown}
+        present_here = present.get(index, set())
+        have = {each.ip for each in present_here if isinstance(each, IPv4Interface) and not each.ip.is_loopback}
+        for command, addresses in (("del", have - wanted), ("add", wanted - have)):
+            for address in addresses:
+                netlink.addr(command, index=index, address=str(address), prefixlen=32)
+        if wanted:
+            netlink.link("set", index=index, state="up")
 
     def _apply_routes(self, netlink: IPRoute, device: Device, indices: dict[str, int]) -> None:
         wanted = {
-            (prefix, gateway, indices.get(self._linux.get(interface, "")) if interface else None, distance)
+            (prefix, gateway, self._index(interface, indices), distance)
             for prefix, gateway, interface, distance in installable_routes(device)
         }
         have = set()
@@ -213,7 +232,9 @@ class IpStack:
                     continue
                 if gateway is not None:
                     keys["gateway"] = str(gateway)
-                if index is not None:
+                if index == NOWHERE:
+                    keys["type"] = "blackhole"
+                elif index is not None:
                     keys["oif"] = index
                 try:
                     netlink.route(command, **keys)
@@ -221,6 +242,10 @@ class IpStack:
                     # A next hop behind a dead interface: configured, and not in the table until it comes up.
                     if error.code not in (errno.ENETUNREACH, errno.ENETDOWN, errno.ESRCH):
                         raise
+
+    def _index(self, interface: str | None, indices: dict[str, int]) -> int | None:
+        """The kernel's number of an interface; None without one, or without a cable."""
+        return NOWHERE if interface == NULL else indices.get(self._linux.get(interface, "")) if interface else None
 
     @staticmethod
     def _static_routes(netlink: IPRoute) -> Iterator[_KernelRoute]:
@@ -269,7 +294,7 @@ class IpStack:
                             prefix=prefix,
                             source="connected" if own else "static",
                             next_hop=gateway,
-                            interface=names.get(index),
+                            interface=NULL if index == NOWHERE else names.get(index),
                             distance=1 if own else metric or 1,
                         )
                     )
@@ -337,7 +362,7 @@ def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
     return (
         ip_network(f"{route.get_attr('RTA_DST') or ANYWHERE[family]}/{route['dst_len']}"),
         None if gateway is None else ip_address(gateway),
-        route.get_attr("RTA_OIF"),
+        NOWHERE if route["type"] == RTN_BLACKHOLE else route.get_attr("RTA_OIF"),
         route.get_attr("RTA_PRIORITY") or 0,
     )
 

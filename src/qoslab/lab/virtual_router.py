@@ -22,6 +22,7 @@ from qoslab.ios.environment import (
     CommandFailedError,
     CpuUse,
     DataPlaneDownError,
+    MemoryUse,
     Neighbour,
     PingOptions,
     PingOutcome,
@@ -32,6 +33,7 @@ from qoslab.ios.environment import (
 )
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.secrets import verify
 from qoslab.lab.control import ControlClient
 from qoslab.lab.stack import IpStack
@@ -86,7 +88,7 @@ class VirtualRouter:
         self._stack = bound.stack
         self._startup_path = bound.startup_path
         self._enable_secret = enable_secret
-        self._log = log
+        self._report = log
         blank = make.blank
         self._device = blank.copy()
         self._boot_device = self._device
@@ -101,6 +103,8 @@ class VirtualRouter:
         self._seen: dict[str, tuple[int, int]] = {}
         self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
         self._sampler: asyncio.Task[None] | None = None
+        self.log = MessageLog()
+        """The logged messages."""
         self.on_reload: Callable[[], None] = lambda: None
         """Called when the router reloads: ends the logins."""
 
@@ -135,7 +139,7 @@ class VirtualRouter:
         """Boot from the startup configuration; ends all logins."""
         self.on_reload()
         for line in await self._boot():
-            self._log(f"{self.name}: startup configuration: {line}")
+            self._report(f"{self.name}: startup configuration: {line}")
         await self.clear()
         self._cleared.clear()
         self._reloaded = True
@@ -273,7 +277,9 @@ class VirtualRouter:
 
     async def routes(self) -> list[RouteEntry]:
         """The kernel's routing table."""
-        return await self._stack.routes()
+        loopbacks = (each for each in self._device.host_interfaces.values() if not each.shutdown)
+        own = [RouteEntry(each.address.network, "connected", None, each.name) for each in loopbacks if each.address]
+        return [*await self._stack.routes(), *own]
 
     async def neighbours(self) -> list[Neighbour]:
         """The kernel's ARP table."""
@@ -376,6 +382,11 @@ class VirtualRouter:
             processes=(process,),
         )
 
+    async def memory(self) -> MemoryUse:
+        """Resident memory of the data plane (proc(5), /proc/PID/statm)."""
+        pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text().split()[1])
+        return MemoryUse(pages * os.sysconf("SC_PAGE_SIZE"))
+
     def _busy(self, seconds: int) -> tuple[float, float]:
         """User and kernel time in percent over the last `seconds`, or as much of them as has been sampled."""
         steps = min(round(seconds / SAMPLE_INTERVAL_S), len(self._cpu) - 1)
@@ -406,6 +417,7 @@ def _network(device: Device) -> tuple[object, ...]:
             )
             for each in interfaces
         ],
+        device.host_interfaces,
         device.routes,
         device.ipv6_unicast_routing,
     )

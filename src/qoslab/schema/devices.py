@@ -12,7 +12,7 @@ from pathlib import Path
 from qoslab.errors import Finding
 from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.parse import RefusedLineError, apply, parse_config
+from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
@@ -39,7 +39,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
             text = "\n".join(text for text, _ in lines)
-            device, refusal = _taken(base, text, hardware(experiment.topology, router))
+            device, refusal, _ = _taken(base, text, hardware(experiment.topology, router))
             held = 0 if device is None else memory.queued(device)
             if device is not None:
                 devices[router] = device
@@ -66,15 +66,33 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
         yield from unmatched(experiment, document, arm.name, devices)
 
 
+def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
+    """The lines of templates that the routers keep and that change nothing here, each once, at its place."""
+    found: dict[tuple[str, int], Finding] = {}
+    for arm in experiment.arms:
+        for router, layers in experiment.configurations_of(arm).items():
+            lines = [line for layer in layers for line in render_lines(file, layer)]
+            base = startup_config(experiment.topology, router, LOGIN)
+            text = "\n".join(text for text, _ in lines)
+            for remark in _taken(base, text, hardware(experiment.topology, router))[2]:
+                line, place = lines[remark.number - 1]
+                message = f'kept without effect: "{line.strip()}" ({remark.line.about})'
+                finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
+                found.setdefault((finding.file, finding.line), finding)
+    return list(found.values())
+
+
 @lru_cache(maxsize=1024)
-def _taken(base: str, text: str, chassis: Hardware) -> tuple[Device | None, RefusedLineError | None]:
-    """The device as configured, which nobody changes, or the line that is refused.
+def _taken(
+    base: str, text: str, chassis: Hardware
+) -> tuple[Device | None, RefusedLineError | None, tuple[Remark, ...]]:
+    """The device as configured, which nobody changes, or the line that is refused; and what has no effect.
 
     Combinations of parameters have many configurations in common.
     """
     device = parse_config(base, chassis, source="base")
     try:
-        apply(device, text)
+        remarks = apply(device, text)
     except RefusedLineError as refusal:
-        return None, refusal
-    return device, None
+        return None, refusal, ()
+    return device, None, tuple(remarks)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.names import ipv6_text
-from qoslab.ios.model.routes import InstallableRoute, installable_routes
+from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
@@ -59,6 +59,8 @@ class Router:
             yield "a switch"
         if "ip_sla" in self.config:
             yield "an IP SLA operation or responder"
+        if any(route.interface == NULL for route in self.device.routes):
+            yield "a route to Null0"
         for interface in self.device.interfaces.values():
             if interface.secondary_addresses:
                 yield f"a secondary address on {interface.name}"

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from qoslab.errors import QoslabError
 from qoslab.ios.cli.login import PRIVILEGED_LEVEL
 from qoslab.ios.cli.shell import Shell
-from qoslab.ios.environment import Activity, CpuUse, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
+from qoslab.ios.environment import (
+    Activity,
+    CpuUse,
+    MemoryUse,
+    Neighbour,
+    PingOptions,
+    PingOutcome,
+    Port,
+    RouteEntry,
+)
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.show.interfaces import unwired
 from qoslab.model.experiment import Node
 from qoslab.platforms import MODELS
@@ -109,6 +119,13 @@ class _Environment:
 
     async def counters(self, interface: str | None = None) -> formats.Counters:
         return self._samples[-1]
+
+    async def memory(self) -> MemoryUse:
+        raise NotSimulatedError("the memory of the data plane")
+
+    @property
+    def log(self) -> MessageLog:
+        return MessageLog()
 
     def cleared(self, interface: str) -> datetime | None:
         return None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from qoslab.ios.commands.drop import discards
+
 DIRECTIONS = ("input", "output")
 
 
@@ -51,7 +53,10 @@ def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str
         if has is None:
             yield f"{place}: not shown"
             continue
-        yield from _police(place, has.get("police"), intended.get("police"))
+        if not discards(intended.get("police")):
+            yield from _police(place, has.get("police"), intended.get("police"))
+        elif not has.get("drop"):
+            yield f"{place}: found no drop, expected one"
         yield from _shape(place, has, intended.get("shape"))
         yield from _priority(place, has, intended.get("priority"))
         if "priority" not in has:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Interface
 
 from qoslab.ios.model import names, ports
@@ -36,6 +37,19 @@ def integer(low: int, high: int) -> ArgumentType:
             return None
         value = int(text)
         return value if low <= value <= high else None
+
+    return ArgumentType(f"<{low}-{high}>", match, number=True)
+
+
+def rate(low: int, high: int) -> ArgumentType:
+    """Return the type of rates from `low` to `high` in bits per second, which may end in k, m or g and have a point."""
+
+    def match(text: str) -> int | None:
+        found = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,9}))?([kmg]?)", text.lower())
+        if found is None or (found[2] and not found[3]):
+            return None
+        value = Decimal(f"{found[1]}.{found[2] or 0}") * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[found[3]]
+        return int(value) if value == int(value) and low <= value <= high else None
 
     return ArgumentType(f"<{low}-{high}>", match, number=True)
 
@@ -107,6 +121,24 @@ def _clock(text: str) -> int | None:
     return 3600 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
 
 
+def _other_interface(text: str) -> str | None:
+    return text if _OTHER_INTERFACE.fullmatch(text) else None
+
+
+def _host_interface(text: str) -> str | None:
+    """Loopback with a number of up to ten digits, or Null0."""
+    name = names.interface_name(text)
+    return name if name is not None and re.fullmatch(r"Loopback\d{1,10}|Null0", name) else None
+
+
+_KINDS = (
+    "Async|ATM|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
+    "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
+    "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine"
+)
+_OTHER_INTERFACE = re.compile(rf"(?:{_KINDS})(?:\d[\d/:.]*)", re.IGNORECASE)
+_OTHER_KIND = re.compile(_KINDS, re.IGNORECASE)
+
 TYPES: dict[str, ArgumentType] = {
     "address": ArgumentType("A.B.C.D", _address),
     "mask": ArgumentType("A.B.C.D", _address),
@@ -121,6 +153,15 @@ TYPES: dict[str, ArgumentType] = {
         names.interface_name,
         begins=lambda text: text.replace("-", "").isalpha() and names.interface_type(text) is not None,
     ),
+    "other-interface": ArgumentType(
+        "Interface", _other_interface, begins=lambda text: _OTHER_KIND.fullmatch(text) is not None
+    ),
+    "host-interface": ArgumentType(
+        "Interface",
+        _host_interface,
+        begins=lambda text: text.isalpha() and names.interface_type(text) in ("Loopback", "Null"),
+    ),
+    "engine-id": ArgumentType("engineID", lambda text: text if text.lower() == "engineid" else None),
     "tcp-port": ArgumentType("<0-65535>", _coded(ports.TCP_PORTS, 65535)),
     "udp-port": ArgumentType("<0-65535>", _coded(ports.UDP_PORTS, 65535)),
     "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
@@ -133,10 +174,11 @@ TYPES: dict[str, ArgumentType] = {
 
 
 def argument_type(text: str) -> ArgumentType:
-    """Return the type that the syntax notation calls `text`: a name of `TYPES` or `LOW-HIGH`."""
-    limits = re.fullmatch(r"(\d+)-(\d+)", text)
+    """Return the type that the syntax notation calls `text`: a name of `TYPES` or `LOW-HIGH`, or of a rate
+    `LOW-HIGHkmg`."""
+    limits = re.fullmatch(r"(\d+)-(\d+)(kmg)?", text)
     if limits:
-        return integer(int(limits[1]), int(limits[2]))
+        return (rate if limits[3] else integer)(int(limits[1]), int(limits[2]))
     if text not in TYPES:
         raise ValueError(f"no argument type {text!r}")
     return TYPES[text]

@@ -6,7 +6,8 @@ A command is registered with its syntax in a small notation:
     match [ip] dscp <values:dscp>+
     shape (average|peak) <rate:8000-154400000>
 
-Words are keywords; `<name:type>` is an argument (`type` is a name of `arguments.TYPES` or a range of integers);
+Words are keywords; `<name:type>` is an argument (`type` is a name of `arguments.TYPES`, a range of integers, or
+one of rates (`8000-154400000kmg`));
 `[...]` is optional, `(a|b)` a choice, `+` one or more times. A keyword may be typed as any prefix that no other
 keyword possible at that place shares. One table serves any number of modes; exec commands and configuration
 commands use separate tables with the same classes.
@@ -201,6 +202,11 @@ class Args:
             syntax.Word(each.name, line[each.column : end].rstrip(), keyword)
             for (each, keyword), end in zip(marked, ends, strict=True)
         )
+
+    def in_full(self, line: str, end: Column) -> bool:
+        """Whether the keywords before a column stand in full in `line`, which was matched."""
+        typed = {token.column: token.text.lower() for token in tokenise(line)}
+        return all(typed.get(each.column) == each.name for each in self._keywords if each.column < end)
 
     def column(self, name: str) -> Column:
         """Return the column of the argument or keyword `name`, or that of the line's end when it was not typed."""
@@ -401,6 +407,12 @@ class Table(Generic[Handler]):
         """Return each form of each command of a mode, in the order of registration."""
         return list(self._modes.get(mode, ()))
 
+    def first_words(self, mode: str) -> frozenset[str]:
+        """Return the keywords with which the commands of a mode begin."""
+        automata = (each.automaton for each in self._modes.get(mode, ()))
+        symbols = (edge.symbol for each in automata for edge in each.edges(each.start))
+        return frozenset(symbol for symbol in symbols if isinstance(symbol, str))
+
     def parse(
         self,
         mode: str,
@@ -416,22 +428,33 @@ class Table(Generic[Handler]):
         With `any_number` a number may lie outside its range.
 
         Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
-        that lacks something in one mode may be whole further up (`mls qos` below an interface).
+        that lacks something in one mode may be whole further up (`mls qos` below an interface), but not by taking a
+        word that the inner mode has for the beginning of another one.
         """
         worst: InvalidInputError | None = None
-        incomplete: IncompleteError | None = None
+        undecided: IncompleteError | AmbiguousError | None = None
         current: str | None = mode
+        known = 0
         while current is not None:
             try:
-                return self._parse_in(current, line, start, capabilities, any_number)
+                match = self._parse_in(current, line, start, capabilities, any_number)
             except InvalidInputError as error:
                 if worst is None or error.column > worst.column:
                     worst = error
+                known = max(known, error.column)
+            except AmbiguousError as error:
+                undecided = undecided or error
+                known = max(known, error.column + 1)
             except IncompleteError as error:
-                incomplete = incomplete or error
+                undecided = undecided or error
+                known = len(line)
+            else:
+                if match.args.in_full(line, known):
+                    return match
+                break
             current = self.parents.get(current)
-        if incomplete is not None:
-            raise incomplete
+        if undecided is not None:
+            raise undecided
         assert worst is not None
         raise worst
 

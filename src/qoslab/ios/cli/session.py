@@ -7,11 +7,12 @@ device in place. A line that is refused changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from qoslab.ios.cli.grammar import Args, HelpItem, Match, RejectedError, Table
-from qoslab.ios.model.device import Device, Hardware, Interface, Line
+from qoslab.ios.cli.grammar import Args, CliError, HelpItem, InvalidInputError, Match, RejectedError, Table, tokenise
+from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
+from qoslab.ios.model.kept import KeptLine, indented
 from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
 
 
@@ -41,7 +42,13 @@ MODES: dict[str, Mode] = {
     "standard-acl": Mode("config-std-nacl", "config"),
     "extended-acl": Mode("config-ext-nacl", "config"),
     "ipv6-acl": Mode("config-ipv6-acl", "config"),
+    "host-interface": Mode("config-if", "config"),
+    "kept": Mode("config-kept", None),
 }
+
+HOST_INTERFACE = "host-interface"
+KEPT = "kept"
+"""The mode of what stands below a line that is kept without effect: any line."""
 
 
 def commands_of(hardware: Hardware) -> frozenset[str]:
@@ -60,6 +67,9 @@ TEXTS = {
     "ip": "Interface Internet Protocol config commands",
 }
 
+WITHOUT_EFFECT: set[str] = set()
+"""The syntaxes of commands that are kept without effect."""
+
 CONFIG: Table[Handler] = Table(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
 
 
@@ -69,6 +79,28 @@ class Position:
 
     mode: str
     names: tuple[str, ...] = ()
+
+
+BELOW_REFUSED = "it stands below a line that was refused"
+
+
+class UnsupportedError(RejectedError):
+    """A line that IOS takes and that would change what is forwarded, and how, in a way that is not modelled."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"% Not supported: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class _TextBlock:
+    """Where the lines of a block of text stand that is kept, or refused, as a whole."""
+
+    outer: Position
+    """Where its first line stands."""
+    depth: int
+    """Blanks before its first line."""
+    cursor: int = -1
+    """The index of the last line that was entered."""
 
 
 class ConfigSession:
@@ -86,7 +118,14 @@ class ConfigSession:
         self.notices: list[str] = []
         self.restoring = False
         """Whether a whole running configuration is being read, which has what macros wrote."""
+        self.remarks: list[KeptLine] = []
+        """The lines that were kept without effect; the reader empties it."""
         self._banner: _Banner | None = None
+        self.indent = 0
+        """Blanks before the line that was parsed last."""
+        self._block: _TextBlock | None = None
+        self._skipped: int | None = None
+        """Blanks before a line that was refused: those that are indented further belong to it."""
 
     @property
     def prompt(self) -> str:
@@ -112,17 +151,48 @@ class ConfigSession:
 
     def carry_out(self, match: Match[Handler]) -> None:
         """Carry out a line that `parse` has matched. Raise CliError, and change nothing, when it is refused."""
-        before = self.position
+        before, block = self.position, self._block
         self._climb(match.mode)
         try:
             match.command.handler(self, match.args)
+        except UnsupportedError:
+            # IOS would have left what is configured: what follows is not meant for that.
+            if self._skipped is None:
+                self.position, self._block = before, block
+            raise
         except Exception:
-            self.position = before
+            self.position, self._block = before, block
             raise
 
     def parse(self, line: str) -> Match[Handler]:
         """Match one line in the current mode and those further up."""
-        return CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
+        self.indent = indented(line)
+        if self._skipped is not None and self.indent > self._skipped:
+            raise UnsupportedError(BELOW_REFUSED)
+        self._skipped = None
+        if self._block is not None and self.position.mode == KEPT:
+            return self._parse_in_block(line, self._block)
+        match = CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
+        if self.indent and match.mode != self.position.mode and match.command.syntax in WITHOUT_EFFECT:
+            # What is indented belongs to the line above it, and is kept for nothing else.
+            raise InvalidInputError(self.indent)
+        return match
+
+    def _parse_in_block(self, line: str, block: _TextBlock) -> Match[Handler]:
+        """Match a line behind one that leads a block of text.
+
+        It belongs to the block if it is indented more than its first line, or is no command and begins like none.
+        """
+        inside, outside = KEPT, block.outer.mode
+        if line.strip() in ("exit", "end") or indented(line) > block.depth:
+            return CONFIG.parse(inside, line, capabilities=self.capabilities)
+        try:
+            return CONFIG.parse(outside, line, capabilities=self.capabilities)
+        except CliError:
+            words = [each.text.lower() for each in tokenise(line) if each.text.lower() not in ("no", "default")]
+            if words and words[0] in CONFIG.first_words(outside):
+                raise
+            return CONFIG.parse(inside, line, capabilities=self.capabilities)
 
     def help(self, line: str) -> list[HelpItem]:
         """Return the answer to `?` at the end of `line`."""
@@ -145,7 +215,9 @@ class ConfigSession:
     def leave(self) -> None:
         """Go one mode up (`exit`); from the outermost mode, out of configuration."""
         parent = MODES[self.position.mode].parent
-        if parent is None:
+        if self._block is not None and self.position.mode == KEPT:
+            self.position, self._block = self._block.outer, None
+        elif parent is None:
             self.finished = True
         else:
             self.position = Position(parent, self.position.names[:-1])
@@ -154,6 +226,25 @@ class ConfigSession:
         """Leave configuration from any depth."""
         self.position = Position("config")
         self.finished = True
+
+    def begin_block(self, key: str) -> None:
+        """Take the lines below the present one as text, kept with the line of that key."""
+        self._block = _TextBlock(self.position, self.indent)
+        self.position = Position(KEPT, (key,))
+
+    def skip_block(self) -> None:
+        """Refuse the lines that are indented below the present one, which the caller refuses now."""
+        self._skipped = self.indent
+
+    @property
+    def block(self) -> _TextBlock:
+        """The block of text in which the session is."""
+        assert self._block is not None
+        return self._block
+
+    def put_at(self, cursor: int) -> None:
+        """Remember where the last line of the block of text stands."""
+        self._block = replace(self.block, cursor=cursor)
 
     def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:
         """Take the following lines as text up to `delimiter`, then call `keep` with it."""
@@ -164,6 +255,11 @@ class ConfigSession:
     def interface(self) -> Interface:
         """The interface being configured."""
         return self._still_there(self.device.interfaces.get(self.position.names[0]))
+
+    @property
+    def host_interface(self) -> HostInterface:
+        """The Loopback or Null interface being configured."""
+        return self._still_there(self.device.host_interfaces.get(self.position.names[0]))
 
     @property
     def terminal_lines(self) -> list[Line]:

@@ -86,7 +86,8 @@ class Shell:
             return self._completed(request.line)
         except EndOfConfiguration as end:
             await self._execute(end.line, len(prompt))
-            session.config = None
+            if session.config is not None:
+                self._end_configuration()
             return ""
         except Interrupted:
             session.config = None
@@ -151,11 +152,19 @@ class Shell:
             raise
         finally:
             config.device = self.environment.device
+            for kept in config.remarks:
+                text = f'%QOSLAB-5-NOEFFECT: "{kept.text}" is kept without effect: {kept.about}'
+                self.environment.log.add(self.environment.now(), text)
+            config.remarks.clear()
             if config.notices:
                 self.terminal.write("".join(notice + "\n" for notice in config.notices))
                 config.notices.clear()
         if config.finished:
-            self.session.config = None
+            self._end_configuration()
+
+    def _end_configuration(self) -> None:
+        self.session.config = None
+        self.environment.log.add(self.environment.now(), "%SYS-5-CONFIG_I: Configured from console by vty0")
 
     # Help
 

@@ -25,7 +25,19 @@ from qoslab.ios.model.device import (
     Remark,
 )
 from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text
-from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
+from qoslab.ios.model.ports import (
+    BY_NUMBER,
+    BY_PORT,
+    ICMP,
+    ICMP_MESSAGES,
+    PROTOCOL_LIST,
+    PROTOCOLS,
+    TCP,
+    UDP,
+    icmp_text,
+    port_text,
+    protocol_text,
+)
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
@@ -389,6 +401,7 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
+            **{f"{PROTOCOL_LIST}{name}": _of_protocol(name) for name in _protocols(device)},
             **{name: _engine_access_list(each) for name, each in device.access_lists.items()},
         }
     }
@@ -396,6 +409,23 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
 
 NO_ENTRIES: list[formats.AccessListEntry] = []
 """An access list that is named and that nobody has configured: it matches nothing (assumed, not documented)."""
+
+
+def _protocols(device: Device) -> set[str]:
+    """The protocols that class-maps match by an access list of their own."""
+    names = {c.name for each in device.class_maps.values() for c in each.criteria if c.type == "protocol"}
+    return {name for name in names if name in BY_PORT or name in BY_NUMBER}
+
+
+def _of_protocol(name: str) -> list[formats.AccessListEntry]:
+    entries = [AccessEntry("permit", number) for number in BY_NUMBER.get(name, ())]
+    for number, ports in BY_PORT.get(name, ()):
+        match = PortMatch("eq", ports)
+        entries += [
+            AccessEntry("permit", number, source_port=match),
+            AccessEntry("permit", number, destination_port=match),
+        ]
+    return [_engine_entry(entry) for entry in entries]
 
 
 def _named_lists(device: Device) -> set[str]:

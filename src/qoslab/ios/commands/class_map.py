@@ -19,6 +19,7 @@ from qoslab.ios.model.policy import (
     ClassMap,
     Criterion,
 )
+from qoslab.ios.model.ports import BY_NUMBER, BY_PORT, PROTOCOL_LIST
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
@@ -31,6 +32,8 @@ MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
 PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ipv6", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
 """What `match protocol` recognises: by IP protocol or well-known port, without deep inspection."""
+BY_LIST = (*BY_PORT, *BY_NUMBER)
+"""What it recognises by an access list that is made of it."""
 
 MATCH = (
     "match [not] (any"
@@ -39,7 +42,7 @@ MATCH = (
     "|[ip] precedence <precedence:precedence>+"
     "|cos <cos:0-7>+"
     "|vlan <vlans:vlans>+"
-    f"|protocol ({'|'.join(PROTOCOLS)})"
+    f"|protocol ({'|'.join((*PROTOCOLS, *BY_LIST))})"
     "|packet length (min <minimum:1-2000> [max <maximum:1-2000>]|max <maximum:1-2000>)"
     "|input-interface <interface:interface>"
     "|qos-group <group:0-99>"
@@ -157,6 +160,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "smtp": "Simple Mail Transfer Protocol",
         "tcp": "Transmission Control Protocol",
         "udp": "User Datagram Protocol",
+        **dict.fromkeys(BY_PORT, "Known by its ports"),
+        **dict.fromkeys(BY_NUMBER, "Known by its number"),
     },
 )
 def add_match(session: ConfigSession, args: Args) -> None:
@@ -324,6 +329,8 @@ def _engine_criterion(criterion: Criterion) -> formats.Criterion:
             return {"type": "qos_group", "negate": negate, "value": values[0]}
         case "packet_length":
             return {"type": "packet_length", "negate": negate, "min": criterion.minimum, "max": criterion.maximum}
+        case "protocol" if name in BY_LIST:
+            return {"type": "access_group", "negate": negate, "name": f"{PROTOCOL_LIST}{name}"}
         case "protocol":
             return {"type": "protocol", "negate": negate, "name": cast("formats.ProtocolName", name)}
         case "access_group" | "input_interface" | "class_map" as named:

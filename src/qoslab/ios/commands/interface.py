@@ -7,8 +7,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 from typing import TYPE_CHECKING
 
-from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.addressing import check_others, interface_address
+from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.reservable import check_reserved
 from qoslab.ios.model import figures
@@ -17,6 +18,7 @@ from qoslab.ios.model.device import (
     Family,
     Interface,
 )
+from qoslab.ios.model.names import interface_kind
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE_INTERFACE,
@@ -35,6 +37,8 @@ PHYSICAL = "% Removal of physical interfaces is not permitted"
 NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed if that
 subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
+OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan")
+OTHER_KIND = "no interface of this kind is modelled"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -56,16 +60,22 @@ def _interface(session: ConfigSession, args: Args) -> None:
         device.routes = [route for route in device.routes if route.interface != name]
     elif parent is None:
         if name not in device.interfaces:
-            raise args.invalid("name")
+            raise _refused(session, args, name)
         session.enter("interface", name)
     else:
         port = device.interfaces.get(parent)
         if port is None or port.serial or port.port is not None:
             # [I] Serial lines have subinterfaces with Frame Relay only, which is not there.
-            raise args.invalid("name")
+            raise _refused(session, args, name)
         if name not in device.interfaces:
             device.add_subinterface(name)
         session.enter("subinterface", name)
+
+
+def _refused(session: ConfigSession, args: Args, name: str) -> CliError:
+    """Return why there is no such interface; what is pasted with it is meant for no other."""
+    session.skip_block()
+    return UnsupportedError(OTHER_KIND) if interface_kind(name) in OTHER_KINDS else args.invalid("name")
 
 
 @CONFIG.add(
@@ -76,20 +86,6 @@ def _interface(session: ConfigSession, args: Args) -> None:
 )
 def _description(session: ConfigSession, args: Args) -> None:
     session.interface.description = None if args.unset else args.value("text", str)
-
-
-def _interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
-    """Return the interface address, or refuse a mask with holes and an address that names a network or everybody."""
-    bits = int(mask)
-    length = bits.bit_count()
-    if bits != (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF or length == 0:
-        raise RejectedError(f"Bad mask 0x{bits:X} for address {address}")
-    interface = IPv4Interface((address, length))
-    network = interface.network
-    ends = {network.network_address, network.broadcast_address} if length < 31 else set()
-    if address in ends or address.is_multicast or address.is_unspecified:
-        raise RejectedError(f"Bad mask /{length} for address {address}")
-    return interface
 
 
 def _remove_address(interface: Interface, address: IPv4Interface, secondary: bool) -> None:
@@ -114,10 +110,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
         others.append(here.address)
     if any(each.network.overlaps(address.network) for each in others):
         raise RejectedError(f"% {address.network.network_address} overlaps with secondary")
-    for other in session.device.interfaces.values():
-        present = [*([other.address] if other.address else []), *other.secondary_addresses]
-        if other is not here and any(each.network.overlaps(address.network) for each in present):
-            raise RejectedError(f"% {address.network.network_address} overlaps with {other.name}")
+    check_others(session.device, here.name, address)
 
 
 @CONFIG.add(
@@ -144,7 +137,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
         raise IncompleteError
-    address = _interface_address(given, mask)
+    address = interface_address(given, mask)
     if args.unset:
         _remove_address(interface, address, "secondary" in args)
         return

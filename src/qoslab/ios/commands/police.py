@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
+from qoslab.ios.commands.drop import discards
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
@@ -117,20 +118,31 @@ def _police(session: ConfigSession, args: Args) -> None:
         session.enter("police", "police")
 
 
-for _form in (
-    f"<committed:{_RATE}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]]",
-    f"cir <committed:{_RATE}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{_BURST}>]"
-    f" [pir <peak:{_RATE}> [be <excess-burst:{_BURST}>]]",
+def _forms(rate: str) -> tuple[str, ...]:
+    return (
+        f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]]",
+        f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{_BURST}>]"
+        f" [pir <peak:{rate}> [be <excess-burst:{_BURST}>]]",
+        f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}>]"
+        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{_BURST}>]]",
+    )
+
+
+_PERCENT_FORMS = (
     f"cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms] [be <excess-burst:{_BURST_MS}> ms]"
     f" [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]",
-    f"rate <committed:{_RATE}> [bps] [burst <committed-burst:{_BURST}>]"
-    f" [peak-rate <peak:{_RATE}> [bps] [peak-burst <excess-burst:{_BURST}>]]",
     f"rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
     f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]]",
-):
-    CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={"router"}, help=_HELP)(
-        _police
-    )
+)
+_SUFFIXED = "Bits per second (postfix k, m, g optional; decimal point allowed)"
+_SUFFIXED_HELP = {**_HELP, "committed": _SUFFIXED, "peak": _SUFFIXED}
+
+# That rates take suffixes is documented of later images; from which on is not [I].
+for _requires, _rate, _help in (("classic", _RATE, _HELP), ("hqf", f"{_RATE}kmg", _SUFFIXED_HELP)):
+    for _form in (*_forms(_rate), *_PERCENT_FORMS):
+        CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
+            _police
+        )
 
 
 def with_one_bucket(police: Police) -> Police:
@@ -339,14 +351,18 @@ def _engine_action(action: PoliceAction) -> formats.PoliceAction:
 
 @LISTED_CLASS.at(80)
 def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
-    if (police := typed.get("police")) is not None and (resolved := entry["police"]) is not None:
+    if discards(police := typed.get("police")):
+        yield "      drop"
+    elif police is not None and (resolved := entry["police"]) is not None:
         yield from _listed_police(police, resolved)
 
 
 @COUNTED_CLASS.at(30)
 def _counted(shown: CountedClass) -> Iterator[str]:
     police = shown.config.get("police")
-    if shown.counters["police"] is not None and police is not None:
+    if discards(police):
+        yield "drop"
+    elif shown.counters["police"] is not None and police is not None:
         yield from _counted_police(police, shown.counters["police"])
 
 

@@ -117,7 +117,7 @@ _PRIORITY_HELP = {
 )
 @CONFIG.add(
     "policy-class",
-    "priority level <queue:1-2>",
+    "priority level <queue:1-2> [(<kbps:8-2000000>|percent <share:1-100>) [<burst:32-2000000>]]",
     no=True,
     undo=Undo(key="priority"),
     requires={"hqf"},
@@ -129,11 +129,12 @@ def _priority(session: ConfigSession, args: Args) -> None:
         change_class(session, replace(present, priority=None))
         return
     kbps, share = args.optional("kbps", int), args.optional("share", int)
-    priority = Priority(level=args.optional("queue", int))
+    level, burst = args.optional("queue", int), args.optional("burst", int)
+    priority = Priority(level=level)
     if kbps is not None:
-        priority = Priority("kbps", kbps, args.optional("burst", int))
+        priority = Priority("kbps", kbps, burst, level)
     elif share is not None:
-        priority = Priority("percent", share, args.optional("burst", int))
+        priority = Priority("percent", share, burst, level)
     change_class(session, replace(present, priority=priority))
 
 

@@ -13,6 +13,7 @@ from qoslab.ios.model.device import (
     StaticRoute,
 )
 from qoslab.ios.model.names import spaced
+from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import (
     BLOCKS,
 )
@@ -24,6 +25,7 @@ OWN_ADDRESS = "%Invalid next hop address (it's this router)"
 
 
 _ROUTE = "ip route <prefix:address> <mask:mask> (<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]"
+_FURTHER = " [name <name:word>] [tag <tag:1-4294967295>] [permanent] [name <name:word>]"
 
 
 _IP = {"ip": "Global IP configuration subcommands"}
@@ -31,9 +33,10 @@ _IP = {"ip": "Global IP configuration subcommands"}
 
 @CONFIG.add(
     "config",
-    _ROUTE,
+    _ROUTE + _FURTHER,
     undo=Undo(key=_ROUTE, early=True),
-    no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]",
+    no="ip route <prefix:address> <mask:mask> [(<hop:address>|<out:interface> [<hop:address>]) [<distance:1-255>]]"
+    + _FURTHER,
     help={
         **_IP,
         "route": "Establish static routes",
@@ -42,6 +45,9 @@ _IP = {"ip": "Global IP configuration subcommands"}
         "hop": "Forwarding router's address",
         "out": "Interface type and number",
         "distance": "Distance metric for this route",
+        "name": "Specify name of the next hop",
+        "tag": "Set tag for this route",
+        "permanent": "permanent route",
     },
 )
 def _route(session: ConfigSession, args: Args) -> None:
@@ -60,16 +66,25 @@ def _route(session: ConfigSession, args: Args) -> None:
             or ((out is not None or hop is not None) and (route.interface, route.next_hop) != (out, hop))
         ]
         return
-    if out is not None and out not in device.interfaces:
+    if out is not None and out not in device.interfaces and out != NULL:
         raise args.invalid("out")
-    own = any(each.address is not None and each.address.ip == hop for each in device.interfaces.values())
+    addresses = [each.address for each in device.interfaces.values()]
+    addresses += [each.address for each in device.host_interfaces.values()]
+    own = any(address is not None and address.ip == hop for address in addresses)
     # A route that was there before the address stays in the running configuration.
     if own and not session.restoring:
         raise RejectedError(OWN_ADDRESS)
-    route = StaticRoute(network, hop, out, None if distance == 1 else distance)
+    further = [f"tag {tag}" for tag in args.values("tag", int)] + ["permanent"] * ("permanent" in args)
+    further += [f"name {name}" for name in args.values("name", str)[:1]]
+    route = StaticRoute(network, hop, out, None if distance == 1 else distance, spaced(further))
     same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
     device.routes = [r for r in device.routes if r not in same] + [route]
     device.routes.sort(key=route_order)
+
+
+@CONFIG.add("config", "ip routing", requires={"router"}, help={**_IP, "routing": "Enable IP routing"})
+def _routing(session: ConfigSession, args: Args) -> None:
+    """A router routes, whether this is said or not; a running configuration does not say it."""
 
 
 def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:
@@ -81,7 +96,7 @@ def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:
 def route_line(route: StaticRoute) -> str:
     """Return the `ip route` line of a static route."""
     parts = [route.prefix.network_address, route.prefix.netmask, route.interface, route.next_hop, route.distance]
-    return "ip route " + spaced(part for part in parts if part is not None)
+    return "ip route " + spaced(part for part in (*parts, route.further or None) if part is not None)
 
 
 @BLOCKS.at(100)

@@ -47,7 +47,10 @@ _SHAPE_HELP = {
 }
 
 
-def _shape_syntax(top: int) -> str:
+_SUFFIXED_HELP = {**_SHAPE_HELP, "rate": "Target Bit Rate (bits per second), (postfix k, m, g optional)"}
+
+
+def _shape_syntax(top: str) -> str:
     return (
         f"shape (average|peak) (<rate:8000-{top}> [<bc:256-154400000> [<be:0-154400000>]]"
         "|percent <share:1-100> [<bc-ms:10-2000> ms [<be-ms:10-2000> ms]])"
@@ -55,8 +58,9 @@ def _shape_syntax(top: int) -> str:
 
 
 # The highest rates are remembered from the command line of each generation, not confirmed by a document.
-@CONFIG.add("policy-class", _shape_syntax(154_400_000), no=True, requires={"classic"}, help=_SHAPE_HELP)
-@CONFIG.add("policy-class", _shape_syntax(1_000_000_000), no=True, requires={"hqf"}, help=_SHAPE_HELP)
+@CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"classic"}, help=_SHAPE_HELP)
+# That it takes suffixes is documented of later images; from which on is not [I].
+@CONFIG.add("policy-class", _shape_syntax("1000000000kmg"), no=True, requires={"hqf"}, help=_SUFFIXED_HELP)
 def _shape(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.kept import lines_at
 from qoslab.ios.model.device import (
     Device,
     Secret,
@@ -17,6 +18,7 @@ from qoslab.ios.model.secrets import secret_of, verify
 from qoslab.ios.registry import (
     BLOCKS,
 )
+from qoslab.ios.without_effect import SERVICES
 
 PRINTED_DELIMITER = "^C"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -50,8 +52,8 @@ def _hostname(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add(
     "config",
-    "service timestamps (debug|log) [uptime|datetime [(msec|localtime|show-timezone)+]]",
-    no="service timestamps (debug|log) [uptime|datetime [(msec|localtime|show-timezone)+]]",
+    "service timestamps (debug|log) [uptime|datetime [(msec|localtime|show-timezone|year)+]]",
+    no="service timestamps (debug|log) [uptime|datetime [(msec|localtime|show-timezone|year)+]]",
     help={
         "service": "Modify use of network based services",
         "timestamps": "Timestamp debug/log messages",
@@ -62,6 +64,7 @@ def _hostname(session: ConfigSession, args: Args) -> None:
         "msec": "Include milliseconds in timestamp",
         "localtime": "Use local time zone for timestamps",
         "show-timezone": "Add time zone information to timestamp",
+        "year": "Include year in timestamp",
     },
 )
 def _timestamps(session: ConfigSession, args: Args) -> None:
@@ -69,32 +72,55 @@ def _timestamps(session: ConfigSession, args: Args) -> None:
     if args.unset:
         session.device.timestamps.pop(kind, None)
         return
-    options = [word for word in ("datetime", "msec", "localtime", "show-timezone") if word in args]
+    options = [word for word in ("datetime", "msec", "localtime", "show-timezone", "year") if word in args]
     session.device.timestamps[kind] = " ".join(options) if options else "uptime"
 
 
+_SEVERE = {
+    "alerts": "Immediate action needed",
+    "critical": "Critical conditions",
+    "debugging": "Debugging messages",
+    "emergencies": "System is unusable",
+    "errors": "Error conditions",
+    "informational": "Informational messages",
+    "notifications": "Normal but significant conditions",
+    "warnings": "Warning conditions",
+}
+_SEVERITIES = f"({'|'.join(_SEVERE)})"
+USUAL_SEVERITY = "debugging"
+USUAL_BUFFER = 4096
+"""Bytes, where only a severity is said."""
+
+
 @CONFIG.add(
     "config",
-    "logging console",
+    f"logging console [{_SEVERITIES}]",
     no=True,
-    help={"logging": "Modify message logging facilities", "console": "Set console logging parameters"},
+    help={"logging": "Modify message logging facilities", "console": "Set console logging parameters", **_SEVERE},
 )
 def _logging_console(session: ConfigSession, args: Args) -> None:
+    level = next((word for word in args.keywords if word in _SEVERE), None)
     session.device.logging_console = not args.negated
+    session.device.logging_console_level = None if args.unset or level == USUAL_SEVERITY else level
 
 
 @CONFIG.add(
     "config",
-    "logging buffered <size:4096-2147483647>",
+    f"logging buffered (<size:4096-2147483647> [{_SEVERITIES}]|{_SEVERITIES})",
     no=True,
     help={
         "logging": "Modify message logging facilities",
         "buffered": "Set buffered logging parameters",
         "size": "Logging buffer size",
+        **_SEVERE,
     },
 )
 def _logging_buffered(session: ConfigSession, args: Args) -> None:
-    session.device.logging_buffered = None if args.unset else args.value("size", int)
+    device = session.device
+    level = next((word for word in args.keywords if word in _SEVERE), None)
+    size = args.optional("size", int)
+    device.logging_buffered = None if args.unset else USUAL_BUFFER if size is None else size
+    device.logging_buffered_level = None if args.unset or level == USUAL_SEVERITY else level
 
 
 _SECRET_HELP = {
@@ -128,6 +154,8 @@ def _secret(args: Args, present: Secret | None) -> Secret:
 )
 def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
+    # There is one secret, of a kind that is understood or not.
+    device.kept = device.kept.without("enable secret")
     device.enable_secret = None if args.unset else _secret(args, device.enable_secret)
 
 
@@ -148,6 +176,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
 def _username(session: ConfigSession, args: Args) -> None:
     users = session.device.users
     name = args.value("name", str)
+    session.device.kept = session.device.kept.without(f"username {name}")
     if args.unset:
         users.pop(name, None)
         return
@@ -204,19 +233,23 @@ def _domain_name(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add(
     "config",
-    "banner motd <text:line>",
-    no="banner motd",
-    undo=Undo(verbatim=True),
+    "banner (motd|login|exec|incoming) <text:line>",
+    no="banner (motd|login|exec|incoming)",
+    undo=Undo(key="banner (motd|login|exec|incoming)", verbatim=True),
     help={
         "banner": "Define a login banner",
         "motd": "Set Message of the Day banner",
+        "login": "Set login banner",
+        "exec": "Set EXEC process creation banner",
+        "incoming": "Set incoming terminal line banner",
         "text": "c banner-text c, where 'c' is a delimiting character",
     },
 )
 def _banner(session: ConfigSession, args: Args) -> None:
     device = session.device
+    kind = args.keywords[-1]
     if args.unset:
-        device.banner_motd = None
+        _set_banner(device, kind, None)
         return
     text = args.value("text", str)
     # A running configuration shows the control character that delimits a banner as these two characters.
@@ -226,34 +259,56 @@ def _banner(session: ConfigSession, args: Args) -> None:
         if PRINTED_DELIMITER in banner:
             raise RejectedError(BAD_BANNER)
         # The session may have been given another device since: the line that began the banner changed nothing.
-        session.device.banner_motd = banner
+        _set_banner(session.device, kind, banner)
 
     session.begin_banner(delimiter, keep, text.removeprefix(delimiter))
 
 
-# Terminal lines.
+def _set_banner(device: Device, kind: str, text: str | None) -> None:
+    if kind == "motd":
+        device.banner_motd = text
+    elif text is None:
+        device.banners.pop(kind, None)
+    else:
+        device.banners[kind] = text
 
 
-@BLOCKS.at(10)
+@BLOCKS.at(SERVICES)
 def _heading(device: Device) -> Iterator[list[str]]:
     timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
-    yield [f"version {device.hardware.version}", *timestamps]
+    yield [f"version {device.hardware.version}", *timestamps, *lines_at(device, SERVICES)]
     yield [f"hostname {device.hostname}"]
+
+
+@BLOCKS.at(13)
+def _logging_block(device: Device) -> Iterator[list[str]]:
     yield _logging(device)
+
+
+@BLOCKS.at(15)
+def _ip_block(device: Device) -> Iterator[list[str]]:
     yield _ip_services(device)
+
+
+@BLOCKS.at(66)
+def _users(device: Device) -> Iterator[list[str]]:
     yield [_user(device, name) for name in sorted(device.users)]
 
 
 @BLOCKS.at(130)
 def _banner_block(device: Device) -> Iterator[list[str]]:
-    if device.banner_motd is not None:
-        yield f"banner motd {PRINTED_DELIMITER}{device.banner_motd}{PRINTED_DELIMITER}".split("\n")
+    banners = device.banners | ({} if device.banner_motd is None else {"motd": device.banner_motd})
+    for kind, text in sorted(banners.items()):
+        yield f"banner {kind} {PRINTED_DELIMITER}{text}{PRINTED_DELIMITER}".split("\n")
 
 
 def _logging(device: Device) -> list[str]:
-    lines = [] if device.logging_buffered is None else [f"logging buffered {device.logging_buffered}"]
+    level = "" if device.logging_buffered_level is None else f" {device.logging_buffered_level}"
+    lines = [] if device.logging_buffered is None else [f"logging buffered {device.logging_buffered}{level}"]
     if not device.logging_console:
         lines.append("no logging console")
+    elif device.logging_console_level is not None:
+        lines.append(f"logging console {device.logging_console_level}")
     if device.enable_secret is not None:
         lines.append(f"enable secret {device.enable_secret.kind} {device.enable_secret.text}")
     return lines

@@ -5,6 +5,17 @@ The modules here and `catalyst.exec` register their commands with `EXEC` when th
 
 from qoslab.ios.catalyst import exec as catalyst
 from qoslab.ios.cli.login import EXEC, ExecSession
-from qoslab.ios.exec import configuration, ip_sla, ping, policy, show, system
+from qoslab.ios.exec import configuration, inventory, ip_sla, ping, policy, show, system
 
-__all__ = ["EXEC", "ExecSession", "catalyst", "configuration", "ip_sla", "ping", "policy", "show", "system"]
+__all__ = [
+    "EXEC",
+    "ExecSession",
+    "catalyst",
+    "configuration",
+    "inventory",
+    "ip_sla",
+    "ping",
+    "policy",
+    "show",
+    "system",
+]

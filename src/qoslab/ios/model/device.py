@@ -14,6 +14,7 @@ from typing import Literal
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ip_sla import IpSla
+from qoslab.ios.model.kept import NONE_KEPT, KeptLines
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.policy import ClassMap, PolicyMap
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
@@ -104,6 +105,8 @@ class Interface:
     service_policy_output: str | None = None
     port: SwitchPort | None = None
     """On a switch only."""
+    kept: KeptLines = NONE_KEPT
+    """Lines without effect."""
 
     @property
     def kind(self) -> str:
@@ -128,6 +131,22 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
+class HostInterface:
+    """An interface of the router itself, without hardware: Loopback0; or Null0, which has no address."""
+
+    name: str
+    description: str | None = None
+    address: IPv4Interface | None = None
+    shutdown: bool = False
+    kept: KeptLines = NONE_KEPT
+
+    @property
+    def secondary_addresses(self) -> tuple[IPv4Interface, ...]:
+        """None: they are not taken."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class StaticRoute:
     """`ip route` or `ipv6 route`: towards a next hop, out of an interface, or both."""
 
@@ -136,6 +155,8 @@ class StaticRoute:
     interface: str | None = None
     distance: int | None = None
     """None is 1."""
+    further: str = ""
+    """`name`, `tag` and `permanent` as printed, which change nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +247,8 @@ class Line:
     password: str | None = None
     transport_input: tuple[str, ...] | None = None
     privilege: int | None = None
+    kept: KeptLines = NONE_KEPT
+    """Lines without effect."""
 
     @property
     def name(self) -> str:
@@ -259,7 +282,12 @@ class Device:
     timestamps: dict[str, str] = field(default_factory=dict)
     """`service timestamps`: what follows `debug` and `log`."""
     logging_console: bool = True
+    logging_console_level: str | None = None
+    """None is `debugging`, all."""
     logging_buffered: int | None = None
+    """Bytes."""
+    logging_buffered_level: str | None = None
+    """None is `debugging`, all."""
     enable_secret: Secret | None = None
     users: dict[str, User] = field(default_factory=dict)
     ip_cef: bool = True
@@ -272,6 +300,8 @@ class Device:
     class_maps: dict[str, ClassMap] = field(default_factory=dict)
     policy_maps: dict[str, PolicyMap] = field(default_factory=dict)
     interfaces: dict[str, Interface] = field(default_factory=dict)
+    host_interfaces: dict[str, HostInterface] = field(default_factory=dict)
+    """Loopback interfaces, and Null0 where it has lines."""
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
     rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
@@ -281,10 +311,14 @@ class Device:
     ip_sla: IpSla = field(default_factory=IpSla)
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
+    banners: dict[str, str] = field(default_factory=dict)
+    """The texts of the others by `login`, `exec` and `incoming`."""
     lines: dict[str, Line] = field(default_factory=dict)
     """By `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
     switch: SwitchQos | None = None
     """On a switch only."""
+    kept: KeptLines = NONE_KEPT
+    """Lines without effect."""
 
     @property
     def mls_qos(self) -> SwitchQos:
@@ -332,10 +366,12 @@ class Device:
         return replace(
             self,
             timestamps=dict(self.timestamps),
+            banners=dict(self.banners),
             users=dict(self.users),
             class_maps=dict(self.class_maps),
             policy_maps=dict(self.policy_maps),
             interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
+            host_interfaces=dict(self.host_interfaces),
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
             rate_limit_lists=dict(self.rate_limit_lists),

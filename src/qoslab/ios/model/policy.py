@@ -229,6 +229,8 @@ class PolicyClass:
     """Packets."""
     random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
+    drop: bool = False
+    """Whether every packet is dropped."""
     trust: TrustState | None = None
     """On a switch: where the internal DSCP comes from."""
     aggregate: str | None = None

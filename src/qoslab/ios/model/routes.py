@@ -6,6 +6,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from qoslab.ios.model.device import Device
 
+NULL = "Null0"
+"""The interface that drops what is routed to it."""
 IpAddress = IPv4Address | IPv6Address
 InstallableRoute = tuple[IPv4Network | IPv6Network, IpAddress | None, str | None, int]
 """Prefix, next hop on a connected network or None, outgoing interface or None, distance.
@@ -43,7 +45,8 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
     for route in device.routes:
         distance = 1 if route.distance is None else route.distance
         if route.next_hop is None:
-            if route.interface is not None and not device.is_shut_down(device.interfaces[route.interface]):
+            out = None if route.interface is None else device.interfaces.get(route.interface)
+            if route.interface == NULL or (out is not None and not device.is_shut_down(out)):
                 found.append((route.prefix, None, route.interface, distance))
             continue
         if route.next_hop.is_link_local and isinstance(route.next_hop, IPv6Address):

@@ -11,6 +11,7 @@ from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
+from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.rates import interval_text, rate_shown
 from qoslab.ios.show.times import elapsed_text
@@ -209,6 +210,10 @@ def _load(rate_bps: float, bandwidth_kbps: int) -> int:
     return max(1, min(FULL_LOAD, int(FULL_LOAD * rate_bps / (1000 * bandwidth_kbps))))
 
 
+def _brief(name: str, address: str, method: str, status: str, protocol: str) -> str:
+    return f"{name:<27}{address:<16}YES {method:<7}{status:<22}{protocol:<8}"
+
+
 def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_startup: Collection[str]) -> str:
     """One line an interface; `from_startup` names those whose address came from the startup configuration."""
     lines = ["Interface                  IP-Address      OK? Method Status                Protocol"]
@@ -220,5 +225,11 @@ def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_star
             address, method = "unassigned", "unset"
         else:
             address, method = str(interface.address.ip), "NVRAM" if name in from_startup else "manual"
-        lines.append(f"{name:<27}{address:<16}YES {method:<7}{status:<22}{protocol:<8}")
+        lines.append(_brief(name, address, method, status, protocol))
+    for name, own in device.host_interfaces.items():
+        status, protocol = ("administratively down", "down") if own.shutdown else ("up", "up")
+        method = "unset" if own.address is None else "NVRAM" if name in from_startup else "manual"
+        address = "unassigned" if own.address is None else str(own.address.ip)
+        if name != NULL:
+            lines.append(_brief(name, address, method, status, protocol))
     return "".join(line + "\n" for line in lines)

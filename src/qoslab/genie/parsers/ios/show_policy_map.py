@@ -38,7 +38,7 @@ _SHARED_QUEUE = {
     }
 }
 _TEXTS = ("queue_limit_packets", "shape_type", "output_queue")
-_FLAGS = ("queueing", "flow_based_fair_queueing")
+_FLAGS = ("drop", "queueing", "flow_based_fair_queueing")
 _NUMBERS = (
     "packets",
     "bytes",

@@ -1,0 +1,61 @@
+"""`drop` in a class of a policy-map: every packet of the class is discarded.
+
+The data plane has no class that drops. A policer does, of which conforming and exceeding packets are dropped; it is
+known again by its burst: no command line takes one in milliseconds of a rate in bits per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.policy import PolicyClass
+from qoslab.ios.registry import CLASS_LINES, CLASS_RULES, ENGINE_CLASS, Layout
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+# The configuration guide says that no other action goes with it; the words are modelled on IOS [I].
+ALONE = "drop can not be configured in a class with other actions"
+
+BURST: formats.PoliceBurst = {"ms": 1000}
+DISCARD: formats.PoliceConfig = {
+    "form": "cir",
+    "cir": {"bps": 8000},
+    "bc": BURST,
+    "conform": [{"action": "drop"}],
+    "exceed": [{"action": "drop"}],
+}
+"""The policer that drops all."""
+
+
+@CONFIG.add("policy-class", "drop", no=True, requires={"router"}, help={"drop": "Drop all packets"})
+def _drop(session: ConfigSession, args: Args) -> None:
+    change_class(session, replace(session.policy_class, drop=not args.unset))
+
+
+@CLASS_LINES.at(25, family="router")
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if each.drop:
+        yield "  drop"
+
+
+@CLASS_RULES.at(60, family="router")
+def _check(device: Device, each: PolicyClass) -> None:
+    if each.drop and replace(each, drop=False) != PolicyClass(each.name):
+        raise RejectedError(ALONE)
+
+
+@ENGINE_CLASS.at(25, family="router")
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+    return {"police": DISCARD} if each.drop else {}
+
+
+def discards(police: formats.PoliceConfig | None) -> bool:
+    """Return whether a policer of the data plane stands for `drop`."""
+    return police is not None and police.get("bc") == BURST

@@ -1,0 +1,101 @@
+"""Interfaces of the router itself: Loopback, which has an address, and Null0, which drops what is routed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import IPv4Address
+
+from qoslab.ios.addressing import check_others, interface_address
+from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import Device, HostInterface
+from qoslab.ios.model.routes import NULL
+from qoslab.ios.registry import BLOCKS
+
+NO_ADDRESS = "% Invalid address"
+
+
+@CONFIG.add(
+    "config",
+    "interface <name:host-interface>",
+    no="interface <name:host-interface>",
+    undo=Undo(anew=True),
+    help={"interface": "Select an interface to configure", "name": "Interface type and number"},
+)
+def _interface(session: ConfigSession, args: Args) -> None:
+    name = args.value("name", str)
+    interfaces = session.device.host_interfaces
+    if args.unset:
+        interfaces.pop(name, None)
+        return
+    interfaces.setdefault(name, HostInterface(name))
+    session.enter(HOST_INTERFACE, name)
+
+
+def _change(session: ConfigSession, changed: HostInterface) -> None:
+    session.device.host_interfaces[changed.name] = changed
+
+
+@CONFIG.add(
+    HOST_INTERFACE,
+    "description <text:line>",
+    no=True,
+    help={"description": "Interface specific description", "text": "Up to 240 characters describing this interface"},
+)
+def _description(session: ConfigSession, args: Args) -> None:
+    _change(session, replace(session.host_interface, description=None if args.unset else args.value("text", str)))
+
+
+@CONFIG.add(HOST_INTERFACE, "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
+def _shutdown(session: ConfigSession, args: Args) -> None:
+    _change(session, replace(session.host_interface, shutdown=not args.unset))
+
+
+@CONFIG.add(
+    HOST_INTERFACE,
+    "ip address <address:address> <mask:mask>",
+    no=True,
+    undo=Undo(anew=True),
+    help={
+        "ip": "Interface Internet Protocol config commands",
+        "address": "Set the IP address of an interface",
+        "mask": "IP subnet mask",
+    },
+)
+def _address(session: ConfigSession, args: Args) -> None:
+    present = session.host_interface
+    if present.name == NULL:
+        raise args.invalid("address")
+    given, mask = args.optional("address", IPv4Address), args.optional("mask", IPv4Address)
+    if args.unset and given is None:
+        _change(session, replace(present, address=None))
+        return
+    if given is None or mask is None:
+        raise IncompleteError
+    address = interface_address(given, mask)
+    if args.unset:
+        if present.address != address:
+            raise RejectedError(NO_ADDRESS)
+    else:
+        check_others(session.device, present.name, address)
+    _change(session, replace(present, address=None if args.unset else address))
+
+
+@BLOCKS.at(89)
+def _blocks(device: Device) -> Iterator[list[str]]:
+    for _, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
+        yield [f"interface {interface.name}", *(f" {line}" for line in _lines(interface))]
+
+
+def _lines(interface: HostInterface) -> Iterator[str]:
+    if interface.description is not None:
+        yield f"description {interface.description}"
+    if interface.address is not None:
+        yield f"ip address {interface.address.ip} {interface.address.netmask}"
+    elif interface.name != NULL:
+        yield "no ip address"
+    yield from (line.text for line in interface.kept)
+    if interface.shutdown:
+        yield "shutdown"

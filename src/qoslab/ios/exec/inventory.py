@@ -1,0 +1,118 @@
+"""Exec commands that inventory and automation tools send to every device."""
+
+from __future__ import annotations
+
+import re
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.exec.configuration import NVRAM_BYTES
+from qoslab.ios.show import inventory
+
+NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
+"""Of a router of which no print tells how much flash it has [I]."""
+
+
+@EXEC.add(ANY_MODE, "show inventory", help={"inventory": "Show the physical inventory"})
+async def _inventory(session: ExecSession, args: Args) -> str:
+    return inventory.show_inventory(session.device, session.environment.chassis)
+
+
+_INTERFACES = {"interfaces": "Interface status and configuration"}
+
+
+@EXEC.add(ANY_MODE, "show interfaces description", help={**_INTERFACES, "description": "Show interface description"})
+async def _description(session: ExecSession, args: Args) -> str:
+    return inventory.show_interfaces_description(session.device, await session.environment.ports())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show interfaces status",
+    requires={"switch"},
+    help={**_INTERFACES, "status": "Show interface line status"},
+)
+async def _status(session: ExecSession, args: Args) -> str:
+    return inventory.show_interfaces_status(session.device, await session.environment.ports())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show vlan [brief]",
+    requires={"switch"},
+    help={"vlan": "VTP VLAN status", "brief": "VTP all VLAN status in brief"},
+)
+async def _vlan(session: ExecSession, args: Args) -> str:
+    return inventory.show_vlan(session.device)
+
+
+_NEIGHBORS = {"cdp": "CDP information", "lldp": "LLDP information", "detail": "Show detailed information"}
+
+
+@EXEC.add(ANY_MODE, "show cdp neighbors [detail]", help={**_NEIGHBORS, "neighbors": "CDP neighbor entries"})
+async def _cdp(session: ExecSession, args: Args) -> str:
+    return inventory.show_cdp_neighbors(session.device)
+
+
+@EXEC.add(ANY_MODE, "show lldp neighbors [detail]", help={**_NEIGHBORS, "neighbors": "LLDP neighbor entries"})
+async def _lldp(session: ExecSession, args: Args) -> str:
+    return inventory.show_lldp_neighbors(session.device)
+
+
+@EXEC.add(ANY_MODE, "show users", help={"users": "Display information about terminal lines"})
+async def _users(session: ExecSession, args: Args) -> str:
+    return inventory.show_users()
+
+
+@EXEC.add(ANY_MODE, "show (boot|bootvar)", help={"boot": "Boot variables", "bootvar": "Boot variables"})
+async def _boot(session: ExecSession, args: Args) -> str:
+    return inventory.show_boot(session.device, session.environment.chassis)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show memory [statistics]",
+    help={"memory": "Memory statistics", "statistics": "Memory statistics"},
+)
+async def _memory(session: ExecSession, args: Args) -> str:
+    return inventory.show_memory(session.environment.chassis, await session.environment.memory())
+
+
+@EXEC.add(ANY_MODE, "show logging", help={"logging": "Show the contents of logging buffers"})
+async def _logging(session: ExecSession, args: Args) -> str:
+    return inventory.show_logging(session.device, session.environment.log)
+
+
+_FILES = {
+    "dir": "List files on a filesystem",
+    "flash:": "Directory or file name",
+    "nvram:": "Directory or file name",
+    "all-filesystems": "List files on all filesystems",
+}
+
+
+@EXEC.add(PRIVILEGED, "dir [(flash:|nvram:|all-filesystems)]", help=_FILES)
+async def _dir(session: ExecSession, args: Args) -> str:
+    if "nvram:" in args:
+        return _nvram(session)
+    return _flash(session) + (f"\n{_nvram(session)}" if "all-filesystems" in args else "")
+
+
+@EXEC.add(ANY_MODE, "show (flash:|flash)", help={"flash:": "display information about flash: file system", "flash": ""})
+async def _show_flash(session: ExecSession, args: Args) -> str:
+    return _flash(session)
+
+
+def _flash(session: ExecSession) -> str:
+    """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
+    lines = "\n".join(session.environment.chassis.memory_lines)
+    size = re.search(r"(\d+)K bytes of (?:ATA|flash-simulated)", lines)
+    if size is None:
+        return NO_FLASH
+    return inventory.directory({}, "flash", 1024 * int(size[1]), session.environment.now())
+
+
+def _nvram(session: ExecSession) -> str:
+    text = session.environment.startup_config()
+    files = {} if text is None else {"startup-config": len(text.encode())}
+    return inventory.directory(files, "nvram", NVRAM_BYTES, session.environment.now())

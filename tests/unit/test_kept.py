@@ -1,0 +1,148 @@
+"""Lines without effect, and lines that are refused with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from fake_router import FakeRouter, typed
+
+from qoslab.errors import IosError
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render
+
+HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
+BARE = render(Device(HARDWARE))
+
+
+def lines(text: str) -> list[str]:
+    """What a configuration adds to the empty one."""
+    return [line for line in render(parse_config(text, HARDWARE)).splitlines() if line not in BARE.splitlines()]
+
+
+def test_a_later_value_takes_the_place_of_an_earlier_one() -> None:
+    assert lines("snmp-server location A\nsnmp-server location B") == ["snmp-server location B"]
+    assert lines("ntp server 10.0.0.1\nntp server 10.0.0.2 prefer") == [
+        "ntp server 10.0.0.1",
+        "ntp server 10.0.0.2 prefer",
+    ]
+
+
+def test_what_is_on_by_default_is_printed_when_it_is_off() -> None:
+    assert lines("no service pad") == ["no service pad"]
+    assert lines("no service pad\nservice pad") == []
+    assert lines("no ip http server") == ["no ip http server"]
+    assert lines("no ip http server\nip http server") == ["ip http server"]
+    assert lines("interface fa0/0\n no ip redirects\n ip redirects") == []
+
+
+def test_abbreviations_are_printed_in_full() -> None:
+    assert lines("snmp-s comm public ro") == ["snmp-server community public ro"]
+    assert lines("line vty 0 4\nsession-t 5") == [" session-timeout 5"]
+
+
+def test_no_takes_a_line_back() -> None:
+    assert lines("logging host 10.0.0.1\nno logging host 10.0.0.1") == []
+    assert lines("snmp-server community public RO\nno snmp-server community public") == []
+    assert lines("archive\n log config\n  hidekeys\nno archive") == []
+    assert lines("archive\n path flash:a\n maximum 5\n no maximum") == ["archive", " path flash:a"]
+
+
+def test_a_block_is_kept_with_its_indentation_and_may_be_pasted_again() -> None:
+    block = ["key chain K", " key 1", "  key-string a", " key 2", "  key-string a"]
+    assert lines("\n".join(block)) == block
+    assert lines("\n".join(block + block)) == block
+
+
+def test_a_block_ends_where_another_command_begins() -> None:
+    """Typed without indentation, a line belongs to the block unless a command begins like it."""
+    device = parse_config("ip dhcp pool P\nnetwork 10.0.0.0 255.0.0.0\nhostname R9\n", HARDWARE)
+    assert device.hostname == "R9"
+    assert "ip dhcp pool P\n network 10.0.0.0 255.0.0.0\n" in render(device)
+    with pytest.raises(IosError, match="Invalid input"):
+        parse_config("archive\nhostname\tR1 R2\n", HARDWARE)
+
+
+def test_what_has_no_effect_is_told_once_by_line() -> None:
+    remarks = apply(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
+    assert [(remark.number, remark.line.text, remark.line.about) for remark in remarks] == [
+        (2, "no ip http server", "the web server and exported flow records"),
+        (3, "archive", "the chassis and its management"),
+    ]
+
+
+def test_what_would_have_an_effect_is_refused_with_the_reason() -> None:
+    with pytest.raises(IosError, match="% Not supported: addresses are not translated"):
+        parse_config("ip nat inside source list 1 interface FastEthernet0/0 overload", HARDWARE)
+    with pytest.raises(IosError, match="what is for the router itself is not policed"):
+        parse_config("control-plane\n service-policy input P", HARDWARE)
+
+
+def test_what_stands_below_a_refused_line_configures_nothing_else() -> None:
+    session = ConfigSession(Device(HARDWARE))
+    refused = []
+    pasted = """interface FastEthernet0/0
+ description lan
+interface Tunnel0
+ description tunnel
+ ip address 10.0.0.1 255.255.255.0
+interface FastEthernet0/7
+ shutdown
+router ospf 1
+ network 10.0.0.0 0.255.255.255 area 0
+hostname R1"""
+    for line in pasted.splitlines():
+        try:
+            session.execute(line)
+        except IosError as error:
+            refused.append((line.strip(), error.message))
+    below = "% Not supported: it stands below a line that was refused"
+    assert refused == [
+        ("interface Tunnel0", "% Not supported: no interface of this kind is modelled"),
+        ("description tunnel", below),
+        ("ip address 10.0.0.1 255.255.255.0", below),
+        ("interface FastEthernet0/7", "% Invalid input detected at '^' marker."),
+        ("shutdown", below),
+        ("router ospf 1", "% Not supported: routes are static, no routing protocol runs"),
+        ("network 10.0.0.0 0.255.255.255 area 0", below),
+    ]
+    expected = parse_config("interface FastEthernet0/0\n description lan\nhostname R1", HARDWARE)
+    assert session.device == expected
+
+
+def test_an_indented_line_is_kept_for_nothing_else() -> None:
+    with pytest.raises(IosError, match="Invalid input"):
+        parse_config("interface fa0/0\n snmp-server location A\n", HARDWARE)
+    assert lines("interface fa0/0\nsnmp-server location A\n") == ["snmp-server location A"]
+
+
+def test_a_user_has_one_password() -> None:
+    assert lines("username a secret 0 x\nusername a password 7 0822455D0A16") == ["username a password 7 0822455D0A16"]
+    assert len(lines("username a password 7 0822455D0A16\nusername a privilege 1 secret 0 x")) == 1
+    assert lines("username a password 7 0822455D0A16\nno username a") == []
+
+
+def test_kept_lines_are_taken_back_and_put_back() -> None:
+    after = render(parse_config("no service pad\narchive\n path flash:\n maximum 3\nntp server 10.0.0.1\n", HARDWARE))
+    before = render(parse_config("archive\n path tftp:\ninterface fa0/0\n no ip redirects\n", HARDWARE))
+    assert undo_lines(before, after, HARDWARE) == [
+        "default service pad",
+        "no ntp server 10.0.0.1",
+        "no archive",
+        "archive",
+        " path tftp:",
+        "interface FastEthernet0/0",
+        " no ip redirects",
+    ]
+    device = parse_config(after, HARDWARE)
+    apply(device, "\n".join(undo_lines(before, after, HARDWARE)))
+    assert render(device) == before
+
+
+def test_a_certificate_is_typed_at_the_terminal() -> None:
+    router = FakeRouter()
+    certificate = "crypto pki certificate chain TP\r certificate self-signed 01\r  3082023E 308201A7\r  \tquit\rend\r"
+    text = typed(router, "conf t\r" + certificate)
+    assert "%" not in text
+    assert render(router.device).count("certificate") == 2
