@@ -47,7 +47,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("class-map Voice\nmatch mpls 100", "@6"),
     ("class-map Voice\nmatch input-interface Fa0/7", "@22"),
     ("class-map Voice\nmatch packet length min 300 max 200", "@32"),
-    ("class-map Voice\nmatch protocol napster", "@15"),
+    ("class-map Voice\nmatch protocol napster", "% Not supported: packets are not inspected beyond"),
     ("no policy-map Edge", "% Policy-map Edge is being used"),
     ("no policy-map Child", "% Policy-map Child is being used"),
     ("policy-map New\nclass Missing", "% class map Missing not configured"),

@@ -169,7 +169,8 @@ def test_help_says_dot1q_as_the_device_writes_it() -> None:
     session = ConfigSession(device())
     session.execute("interface Fa0/0.300")
     assert session.prompt == "(config-subif)"
-    assert [item.word for item in session.help("encapsulation ")] == ["dot1Q"]
+    taken = [item.word for item in session.help("encapsulation ") if not item.text.startswith("Not supported")]
+    assert taken == ["dot1Q"]
     assert [item.word for item in session.help("encapsulation dot1q 5 ")] == ["native", "<cr>"]
 
 

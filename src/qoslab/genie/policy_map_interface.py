@@ -291,8 +291,10 @@ def _drop(reader: _Reader, match: Match[str]) -> None:
     """The action of a class, or one of its policer."""
     if reader.counters is not None and reader.colour is None:
         reader.counters["drop"] = True
+    elif reader.colour is not None:
+        _take_action(reader.colour["actions"], "drop", "")
     else:
-        _action(reader, match)
+        _unrecognised(reader, match.string)
 
 
 def _nothing(reader: _Reader, match: Match[str]) -> None:

@@ -45,6 +45,7 @@ REFUSALS: tuple[str, ...] = (
     r"^Entry already running and cannot be modified",
     r"^% ?Entry not configured",
     r"^% ?Illegal Value: ",
+    r"^% Not supported: ",
 )
 
 _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")
