@@ -457,11 +457,11 @@ def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
 
 @st.composite
 def shapers(draw: DrawFn) -> tuple[Shaper, ...]:
-    bits = st.integers(1, 100_000_000)
+    bits = st.integers(256, 100_000_000)
     lists = sorted(draw(st.sets(st.sampled_from([1, 101, 150]), max_size=2)))
     found: list[int | None] = [*lists, *draw(st.sampled_from([[], [None]]))]
     rates, buffers = st.integers(8_000, 100_000_000), st.integers(1, 4096)
-    return tuple(Shaper(each, draw(rates), draw(bits), draw(st.integers(0, 1) | bits), draw(buffers)) for each in found)
+    return tuple(Shaper(each, draw(rates), draw(bits), draw(st.just(0) | bits), draw(buffers)) for each in found)
 
 
 @st.composite

@@ -42,7 +42,7 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
         assert again.returncode == 2
         assert f"you have a lab called {name} already" in again.stderr
         labs = {each["name"]: each for each in json.loads(qoslab("lab", "list", "--json").stdout)}
-        assert labs[name]["nodes"]["b"]["addresses"] == {"eth0": "10.0.0.2"}
+        assert labs[name]["nodes"]["b"]["addresses"] == {"eth0": ["10.0.0.2"]}
         assert labs[name]["failures"] == []
         shown = qoslab("lab", "exec", "--lab", name, "b", "ip", "-4", "-o", "addr", "show", "dev", "eth0")
         assert "10.0.0.2/24" in shown.stdout

@@ -48,6 +48,8 @@ REFUSALS: list[tuple[str, str]] = [
     ("class-map Voice\nmatch input-interface Fa0/7", "@22"),
     ("class-map Voice\nmatch packet length min 300 max 200", "@32"),
     ("class-map Voice\nmatch protocol napster", "% Not supported: packets are not inspected beyond"),
+    ("interface Fa0/1\ntraffic-shape rate 8000 1", "% Bits per interval must be at least 256, or 0"),
+    ("interface Fa0/1\ntraffic-shape rate 8000 8000 255", "% Bits per interval must be at least 256, or 0"),
     ("no policy-map Edge", "% Policy-map Edge is being used"),
     ("no policy-map Child", "% Policy-map Child is being used"),
     ("policy-map New\nclass Missing", "% class map Missing not configured"),

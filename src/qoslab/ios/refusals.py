@@ -40,7 +40,7 @@ REFUSALS: tuple[str, ...] = (
     r"^% Must delete secondary before deleting primary",
     r"^% The object being configured has been removed",
     r"^Must remove .* configuration first",
-    r"^% Normal burst must be at least ",
+    r"^% (?:Normal burst|Bits per interval) must be at least ",
     r"^% At most \d+ rate-limit lines",
     r"^Entry already running and cannot be modified",
     r"^% ?Entry not configured",

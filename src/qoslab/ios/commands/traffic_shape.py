@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
@@ -17,6 +17,11 @@ from qoslab.ios.registry import INTERFACE_LINES
 
 if TYPE_CHECKING:
     from qoslab import formats
+
+LEAST_BURST_BITS = 256
+"""Of `shape`; that of this command is not known [I]."""
+# Our own words: no printout of a refusal is known.
+BURST_TOO_SMALL = f"% Bits per interval must be at least {LEAST_BURST_BITS}, or 0"
 
 _FIGURES = "<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]"
 _UNSET = "[<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]]"
@@ -57,6 +62,8 @@ def _shaper(args: Args, number: int | None) -> Shaper:
     # [I] A burst of 0 stands for the default one.
     bc = args.optional("bc", int) or rate * interval // 1000
     be = args.optional("be", int)
+    if bc < LEAST_BURST_BITS or 0 < (be or 0) < LEAST_BURST_BITS:
+        raise RejectedError(BURST_TOO_SMALL)
     buffers = args.optional("buffers", int)
     return Shaper(number, rate, bc, bc if be is None else be, figures.GTS_BUFFERS if buffers is None else buffers)
 
