@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import atexit
 import io
-import shutil
 import threading
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qoslab.run.scratch import Scratch
 
 _LABS = threading.local()
 _OPEN: list[Any] = []
@@ -73,7 +75,7 @@ def _worker(lab: str) -> Any:
     from qoslab.labs import lab_kind
     from qoslab.run.labs import machinery
     from qoslab.run.labs.worker import WorkerSlot
-    from qoslab.run.scratch import own_folder
+    from qoslab.run.scratch import Scratch
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()
@@ -82,11 +84,11 @@ def _worker(lab: str) -> Any:
         runs = machinery(lab_kind(lab))
         with _LOCK:
             number = len(_OPEN)
-            restored = own_folder("restored")
+            restored = Scratch("restored")
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
             worker = runs.worker(
-                WorkerSlot(number, f"lab {number}", restored, _SHARED[lab], _silent, lambda text: None, _CLOSING)
+                WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], _silent, lambda text: None, _CLOSING)
             )
             _OPEN.append((worker, restored))
         _LABS.worker, _LABS.kind = worker, lab
@@ -123,7 +125,7 @@ def interrupt() -> None:
     _CLOSING.set()
 
 
-def _close(worker: Any, restored: Path) -> None:
+def _close(worker: Any, restored: Scratch) -> None:
     from qoslab.errors import QoslabError
 
     try:
@@ -132,7 +134,7 @@ def _close(worker: Any, restored: Path) -> None:
         # A virtual router that was not restored is gone with its lab.
         return
     finally:
-        shutil.rmtree(restored, ignore_errors=True)
+        restored.close()
 
 
 atexit.register(close_labs)
