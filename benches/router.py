@@ -25,10 +25,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import page
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "lab"))
 
-import page  # noqa: E402
 from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
 
 FLOOD = ROOT / "target" / "release" / "flood"

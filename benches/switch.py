@@ -15,10 +15,11 @@ import argparse
 import sys
 from pathlib import Path
 
+import page
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "lab"))
 
-import page  # noqa: E402
 from catalyst import last_phase  # noqa: E402
 from dataplane import Lab  # noqa: E402
 
