@@ -33,16 +33,7 @@ _LINE = 70
     },
 )
 async def _ping(session: ExecSession, args: Args) -> None:
-    options = PingOptions(
-        address=args.value("address", IPv4Address),
-        count=_given(args, "count", 5),
-        size=_given(args, "size", 100),
-        timeout_s=float(_given(args, "timeout", 2)),
-        source=args.optional("source", IPv4Address),
-        dont_fragment="df-bit" in args,
-        tos=_given(args, "tos", 0),
-    )
-    await _run(session, options)
+    await _run(session, _options(args, IPv4Address))
 
 
 @EXEC.add(
@@ -62,14 +53,20 @@ async def _ping(session: ExecSession, args: Args) -> None:
     },
 )
 async def _ping_ipv6(session: ExecSession, args: Args) -> None:
-    options = PingOptions(
-        address=args.value("address", IPv6Address),
+    await _run(session, _options(args, IPv6Address))
+
+
+def _options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingOptions:
+    """What was typed; the options that a family lacks are never given."""
+    return PingOptions(
+        address=args.value("address", family),
         count=_given(args, "count", 5),
         size=_given(args, "size", 100),
         timeout_s=float(_given(args, "timeout", 2)),
-        source=args.optional("source", IPv6Address),
+        source=args.optional("source", family),
+        dont_fragment="df-bit" in args,
+        tos=_given(args, "tos", 0),
     )
-    await _run(session, options)
 
 
 async def _run(session: ExecSession, options: PingOptions) -> None:
