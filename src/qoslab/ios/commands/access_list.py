@@ -7,10 +7,10 @@ neither.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -161,18 +161,29 @@ def port_matches(args: Args) -> dict[str, PortMatch]:
     return found
 
 
-def _entry(args: Args) -> AccessEntry:
+class FamilyWords(NamedTuple):
+    """What the entries of one address family say differently."""
+
+    protocols: Mapping[str, int | None]
+    icmp: int
+    """The protocol whose messages have names."""
+    messages: Mapping[str, tuple[int, int | None]]
+    match: Callable[[Args, Literal["source", "destination"]], AddressMatch]
+    """The address of one side."""
+
+
+def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
     """Return the entry that a line says."""
     action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
     protocol = args.optional("protocol", int)
     words = args.keywords[args.keywords.index(action) + 1 :]
-    if protocol is None and words and words[0] in PROTOCOLS:
-        protocol = PROTOCOLS[words[0]]
+    if protocol is None and words and words[0] in family.protocols:
+        protocol = family.protocols[words[0]]
     icmp_type, icmp_code = args.optional("type", int), args.optional("code", int)
-    if protocol == ICMP:
+    if protocol == family.icmp:
         for word in words[1:]:
-            if word in ICMP_MESSAGES:
-                icmp_type, icmp_code = ICMP_MESSAGES[word]
+            if word in family.messages:
+                icmp_type, icmp_code = family.messages[word]
     ports = port_matches(args) if protocol in (TCP, UDP) else {}
     if ports and "fragments" in args:
         # Fragments other than the first have no ports.
@@ -180,8 +191,8 @@ def _entry(args: Args) -> AccessEntry:
     return AccessEntry(
         action=action,
         protocol=protocol,
-        source=_match(args, "source"),
-        destination=_match(args, "destination"),
+        source=family.match(args, "source"),
+        destination=family.match(args, "destination"),
         source_port=ports.get("source"),
         destination_port=ports.get("destination"),
         icmp_type=icmp_type,
@@ -192,6 +203,9 @@ def _entry(args: Args) -> AccessEntry:
         fragments="fragments" in args,
         log="log" in args,
     )
+
+
+_IPV4 = FamilyWords(PROTOCOLS, ICMP, ICMP_MESSAGES, _match)
 
 
 def with_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
@@ -232,7 +246,7 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
         lists.pop(name, None)
         return
     text = args.optional("text", str)
-    line = _entry(args) if text is None else Remark(text)
+    line = entry_of(args, _IPV4) if text is None else Remark(text)
     lists[name] = with_line(lists.get(name, AccessList(name, kind)), line)
 
 
@@ -303,7 +317,7 @@ def _line(session: ConfigSession, args: Args) -> None:
     kind: Literal["standard", "extended"] = "standard" if session.position.mode == "standard-acl" else "extended"
     present = lists.get(name, AccessList(name, kind))
     text = args.optional("text", str)
-    line = _entry(args) if text is None else Remark(text)
+    line = entry_of(args, _IPV4) if text is None else Remark(text)
     if not args.unset:
         lists[name] = with_line(present, line, args.optional("sequence", int))
     elif line in present.lines:

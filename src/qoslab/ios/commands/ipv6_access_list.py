@@ -17,9 +17,10 @@ from qoslab.ios.commands.access_list import (
     INVALID_NAME,
     KINDS,
     OTHER_KIND,
+    FamilyWords,
     access_list_order,
+    entry_of,
     option_words,
-    port_matches,
     port_words,
     ports_syntax,
     with_line,
@@ -31,8 +32,6 @@ from qoslab.ios.model.ports import (
     ICMPV6,
     ICMPV6_MESSAGES,
     IPV6_PROTOCOLS,
-    TCP,
-    UDP,
     icmpv6_text,
     ipv6_protocol_text,
 )
@@ -139,41 +138,14 @@ def _match(args: Args, side: Literal["source", "destination"]) -> AddressMatch:
     return AddressMatch(prefix.network.network_address, prefix.network.hostmask)
 
 
-def _entry(args: Args) -> AccessEntry:
-    """Return the entry that a line says."""
-    action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
-    protocol = args.optional("protocol", int)
-    words = args.keywords[args.keywords.index(action) + 1 :]
-    if protocol is None and words and words[0] in IPV6_PROTOCOLS:
-        protocol = IPV6_PROTOCOLS[words[0]]
-    icmp = (args.optional("type", int), args.optional("code", int))
-    if protocol == ICMPV6:
-        icmp = next((ICMPV6_MESSAGES[word] for word in words[1:] if word in ICMPV6_MESSAGES), icmp)
-    ports = port_matches(args) if protocol in (TCP, UDP) else {}
-    if ports and "fragments" in args:
-        # Fragments other than the first have no ports.
-        raise args.invalid("fragments")
-    return AccessEntry(
-        action=action,
-        protocol=protocol,
-        source=_match(args, "source"),
-        destination=_match(args, "destination"),
-        source_port=ports.get("source"),
-        destination_port=ports.get("destination"),
-        icmp_type=icmp[0],
-        icmp_code=icmp[1],
-        established="established" in args,
-        dscp=args.optional("dscp", int),
-        fragments="fragments" in args,
-        log="log" in args,
-    )
+_IPV6 = FamilyWords(IPV6_PROTOCOLS, ICMPV6, ICMPV6_MESSAGES, _match)
 
 
 def _line(session: ConfigSession, args: Args) -> None:
     lists, name = session.device.access_lists, session.position.names[0]
     present = lists.get(name, AccessList(name, "ipv6"))
     text = args.optional("text", str)
-    line = _entry(args) if text is None else Remark(text)
+    line = entry_of(args, _IPV6) if text is None else Remark(text)
     if not args.unset:
         lists[name] = with_line(present, line, args.optional("sequence", int))
     elif line in present.lines:
