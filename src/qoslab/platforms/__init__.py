@@ -24,6 +24,11 @@ def platform_of(node: Node) -> Platform:
     return PLATFORMS[node.platform]
 
 
+def is_switch(node: Node) -> bool:
+    """Whether the node is a model of switch."""
+    return node.model in MODELS and MODELS[node.model].family == "switch"
+
+
 def routers_of(topology: Topology) -> tuple[str, ...]:
     """Names of the nodes that forward."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
@@ -48,6 +53,7 @@ __all__ = [
     "Reach",
     "RouterModel",
     "hosts_of",
+    "is_switch",
     "platform_of",
     "reached_by",
     "routers_of",

@@ -11,7 +11,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Family, Route, Topology
-from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms import is_switch, platform_of
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -33,7 +33,7 @@ def hardware(topology: Topology, router: str) -> Hardware:
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
     """The configuration that a router boots with, in IOS order; a Linux router's base before the experiment's own."""
     node = topology.nodes[router]
-    is_switch = node.model is not None and MODELS[node.model].family == "switch"
+    switch = is_switch(node)
     lines = [
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
@@ -47,9 +47,9 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
                 f"link {link.name} ends at {near.interface} of {router}: found {near.interface}, expected {problem}"
             )
         lines += ["!", f"interface {near.interface}"]
-        if is_switch and near.address is not None:
+        if switch and near.address is not None:
             lines.append(" no switchport")
-        if is_switch and link.rate.bps in FORCED_SPEEDS:
+        if switch and link.rate.bps in FORCED_SPEEDS:
             # The other end is hard-coded, or the cable carries no more.
             lines += [f" speed {FORCED_SPEEDS[link.rate.bps]}", " duplex full"]
         elif link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):

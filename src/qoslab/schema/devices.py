@@ -14,9 +14,11 @@ from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
 from qoslab.model.experiment import Experiment
+from qoslab.platforms import is_switch
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
 from qoslab.schema.document import Document
+from qoslab.schema.loops import switched_loop
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.vlans import unmatched
@@ -30,10 +32,11 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     The experiment has to hold otherwise.
     """
     of_probes = probe_lines(experiment)
+    switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
     for arm in experiment.arms:
         layers = experiment.configurations_of(arm)
         devices: dict[str, Device] = {}
-        for router in dict.fromkeys((*layers, *of_probes)):
+        for router in dict.fromkeys((*layers, *of_probes, *switches)):
             node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
@@ -64,6 +67,8 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
             )
         yield from unmatched(experiment, document, arm.name, devices)
+        configured = any(name in layers for name in switches)
+        yield from switched_loop(experiment, document, arm.name if configured else None, devices)
 
 
 def without_effect(experiment: Experiment, file: Path) -> list[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qoslab.errors import Finding
 from qoslab.ios.model.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
-from qoslab.platforms import MODELS, hosts_of
+from qoslab.platforms import hosts_of, is_switch
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.units import Duration
@@ -53,7 +53,7 @@ class _Probe:
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name not in nodes:
                 yield self.finding(key, f'found "{name}", expected {one_of(nodes)}', did_you_mean(name, nodes))
-            elif self.is_switch(name) and (key == "from" or probe.udp):
+            elif is_switch(nodes[name]) and (key == "from" or probe.udp):
                 does = "runs" if key == "from" else "answers"
                 expected = f"a router or a host, which {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
@@ -74,11 +74,6 @@ class _Probe:
         """What a node without an IPv4 address lacks."""
         ends = [end for _, end, _ in self.experiment.topology.links_of(name)]
         return "no IPv4 address, over which probes run" if any(end.addresses for end in ends) else "no address"
-
-    def is_switch(self, name: str) -> bool:
-        """Whether a node is a model of switch."""
-        model = self.experiment.topology.nodes[name].model
-        return model in MODELS and MODELS[model].family == "switch"
 
     def taken_ports(self) -> Iterator[Finding]:
         """Traffic that wants a port of the host's responder."""

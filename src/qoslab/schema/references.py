@@ -24,7 +24,7 @@ from qoslab.model.experiment import (
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Reference, as_float
-from qoslab.platforms import MODELS, hosts_of, platform_of, routers_of
+from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.families import common_family, special_address
@@ -252,8 +252,7 @@ class _Checker:
 
     def _is_switch(self, name: str) -> bool:
         node = self.experiment.topology.nodes.get(name)
-        model = None if node is None else MODELS.get(node.model or "")
-        return model is not None and model.family == "switch"
+        return node is not None and is_switch(node)
 
     # What is done in each cell
 

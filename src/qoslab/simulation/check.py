@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
-from qoslab.platforms import MODELS, platform_of, routers_of
+from qoslab.platforms import is_switch, platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import one_of
@@ -59,7 +59,7 @@ class _Checker:
 
     def topology(self) -> Iterator[Finding]:
         for name, node in self.experiment.topology.nodes.items():
-            if node.model is not None and MODELS[node.model].family == "switch":
+            if is_switch(node):
                 yield self.note(("topology", "nodes", name, "model"), f"the switch {node.model}", "a router")
         for index, link in enumerate(self.experiment.topology.links):
             for side, end in enumerate(link.ends):
@@ -99,10 +99,7 @@ class _Checker:
 
     def routers(self) -> Iterator[Finding]:
         """What their configurations ask for, and the show commands."""
-        if any(
-            node.model is not None and MODELS[node.model].family == "switch"
-            for node in self.experiment.topology.nodes.values()
-        ):
+        if any(is_switch(node) for node in self.experiment.topology.nodes.values()):
             return
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):

@@ -60,9 +60,7 @@ def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> formats.Swit
     """One port."""
     switchport: formats.SwitchportConfig | None = None
     if port.switched:
-        trunk = port.mode == "trunk"
-        vlan = port.native_vlan if trunk else port.access_vlan
-        switchport = {"mode": "trunk" if trunk else "access", "vlan": vlan}
+        switchport = {"mode": "trunk" if port.mode == "trunk" else "access", "vlan": port.vlan}
     # A name without a map changes nothing.
     mutation = port.dscp_mutation if port.dscp_mutation in dict(qos.mutations) else None
     return {

@@ -153,6 +153,11 @@ class SwitchPort:
     auto_qos: AutoQos | None = None
 
     @property
+    def vlan(self) -> int:
+        """The VLAN of frames without a tag."""
+        return self.native_vlan if self.mode == "trunk" else self.access_vlan
+
+    @property
     def trusted(self) -> TrustState | None:
         """The trust in force: none where it depends on a phone, as there is none in a lab."""
         return None if self.trust_device else self.trust

@@ -1,0 +1,103 @@
+"""Whether links of switches close a circle in a VLAN: nothing takes one apart, since no spanning tree runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from qoslab.errors import Finding
+from qoslab.ios.catalyst.model import FIRST_VLAN, SwitchPort
+from qoslab.ios.model.device import Device
+from qoslab.model.experiment import Experiment, LinkEnd
+from qoslab.schema.document import Document
+
+INSTEAD = (
+    "take one of these links out, shut one of its ports down, give its ports a VLAN of their own (switchport access "
+    "vlan), or route it (addresses at its ends, no switchport)"
+)
+
+
+@dataclass(frozen=True)
+class _Arc:
+    """The way of a frame over a link: into a switch, where it is in a VLAN."""
+
+    link: int
+    side: int
+    """Of the link's ends the one that receives."""
+    vlan: int
+
+
+def switched_loop(
+    experiment: Experiment, document: Document, arm: str | None, devices: Mapping[str, Device]
+) -> Iterator[Finding]:
+    """A circle of an arm's switches, at the last of its links; `devices` as configured, `arm` None where none is."""
+    try:
+        TopologicalSorter(_ways(experiment, devices)).prepare()
+    except CycleError as error:
+        circle: list[_Arc] = error.args[1][1:]
+    else:
+        return
+    links = experiment.topology.links
+    last = max(arc.link for arc in circle)
+    others = [links[number].name for number in sorted({arc.link for arc in circle} - {last})]
+    within = sorted({(arc.vlan, links[arc.link].ends[arc.side].node) for arc in circle})
+    vlans = {vlan: [node for each, node in within if each == vlan] for vlan, _ in within}
+    where = " and ".join(f"VLAN {vlan} of {', '.join(nodes)}" for vlan, nodes in vlans.items())
+    yield document.finding(
+        ("topology", "links", last),
+        f'found link "{links[last].name}", which closes a circle with {", ".join(others)} in {where}'
+        f"{'' if arm is None else f' as arm {arm} configures them'}, expected none: without spanning tree, which does "
+        "not run here, a broadcast goes round it for ever",
+        INSTEAD,
+    )
+
+
+def _ways(experiment: Experiment, devices: Mapping[str, Device]) -> dict[_Arc, list[_Arc]]:
+    """For each way over a link those by which the switch at its end sends the frame on, were it a broadcast."""
+    links = experiment.topology.links
+    ports = [[_switched(devices, end) for end in link.ends] for link in links]
+    between = [number for number, ends in enumerate(ports) if all(ends)]
+    away: dict[str, list[tuple[int, int]]] = {}
+    for number in between:
+        for side, end in enumerate(links[number].ends):
+            away.setdefault(end.node, []).append((number, 1 - side))
+    vlans = _vlans(devices)
+    ways: dict[_Arc, list[_Arc]] = {}
+    for number in between:
+        for side, end in enumerate(links[number].ends):
+            for vlan in vlans:
+                onward = ((link, far, _crossing(ports[link], far, vlan)) for link, far in away[end.node])
+                ways[_Arc(number, side, vlan)] = [
+                    _Arc(link, far, there) for link, far, there in onward if there is not None and link != number
+                ]
+    return ways
+
+
+def _switched(devices: Mapping[str, Device], end: LinkEnd) -> SwitchPort | None:
+    """The port at that end, if it switches and is up."""
+    device = devices.get(end.node)
+    interface = None if device is None else device.interfaces.get(end.interface)
+    if interface is None or interface.port is None or interface.shutdown or not interface.port.switched:
+        return None
+    return interface.port
+
+
+def _vlans(devices: Mapping[str, Device]) -> list[int]:
+    """Every VLAN that one of the switches knows."""
+    switches = [device for device in devices.values() if device.switch is not None]
+    ports = [interface.port for device in switches for interface in device.interfaces.values() if interface.port]
+    known = {vlan for port in ports for vlan in (port.access_vlan, port.native_vlan)}
+    return sorted({FIRST_VLAN, *known, *(vlan for device in switches for vlan, _ in device.mls_qos.vlans)})
+
+
+def _crossing(ends: list[SwitchPort | None], far: int, vlan: int) -> int | None:
+    """The VLAN at the far end of what is in `vlan` at the near one; None if it does not leave or is not taken."""
+    sender, receiver = ends[1 - far], ends[far]
+    assert sender is not None
+    assert receiver is not None
+    if sender.mode != "trunk":
+        return receiver.vlan if vlan == sender.vlan else None
+    if vlan == sender.vlan:
+        return receiver.vlan
+    return vlan if receiver.mode == "trunk" or vlan == receiver.vlan else None
