@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import (
     AmbiguousError,
     Args,
@@ -208,26 +209,102 @@ def test_any_text_matches_or_is_refused(table: Table[Handler], line: str, mode: 
     table.complete(mode, line)
 
 
-@pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configuration", "exec"])
+EVERY_TABLE = pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configuration", "exec"])
+
+
+@EVERY_TABLE
 def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> None:
     assert commands._modes
     for mode in commands._modes:
         given = {each for form in commands.forms(mode) for each in form.command.requires}
         every = commands._start(mode, given, [])
         assert len(every) == len(commands.forms(mode)) > 0
-        for word in {word for thread in every for word in first_words(thread) if word} | {"10", "NO", "x"}:
-            for length in range(1, len(word) + 1):
-                typed = Token(word[:length], 0)
-                fit = [
-                    thread
-                    for thread in every
-                    if any(each is None or each.startswith(typed.text.lower()) for each in first_words(thread))
-                ]
-                found = commands._start(mode, given, [typed])
-                assert [thread for thread in found if thread in fit] == fit
+        for first in beginnings(every):
+            fit = [thread for thread in every if any(begins(each, first) for each in first_words(thread))]
+            assert_none_is_lost(fit, commands._start(mode, given, [Token(first, 0)]))
+
+
+@EVERY_TABLE
+def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> None:
+    for mode in commands._modes:
+        given = {each for form in commands.forms(mode) for each in form.command.requires}
+        every = commands._start(mode, given, [])
+        for first in {word for thread in every for word in first_words(thread) if word} | {"x"}:
+            second = [(thread, words) for thread in every if (words := second_words(thread, first))]
+            for word in {word[:2] for _, words in second for word in words if word} | {"10", "zz"}:
+                fit = [thread for thread, words in second if any(begins(each, word) for each in words)]
+                found = commands._start(mode, given, [Token(first, 0), Token(word, len(first) + 1)])
+                assert_none_is_lost(fit, found)
+                # Where the second word is wrong, the first is still known to be right.
+                read = {each for thread, _ in second for each in first_words(thread) if begins(each, first)}
+                assert read <= {each for thread in found for each in first_words(thread)}
+
+
+@EVERY_TABLE
+def test_what_is_told_of_a_syntax_without_parsing_it(commands: Table[Any]) -> None:
+    for mode in commands._modes:
+        for form in commands.forms(mode):
+            automaton = form.automaton
+            edges = [edge for outgoing in automaton._edges for edge in outgoing]
+            symbols = {edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name for edge in edges}
+            assert symbols == {*syntax.names(form.text), *([form.form] if form.form != "set" else [])}
+            state = automaton.start
+            for word in form.leading:
+                (edge,) = automaton.edges(state)
+                assert edge.symbol == word and not automaton.accepts(state)
+                state = edge.target
+            if len(form.leading) < 2:
+                following = automaton.edges(state)
+                certain = len(following) == 1 and isinstance(following[0].symbol, str)
+                assert not certain or automaton.accepts(state) or "+" in form.text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ip address <address:address>", ("ip", "address")),
+        ("ip route vrf", ("ip", "route")),
+        ("shape (average|peak) <rate:8000-64000>", ("shape",)),
+        ("exit", ("exit",)),
+        ("[ip] dscp", ()),
+        ("dscp+ x", ()),
+        ("dscp + x", ()),
+        ("ip dscp+", ("ip",)),
+        ("a b|c", ()),
+        ("a (b|c)|d", ()),
+        ("<text:line>", ()),
+    ],
+)
+def test_leading_words_of_a_syntax(text: str, words: tuple[str, ...]) -> None:
+    assert syntax.leading(text, 2) == words
+
+
+def beginnings(threads: list[Any]) -> set[str]:
+    """What may be typed of each first word, and what fits none."""
+    words = {word for thread in threads for word in first_words(thread) if word} | {"10", "NO", "x"}
+    return {word[:length] for word in words for length in range(1, len(word) + 1)}
+
+
+def begins(word: str | None, typed: str) -> bool:
+    """Whether that may be typed for the word; None is an argument."""
+    return word is None or word.startswith(typed.lower())
+
+
+def assert_none_is_lost(fit: list[Any], found: list[Any]) -> None:
+    """Those that fit are found, in their order."""
+    wanted = [id(thread.compiled) for thread in fit]
+    assert [id(thread.compiled) for thread in found if id(thread.compiled) in set(wanted)] == wanted
 
 
 def first_words(thread: Any) -> list[str | None]:
     """Keywords with which a command may begin; None for an argument."""
     edges = thread.compiled.automaton.edges(thread.state)
     return [edge.symbol if isinstance(edge.symbol, str) else None for edge in edges]
+
+
+def second_words(thread: Any, first: str) -> list[str | None]:
+    """Keywords that may stand behind a first word; None for an argument."""
+    automaton = thread.compiled.automaton
+    edges = (edge for edge in automaton.edges(thread.state) if edge.symbol == first or not isinstance(edge.symbol, str))
+    following = [each.symbol for edge in edges for each in automaton.edges(edge.target)]
+    return [each if isinstance(each, str) else None for each in following]

@@ -19,7 +19,8 @@ from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
 
-_WORDS = sorted({word for items in CONFIG._modes.values() for each in items for word in syntax.names(each.node)})
+_FORMS = [each for mode in CONFIG._modes for each in CONFIG.forms(mode)]
+_WORDS = sorted({"no", "default"}.union(*(syntax.names(each.text) for each in _FORMS)))
 
 _VALUES = [
     "0",

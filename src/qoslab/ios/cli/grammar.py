@@ -270,19 +270,36 @@ def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
     return syntax.Automaton(syntax.mandatory(syntax.shortened(node) if shorten else node))
 
 
+@cache
+def _node(text: str, *, shorten: bool) -> syntax.Node:
+    node = syntax.parse(text)
+    return syntax.shortened(node) if shorten else node
+
+
 @dataclass(frozen=True)
 class Compiled(Generic[Handler]):
-    """One form (plain, `no`, `default`) of a command."""
+    """One form (plain, `no`, `default`) of a command; its syntax is parsed when a line may be meant for it."""
 
     command: Command[Handler]
     form: Form
-    node: syntax.Node
+    text: str
+    """The syntax, without `no` and `default`."""
+    shorten: bool
+    """Whether all behind the leading keywords may be left out."""
     help: Mapping[str, str]
 
     @cached_property
     def automaton(self) -> syntax.Automaton:
-        """Its automaton, made when a line is first matched where the command exists."""
-        return syntax.Automaton(self.node)
+        """Its automaton."""
+        node = _node(self.text, shorten=self.shorten)
+        return syntax.Automaton(node if self.form == "set" else syntax.prefixed(self.form, node))
+
+    @cached_property
+    def leading(self) -> tuple[str, ...]:
+        """The first two words of every line that fits, as far as they are keywords that must stand there."""
+        if self.form == "set":
+            return syntax.leading(self.text, 2)
+        return (self.form, *syntax.leading(self.text, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,35 +313,55 @@ class _Thread(Generic[Handler]):
 
 
 class _Beginnings(Generic[Handler]):
-    """The commands of a mode by the first letters of their first words: most lines of a text fit few of hundreds."""
+    """The commands of a mode by the first letters of their first two words.
+
+    Most lines of a text fit few of hundreds, and the others need not be compiled.
+    """
 
     LETTERS = 2
+    WORDS = 2
 
-    def __init__(self, commands: Iterable[Compiled[Handler]]) -> None:
-        self._all = [_Thread(compiled, compiled.automaton.start) for compiled in commands]
-        self._any: list[_Thread[Handler]] = []
-        self._by_letters: dict[str, list[_Thread[Handler]]] = {}
-        beginnings = [(thread, self._letters(thread)) for thread in self._all]
-        for each in {each for _, letters in beginnings for each in letters or ()}:
-            self._by_letters[each] = []
-        for thread, letters in beginnings:
-            if letters is None:
-                self._any.append(thread)
-            for each in self._by_letters if letters is None else letters:
-                self._by_letters[each].append(thread)
+    def __init__(self, commands: Iterable[Compiled[Handler]], depth: int = 0) -> None:
+        self._commands = list(commands)
+        self._depth = depth
+        self._following: dict[str, _Beginnings[Handler]] = {}
+        words = {self._word(each) for each in self._commands} - {None}
+        self._known = {word[: length + 1] for word in words if word for length in range(self.LETTERS)}
 
-    def _letters(self, thread: _Thread[Handler]) -> set[str] | None:
-        """What a first word that fits may begin with; None where it may be an argument."""
-        words = [edge.symbol for edge in thread.compiled.automaton.edges(thread.state)]
-        if not all(isinstance(word, str) for word in words):
-            return None
-        return {word[:length] for word in words if isinstance(word, str) for length in range(1, self.LETTERS + 1)}
+    def _word(self, compiled: Compiled[Handler]) -> str | None:
+        """The word at this depth with which the command begins; None where it is open."""
+        leading = compiled.leading
+        return leading[self._depth].lower() if self._depth < len(leading) else None
+
+    @cached_property
+    def _threads(self) -> list[_Thread[Handler]]:
+        return [_Thread(compiled, compiled.automaton.start) for compiled in self._commands]
 
     def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
-        """Where a search for these tokens begins, in the order of registration: commands left out do not fit."""
-        if not tokens:
-            return self._all
-        return self._by_letters.get(tokens[0].text[: self.LETTERS].lower(), self._any)
+        """Where a search for these tokens begins, in the order of registration: commands left out do not fit.
+
+        One command stays for each way to read the words before the one that fits nowhere, which is the one in error.
+        """
+        if self._depth == min(len(tokens), self.WORDS):
+            return self._threads
+        letters = tokens[self._depth].text[: self.LETTERS].lower()
+        return self._next(letters if letters in self._known else "").of(tokens)
+
+    def _next(self, letters: str) -> _Beginnings[Handler]:
+        if letters not in self._following:
+            fitting = {
+                index
+                for index, each in enumerate(self._commands)
+                if (word := self._word(each)) is None or (letters and word.startswith(letters))
+            }
+            if self._depth > 0:
+                read = {self._commands[index].leading[: self._depth] for index in fitting}
+                for index, each in enumerate(self._commands):
+                    if each.leading[: self._depth] not in read:
+                        read.add(each.leading[: self._depth])
+                        fitting.add(index)
+            self._following[letters] = _Beginnings((self._commands[i] for i in sorted(fitting)), self._depth + 1)
+        return self._following[letters]
 
 
 _NO_HELP = {"no": "Negate a command or set its defaults", "default": "Set a command to its defaults"}
@@ -360,10 +397,9 @@ class Table(Generic[Handler]):
         command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
         that nothing explains is a ValueError. `undo` says how its lines are taken back where `no` is not enough.
         """
-        plain = syntax.parse(text)
-        forms: list[tuple[Form, syntax.Node]] = [("set", plain)]
+        forms: list[tuple[Form, str, bool]] = [("set", text, False)]
         if no is not False:
-            forms += _negative_forms(syntax.shortened(plain) if no is True else syntax.parse(no))
+            forms += _negative_forms(text if no is True else no, shorten=no is True)
         return self._register(mode, text, forms, help, requires, no, undo)
 
     def add_no(
@@ -375,13 +411,13 @@ class Table(Generic[Handler]):
         help: Mapping[str, str] | None = None,
     ) -> Callable[[Handler], Handler]:
         """Register a command that exists with `no` and `default` only."""
-        return self._register(mode, text, _negative_forms(syntax.parse(text)), help, requires, text, None)
+        return self._register(mode, text, _negative_forms(text), help, requires, text, None)
 
     def _register(
         self,
         mode: str | tuple[str, ...],
         text: str,
-        forms: Sequence[tuple[Form, syntax.Node]],
+        forms: Sequence[tuple[Form, str, bool]],
         help: Mapping[str, str] | None,
         requires: Collection[str],
         no: str | bool,
@@ -392,12 +428,13 @@ class Table(Generic[Handler]):
 
         def register(handler: Handler) -> Handler:
             command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN)
-            for form, node in forms:
-                for name in syntax.names(node):
+            for form, own, shorten in forms:
+                for name in syntax.names(own):
                     if name not in texts:
                         raise ValueError(f"command {text!r}: no help text for {name!r}")
+                compiled = Compiled(command, form, own, shorten, texts)
                 for each in modes:
-                    self._modes.setdefault(each, []).append(Compiled(command, form, node, texts))
+                    self._modes.setdefault(each, []).append(compiled)
             self._beginnings.clear()
             return handler
 
@@ -409,9 +446,11 @@ class Table(Generic[Handler]):
 
     def first_words(self, mode: str) -> frozenset[str]:
         """Return the keywords with which the commands of a mode begin."""
-        automata = (each.automaton for each in self._modes.get(mode, ()))
-        symbols = (edge.symbol for each in automata for edge in each.edges(each.start))
-        return frozenset(symbol for symbol in symbols if isinstance(symbol, str))
+        forms = self._modes.get(mode, ())
+        open_ones = (each.automaton for each in forms if not each.leading)
+        symbols = (edge.symbol for each in open_ones for edge in each.edges(each.start))
+        words = {symbol for symbol in symbols if isinstance(symbol, str)}
+        return frozenset(words | {each.leading[0] for each in forms if each.leading})
 
     def parse(
         self,
@@ -584,8 +623,8 @@ class Table(Generic[Handler]):
             yield InvalidInputError(token.column)
 
 
-def _negative_forms(node: syntax.Node) -> list[tuple[Form, syntax.Node]]:
-    return [("no", syntax.prefixed("no", node)), ("default", syntax.prefixed("default", node))]
+def _negative_forms(text: str, *, shorten: bool = False) -> list[tuple[Form, str, bool]]:
+    return [("no", text, shorten), ("default", text, shorten)]
 
 
 def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[str, list[_Thread[Handler]]]:

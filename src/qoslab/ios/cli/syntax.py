@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.ios.cli.arguments import ArgumentType, argument_type
@@ -45,6 +44,8 @@ class Repeat:
 Node = str | Argument | Sequence | Choice | Repeat
 
 _LEXEME = re.compile(r"\s*(?:(?P<mark>[()\[\]|+])|<(?P<argument>[^<>\s]+)>|(?P<word>[^\s()\[\]|<>+]+))")
+_NAME = re.compile(r"<([^<>:\s]+)[^<>\s]*>|([^\s()\[\]|<>+]+)")
+_LEADING = re.compile(r"\s*+([^\s()\[\]|<>+]++)(?!\s*\+)")
 
 
 def parse(text: str) -> Node:
@@ -98,15 +99,24 @@ def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     return Sequence(tuple(nodes)), index
 
 
-def names(node: Node) -> Iterator[str]:
-    """Yield the name of every keyword and argument."""
-    if isinstance(node, str | Argument):
-        yield node if isinstance(node, str) else node.name
-    elif isinstance(node, Repeat):
-        yield from names(node.node)
-    else:
-        for each in node.nodes:
-            yield from names(each)
+def names(text: str) -> list[str]:
+    """Return the name of every keyword and argument of the notation, without parsing it."""
+    return [argument or word for argument, word in _NAME.findall(text)]
+
+
+def leading(text: str, most: int) -> tuple[str, ...]:
+    """Return the keywords, `most` at the most, with which every line of this syntax begins, without parsing it."""
+    depth = 0
+    for mark in re.findall(r"[()\[\]|]", text):
+        if mark == "|" and depth == 0:
+            return ()
+        depth += {"(": 1, "[": 1, "|": 0}.get(mark, -1)
+    found: list[str] = []
+    position = 0
+    while len(found) < most and (match := _LEADING.match(text, position)):
+        found.append(match[1])
+        position = match.end()
+    return tuple(found)
 
 
 def prefixed(word: str, node: Node) -> Node:

@@ -65,7 +65,7 @@ def _register(family: Family, row: str) -> None:
     about, elsewhere, further = row[len(marks) :].partition("^")
     text = about + further
     subject = about.strip() if elsewhere else _without_rest(text)
-    names = frozenset(syntax.names(syntax.parse(subject)))
+    names = frozenset(syntax.names(subject))
 
     def handler(session: ConfigSession, args: Args) -> None:
         key = _key(args, names)
@@ -90,7 +90,7 @@ def _register(family: Family, row: str) -> None:
         INTERFACES if family.mode == "interface" else family.mode,
         text,
         no=no,
-        help=dict.fromkeys(syntax.names(syntax.parse(text)), f"Kept without effect: {family.about}"),
+        help=dict.fromkeys(syntax.names(text), f"Kept without effect: {family.about}"),
         requires={family.requires} - {""},
         undo=Undo(key=subject, afresh=">" in marks),
     )(handler)

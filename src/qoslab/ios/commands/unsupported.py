@@ -19,7 +19,7 @@ def _register(refused: Refused, row: str) -> None:
     CONFIG.add(
         ("interface", "subinterface", HOST_INTERFACE) if refused.mode == "interface" else refused.mode,
         text,
-        help=dict.fromkeys(syntax.names(syntax.parse(text)), f"Not supported: {refused.reason}"),
+        help=dict.fromkeys(syntax.names(text), f"Not supported: {refused.reason}"),
         requires={refused.requires} - {""},
     )(handler)
 
