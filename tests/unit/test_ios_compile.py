@@ -15,6 +15,7 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "qos-router-config.schema.json").read_text())
+VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 def test_the_articles_policer() -> None:
@@ -176,11 +177,15 @@ def test_classification() -> None:
     }
 
 
+def test_the_schema_is_one() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+
+
 @given(devices())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_every_device_has_a_valid_configuration(device: Device) -> None:
     compiled = json.loads(json.dumps(compile_device(device)))
-    jsonschema.validate(compiled, SCHEMA)
+    VALIDATOR.validate(compiled)
     named = {c["name"] for m in compiled["class_maps"].values() for c in m["criteria"] if c["type"] == "access_group"}
     for each in compiled["interfaces"].values():
         limits = [limit["match"] for field in ("input", "output") for limit in each.get(f"rate_limit_{field}", [])]

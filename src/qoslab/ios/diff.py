@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 
 from qoslab.errors import IosError, QoslabError
@@ -129,6 +130,7 @@ def _read(session: ConfigSession, line: str) -> Match[Handler]:
         return CONFIG.parse(session.position.mode, line, capabilities=session.capabilities, any_number=True)
 
 
+@lru_cache(1024)
 def subject(line: str) -> str:
     """Return what a line is about, whatever block it stands in; the line itself where no command is known."""
     for mode in MODES:

@@ -21,8 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Any, Generic, Literal, TypeVar
+from functools import cache, cached_property, lru_cache
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from qoslab.errors import IosError
 from qoslab.ios.cli import syntax
@@ -93,17 +93,19 @@ class RejectedError(CliError):
         return self.message.split("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A run of characters other than blanks."""
 
     text: str
     column: Column
 
 
+_TOKEN = re.compile(r"[^ \t]+")
+
+
 def tokenise(line: str, start: Column = 0) -> list[Token]:
     """Split `line` from column `start` into tokens; columns stay those of the whole line."""
-    return [Token(match[0], match.start()) for match in re.compile(r"[^ \t]+").finditer(line, start)]
+    return [Token(match[0], match.start()) for match in _TOKEN.finditer(line, start)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,7 @@ class Command(Generic[Handler]):
     undo: Undo = PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(NamedTuple):
     """An argument's value, or a keyword (then the value is the keyword itself)."""
 
     name: str
@@ -302,8 +303,7 @@ class Compiled(Generic[Handler]):
         return (self.form, *syntax.leading(self.text, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class _Thread(Generic[Handler]):
+class _Thread(NamedTuple, Generic[Handler]):
     """A place in a command's automaton which the tokens so far lead to, with what was captured on the way."""
 
     compiled: Compiled[Handler]
@@ -342,12 +342,14 @@ class _Beginnings(Generic[Handler]):
 
         One command stays for each way to read the words before the one that fits nowhere, which is the one in error.
         """
-        if self._depth == min(len(tokens), self.WORDS):
-            return self._threads
-        letters = tokens[self._depth].text[: self.LETTERS].lower()
-        return self._next(letters if letters in self._known else "").of(tokens)
+        found = self
+        for token in tokens[: self.WORDS]:
+            found = found._next(token.text[: self.LETTERS].lower())
+        return found._threads
 
     def _next(self, letters: str) -> _Beginnings[Handler]:
+        if letters not in self._known:
+            letters = ""
         if letters not in self._following:
             fitting = {
                 index
@@ -375,10 +377,17 @@ class Table(Generic[Handler]):
     mode is tried next when a line does not match in a mode.
     """
 
+    REMEMBERED: ClassVar[int] = 2048
+    """Lines whose match is remembered."""
+
     texts: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
     _modes: dict[str, list[Compiled[Handler]]] = field(default_factory=dict)
     _beginnings: dict[tuple[str, frozenset[str]], _Beginnings[Handler]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A configuration is read many times: as it is printed, compared, and taken back.
+        self._matched = lru_cache(self.REMEMBERED)(self._match)
 
     def add(
         self,
@@ -436,6 +445,7 @@ class Table(Generic[Handler]):
                 for each in modes:
                     self._modes.setdefault(each, []).append(compiled)
             self._beginnings.clear()
+            self._matched.cache_clear()
             return handler
 
         return register
@@ -470,6 +480,11 @@ class Table(Generic[Handler]):
         that lacks something in one mode may be whole further up (`mls qos` below an interface), but not by taking a
         word that the inner mode has for the beginning of another one.
         """
+        return self._matched(mode, line, start, frozenset(capabilities), any_number)
+
+    def _match(
+        self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
+    ) -> Match[Handler]:
         worst: InvalidInputError | None = None
         undecided: IncompleteError | AmbiguousError | None = None
         current: str | None = mode
@@ -538,16 +553,15 @@ class Table(Generic[Handler]):
 
     # The search. A reading is a way to spend all tokens; keywords are preferred to arguments, as IOS does.
 
-    def _start(self, mode: str, capabilities: Collection[str], tokens: Sequence[Token]) -> list[_Thread[Handler]]:
-        given = frozenset(capabilities)
-        found = self._beginnings.get((mode, given))
+    def _start(self, mode: str, capabilities: frozenset[str], tokens: Sequence[Token]) -> list[_Thread[Handler]]:
+        found = self._beginnings.get((mode, capabilities))
         if found is None:
-            commands = (each for each in self._modes.get(mode, ()) if each.command.requires <= given)
-            found = self._beginnings[mode, given] = _Beginnings(commands)
+            commands = (each for each in self._modes.get(mode, ()) if each.command.requires <= capabilities)
+            found = self._beginnings[mode, capabilities] = _Beginnings(commands)
         return found.of(tokens)
 
     def _parse_in(
-        self, mode: str, line: str, start: Column, capabilities: Collection[str], any_number: bool
+        self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
     ) -> Match[Handler]:
         tokens = tokenise(line, start)
         failure: CliError | None = None
@@ -568,7 +582,7 @@ class Table(Generic[Handler]):
         self, mode: str, line: str, tokens: Sequence[Token], capabilities: Collection[str]
     ) -> list[_Thread[Handler]]:
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, capabilities, tokens), line, tokens, 0):
+        for outcome in self._readings(self._start(mode, frozenset(capabilities), tokens), line, tokens, 0):
             if not isinstance(outcome, CliError):
                 return outcome
             failure = _further(failure, outcome)
@@ -599,18 +613,16 @@ class Table(Generic[Handler]):
         by_count: dict[int, list[_Thread[Handler]]] = {}
         unfinished = False
         for thread in threads:
-            for edge in thread.compiled.automaton.edges(thread.state):
-                if isinstance(edge.symbol, str):
-                    continue
-                kind, name = edge.symbol.type, edge.symbol.name
+            for argument, target in thread.compiled.automaton.arguments(thread.state):
+                kind = argument.type
                 count, value = _argument(kind, line, token, following, len(tokens) - index)
                 if value is None and any_number and kind.number:
                     value = int(token.text) if token.text.isdecimal() else None
                 if value is None:
                     unfinished = unfinished or kind.begins(token.text)
                     continue
-                captures = (*thread.captures, Capture(name, value, token.column))
-                step = _Thread(thread.compiled, edge.target, captures, thread.keywords)
+                captures = (*thread.captures, Capture(argument.name, value, token.column))
+                step = _Thread(thread.compiled, target, captures, thread.keywords)
                 by_count.setdefault(count, []).append(step)
         for count, group in by_count.items():
             matched = True
@@ -632,9 +644,8 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
     typed = token.text.lower()
     by_word: dict[str, list[_Thread[Handler]]] = {}
     for thread in threads:
-        for edge in thread.compiled.automaton.edges(thread.state):
-            word = edge.symbol
-            if not isinstance(word, str) or not word.lower().startswith(typed):
+        for small, word, target in thread.compiled.automaton.keywords(thread.state):
+            if not small.startswith(typed):
                 continue
             if word.isdigit() and word != typed:
                 # `speed 10` is no abbreviation of `speed 100`.
@@ -642,7 +653,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
             keywords = thread.keywords
             if not (word in _NO_HELP and not keywords and not thread.captures and thread.compiled.form == word):
                 keywords = (*keywords, Capture(word, word, token.column))
-            step = _Thread(thread.compiled, edge.target, thread.captures, keywords)
+            step = _Thread(thread.compiled, target, thread.captures, keywords)
             by_word.setdefault(word, []).append(step)
     exact = next((word for word in by_word if word.lower() == typed), None)
     return by_word if exact is None else {exact: by_word[exact]}

@@ -174,10 +174,26 @@ class Automaton:
         self._final = self._build(node, self.start)
         self._reach = [self._closure(state) for state in range(len(self._edges))]
         self._outgoing = [tuple(edge for state in reach for edge in self._edges[state]) for reach in self._reach]
+        self._keywords = [
+            tuple((edge.symbol.lower(), edge.symbol, edge.target) for edge in edges if isinstance(edge.symbol, str))
+            for edges in self._outgoing
+        ]
+        self._arguments = [
+            tuple((edge.symbol, edge.target) for edge in edges if isinstance(edge.symbol, Argument))
+            for edges in self._outgoing
+        ]
 
     def edges(self, state: int) -> tuple[Edge, ...]:
         """Return the steps possible from `state`."""
         return self._outgoing[state]
+
+    def keywords(self, state: int) -> tuple[tuple[str, str, int], ...]:
+        """Return the steps by keywords: in small letters, as it is written, and where it leads."""
+        return self._keywords[state]
+
+    def arguments(self, state: int) -> tuple[tuple[Argument, int], ...]:
+        """Return the steps by arguments, and where each leads."""
+        return self._arguments[state]
 
     def accepts(self, state: int) -> bool:
         """Whether the line may end in `state`."""
