@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,7 @@ from qoslab.schema import load_sweep
 from qoslab.units import Duration
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
+DEFAULT = next(kind for kind in LABS.values() if kind.is_default)
 ROOMS = ("qoslab.run.labs.", "qoslab.run.cell.")
 """Where steps are opened."""
 
@@ -49,23 +51,19 @@ def syntax(module: ModuleType) -> ast.Module:
     return ast.parse(inspect.getsource(module))
 
 
-def cells() -> Iterator[tuple[LabKind, PlannedCell]]:
-    """The first cell of each arm of each experiment file, in each kind of lab that can run it."""
-    for file in EXPERIMENTS:
-        for kind in LABS.values():
-            try:
-                sweep = load_sweep(file, {}, kind.check)
-            except ExperimentError:
-                assert not kind.is_default, "every experiment file can be run"
-                continue
-            arms: set[str] = set()
-            for cell in make_plan(sweep, Options(lab=kind.name)).cells:
-                if cell.arm not in arms:
-                    arms.add(cell.arm)
-                    yield kind, cell
+@cache
+def cells(kind: LabKind, file: Path) -> list[PlannedCell]:
+    """The first cell of each arm of an experiment file, in a kind of lab; none where that cannot run it."""
+    try:
+        sweep = load_sweep(file, {}, kind.check)
+    except ExperimentError:
+        assert not kind.is_default, "every experiment file can be run"
+        return []
+    return list({cell.arm: cell for cell in reversed(make_plan(sweep, Options(lab=kind.name)).cells)}.values())
 
 
-CELLS = list(cells())
+def cells_of(kind: LabKind) -> list[PlannedCell]:
+    return [cell for file in EXPERIMENTS for cell in cells(kind, file)]
 
 
 def opened(module: ModuleType) -> Iterator[str]:
@@ -85,23 +83,22 @@ def journal_of(cell: PlannedCell, folder: Path) -> Journal:
     return Journal(task, Cell(folder, cell.identity), lambda *_: None)
 
 
-@pytest.mark.parametrize(("kind", "cell"), CELLS, ids=lambda each: getattr(each, "name", ""))
-def test_what_is_opened_is_what_is_planned(kind: LabKind, cell: PlannedCell, tmp_path: Path) -> None:
-    journal = journal_of(cell, tmp_path)
-    for module in carried_out_by(kind.name):
-        for key in opened(module):
+@pytest.mark.parametrize("kind", LABS.values(), ids=lambda kind: kind.name)
+def test_what_is_opened_is_what_is_planned(kind: LabKind, tmp_path: Path) -> None:
+    everything = [key for module in carried_out_by(kind.name) for key in opened(module)]
+    planned_somewhere: set[str] = set()
+    assert len(cells_of(kind)) > 1
+    for cell in cells_of(kind):
+        journal = journal_of(cell, tmp_path)
+        for key in everything:
             with journal.step(key):
                 pass
-    planned = keys(cell.steps)
-    assert tuple(step.name for step in journal.steps) == planned
-    assert kind.turn & set(planned), "something of it keeps others from having traffic"
-    assert [step.key for step in cell.steps] == sorted((step.key for step in cell.steps), key=planned.index)
-
-
-def test_every_key_is_planned_somewhere() -> None:
-    for name in LABS:
-        planned = {step.key for kind, cell in CELLS if kind.name == name for step in cell.steps}
-        assert planned == {key for module in carried_out_by(name) for key in opened(module)}
+        planned = keys(cell.steps)
+        assert tuple(step.name for step in journal.steps) == planned, cell.name
+        assert kind.turn & set(planned), "something of it keeps others from having traffic"
+        assert [step.key for step in cell.steps] == sorted((step.key for step in cell.steps), key=planned.index)
+        planned_somewhere |= {step.key for step in cell.steps}
+    assert planned_somewhere == set(everything)
 
 
 def test_the_modules_that_open_steps_are_found() -> None:
@@ -111,7 +108,7 @@ def test_the_modules_that_open_steps_are_found() -> None:
 
 
 def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
-    _, cell = CELLS[0]
+    cell = cells(DEFAULT, EXPERIMENTS[0])[0]
     first, second, *_ = keys(cell.steps)
     journal = journal_of(cell, tmp_path)
     with journal.step(second):
@@ -122,7 +119,7 @@ def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_step_that_broke_off_has_no_end(tmp_path: Path) -> None:
-    _, cell = CELLS[0]
+    cell = cells(DEFAULT, EXPERIMENTS[0])[0]
     journal = journal_of(cell, tmp_path)
     with pytest.raises(KeyError), journal.step(keys(cell.steps)[0]):
         raise KeyError
@@ -141,7 +138,6 @@ def test_observations_are_planned_at_the_moments_of_the_experiment() -> None:
     def asked(experiment: Experiment) -> list[tuple[str, str]]:
         return sorted((each.node, moment) for each in experiment.observe for moment in each.when)
 
-    for kind, cell in CELLS:
-        if kind.real_time:
-            planned = [(step.nodes[0], step.moment) for step in cell.steps if step.kind == "observe"]
-            assert sorted(planned) == asked(cell.experiment)
+    for cell in (cell for kind in LABS.values() if kind.real_time for cell in cells_of(kind)):
+        planned = [(step.nodes[0], step.moment) for step in cell.steps if step.kind == "observe"]
+        assert sorted(planned) == asked(cell.experiment)

@@ -68,6 +68,16 @@ def _environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
     return Sandbox(_Loader(folder, allowed))
 
 
+@lru_cache
+def _taken(environment: Sandbox, text: str, name: str, file: str) -> tuple[frozenset[str], tuple[str | None, ...]]:
+    """The variables of a template, and those that it includes; None for a computed name.
+
+    The combinations of a sweep have their templates in common.
+    """
+    tree = environment.parse(text, name, file)
+    return frozenset(meta.find_undeclared_variables(tree)), tuple(meta.find_referenced_templates(tree))
+
+
 def template_variables(experiment_file: Path, template: str) -> TemplateVariables:
     """The variables of a template. `ExperimentError` names the template's line where it is not Jinja2."""
     path, allowed = experiment_file.parent / template, roots(experiment_file)
@@ -82,9 +92,8 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
         seen.add(name)
         file = path.parent / name
         try:
-            tree = environment.parse(read_text(file, allowed, TEMPLATE_LIMIT), name, str(file))
-            names |= meta.find_undeclared_variables(tree)
-            referenced = list(meta.find_referenced_templates(tree))
+            own, referenced = _taken(environment, read_text(file, allowed, TEMPLATE_LIMIT), name, str(file))
+            names |= own
         except TemplateSyntaxError as error:
             finding = Place(str(file), error.lineno, 1).finding("", f"not a valid template: {error.message}")
             raise ExperimentError(findings=[finding]) from error
