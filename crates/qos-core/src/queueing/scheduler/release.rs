@@ -1,0 +1,61 @@
+//! What shapers let go, and when.
+
+use crate::frame::descriptor::Descriptor;
+use crate::plan::tree::Rank;
+use crate::queueing::discipline::Item;
+use crate::queueing::scheduler::Scheduler;
+use crate::time::Time;
+
+impl<P> Scheduler<P> {
+    /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
+    pub fn expire(&mut self, now: Time) {
+        while let Some(timer) = self.timers.least().filter(|timer| self.timers.key(*timer) <= now.0) {
+            let node = self.shaped[timer];
+            self.touch(node, now);
+            if let Rank::Released(queue) = self.nodes[node].plan.rank {
+                self.release(now, node, queue);
+            }
+            self.settle(node);
+        }
+    }
+
+    /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
+    /// [`take_refused`](Self::take_refused).
+    pub(super) fn release(&mut self, now: Time, node: usize, queue: usize) {
+        while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
+            if !self.nodes[node].shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
+                return;
+            }
+            let Some(item) = self.leave_queue(now, node) else { return };
+            let before = self.nodes[queue].active();
+            let parent = self.nodes[queue].plan.parent;
+            let served = self.inner(parent).virtual_time as u64;
+            self.queue(queue).set_served(served);
+            match self.make_room(queue, &item.descriptor) {
+                Ok((place, displaced)) => {
+                    self.weighted(queue).insert(place, item);
+                    self.refused.extend(displaced.map(|item| (now, item)));
+                }
+                Err(_) => {
+                    self.nodes[queue].drops.add(bytes);
+                    self.refused.push((now, item));
+                    continue;
+                }
+            }
+            self.joined(queue, bytes, before);
+            self.settle(queue);
+        }
+    }
+
+    /// A packet that a shaper had let go and that the queue behind it did not take, and when. To be asked for after
+    /// whatever lets time pass.
+    pub fn take_refused(&mut self) -> Option<(Time, Item<P>)> {
+        self.refused.pop()
+    }
+
+    /// When a shaper will next let a packet go, and which. Meaningful after a `dequeue` that gave nothing.
+    pub fn next_release(&self) -> Option<(Time, &Descriptor)> {
+        let timer = self.timers.least()?;
+        Some((Time(self.timers.key(timer)), self.head(self.shaped[timer])?))
+    }
+}
