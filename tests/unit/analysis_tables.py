@@ -33,3 +33,9 @@ def classes_table(*replies: dict[str, object]) -> pd.DataFrame:
     return tables.frame(
         "classes", [{"arm": "a", "repetition": 1} | row for row in raw.class_rows("R1", replies, origin)]
     )
+
+
+CREDIT = [902.9, 806.9, 768.0, 612.0, 744.5, 821.6, 740.1, 798.7, 689.0, 889.8]
+"""kb/s, second by second: 763.4 are granted, and the first second has the 190.8 kbit of payload of a full bucket more.
+A sender that stops at the end of a second sends so much less in it, the first one too, and so much more in the
+next."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import sample_run
-from analysis_tables import flows_table
+from analysis_tables import CREDIT, flows_table
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +47,16 @@ class TestGoodput:
         table = pd.DataFrame(rows, columns=["traffic", "offset_s", "start_s", "bytes"])
         table = table.assign(stream=1, end_s=table["start_s"] + 1.0)
         assert dict(steady_figures(table))["goodput.steady"] == pytest.approx(20_000)
+
+    @pytest.mark.parametrize(("policed", "steady"), [(False, 777.35), (True, 763.4)])
+    def test_a_full_bucket_is_no_steady_goodput(self, policed: bool, steady: float) -> None:
+        table = pd.DataFrame(
+            {"start_s": [float(second) for second in range(10)], "bytes": [each * 125 for each in CREDIT]}
+        )
+        table = table.assign(traffic="x", stream=1, offset_s=0.0, end_s=table["start_s"] + 1.0)
+        figures = dict(steady_figures(table, policed=policed))
+        assert figures["goodput.steady"] == pytest.approx(steady * 1000, abs=10)
+        assert figures["goodput.warm_up"] == (1000 if policed else 0)
 
     def test_a_starved_flow_is_zero_and_not_left_out(self) -> None:
         figures = dict(goodput_figures(flows_table(("x", 10.0, 0), ("x", 10.0, 1000))))

@@ -5,12 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from analysis_tables import CREDIT
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.analysis.statistics import (
     LEAST_STEADY,
     Estimate,
+    WarmUp,
     average,
     difference,
     effect_size,
@@ -104,6 +106,35 @@ def test_burst_before_a_steady_series_is_trimmed() -> None:
     # Mb/s, second by second: what a bucket of 1.5 s lets pass first, and then the policer's rate.
     series = [2.27, 1.02, 0.88, 1.07, 0.94, 0.92, 1.03, 0.93, 1.01, 0.96, 0.95, 0.97, 0.96, 1.0, 0.96, 0.96, 0.92, 1.01]
     assert warm_up(series).samples == 1
+
+
+@pytest.mark.parametrize("length", [8, 10, 15, 20])
+def test_samples_that_make_up_for_each_other_are_steady(length: int) -> None:
+    """What is late in one second comes in the next: a level, though its samples are no independent ones."""
+    random = np.random.default_rng(7)
+    series = [1.0 + np.diff(random.uniform(0, 0.1, length + 1)) for _ in range(40)]
+    assert [each for each in map(warm_up, series) if not each.steady] == []
+
+
+def test_credit_is_not_told_from_the_scatter_but_may_be_known() -> None:
+    assert (warm_up(CREDIT).samples, warm_up(CREDIT, known=1).samples) == (0, 1)
+    assert warm_up([*CREDIT[1:], *CREDIT[1:]], known=1).samples == 1
+    # More than what is known is still found, and of short series half is left.
+    ramp = np.concatenate([np.linspace(0.0, 0.9, 8), np.ones(32)])
+    assert warm_up(ramp, known=1).samples == warm_up(ramp).samples > 1
+    assert [warm_up([3.0] * length, known=1).samples for length in (1, 2, LEAST_STEADY - 1)] == [0, 1, 1]
+    assert warm_up(np.arange(60.0), known=1) == WarmUp(1, steady=False, p_value=pytest.approx(0.01))
+
+
+@given(st.integers(0, 2**32), st.floats(0.1, 5.0))
+def test_what_a_bucket_lets_through_at_once_is_no_steady_goodput(seed: int, credit: float) -> None:
+    """Whatever moves from a second to the next, a cumulated count says the rate but for what moves at its ends."""
+    moved = np.diff(np.random.default_rng(seed).uniform(0, 0.1, 41))
+    series = 1.0 + moved
+    series[0] += credit
+    start = warm_up(series, known=1).samples
+    assert start >= 1
+    assert abs(float(series[start:].mean()) - 1.0) <= 0.1 / (40 - start) + 1e-9
 
 
 def test_steady_series_loses_nothing() -> None:

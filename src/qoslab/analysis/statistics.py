@@ -30,6 +30,10 @@ OUTLIER_DEVIATIONS = 3.0
 POWER = 0.8
 """With which a difference should be found by the advised number of repetitions; Cohen's convention."""
 
+MOST_LAGS_OF = 3
+"""The KPSS test chooses fewer lags than a third of its samples: with all of them its statistic is 0.5, whatever the
+series, and rejects."""
+
 LEAST_STEADY = 8
 """A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
 
@@ -96,7 +100,8 @@ class WarmUp:
 
     samples: int
     steady: bool
-    """False where not even the second half is steady: then nothing is trimmed, and the figure deserves doubt."""
+    """False where not even the second half is steady: then no more is trimmed than what is known to belong to the
+    warm-up, and the figure deserves doubt."""
     p_value: float
     """Of the KPSS test on what is left; nan where the series is too short to test. It is cut off at 0.01 and 0.1."""
 
@@ -145,23 +150,25 @@ def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE, 
     return Difference(median, low, high, _delta(a, b), float(_scipy().mannwhitneyu(a, b).pvalue))
 
 
-def warm_up(series: Values) -> WarmUp:
+def warm_up(series: Values, known: int = 0) -> WarmUp:
     """The shortest start of a series without which the rest is steady by the KPSS test and begins with no outlier.
 
     D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
     of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it
-    content, and is found by Hampel's identifier. At most half of the series is given up. A series of fewer than
-    `LEAST_STEADY` samples is left as it is.
+    content, and is found by Hampel's identifier unless the samples themselves scatter as much. At most half of the
+    series is given up, the `known` samples that belong to the warm-up whatever they are among it. In a series of fewer
+    than `LEAST_STEADY` samples no more than those are looked for.
     """
     data = _finite(series)
+    least = min(known, len(data) // 2)
     if len(data) < LEAST_STEADY:
-        return WarmUp(0, steady=True, p_value=math.nan)
-    for start in range(len(data) // 2 + 1):
+        return WarmUp(least, steady=True, p_value=math.nan)
+    for start in range(least, len(data) // 2 + 1):
         rest = data[start:]
         p_value = _stationarity(rest)
         if p_value >= STATIONARY_P and not _is_outlier(rest[0], rest[1:]):
             return WarmUp(start, steady=True, p_value=p_value)
-    return WarmUp(0, steady=False, p_value=_stationarity(data))
+    return WarmUp(least, steady=False, p_value=_stationarity(data[least:]))
 
 
 def _is_outlier(value: float, others: np.ndarray) -> bool:
@@ -299,13 +306,17 @@ def _stationarity(data: np.ndarray) -> float:
         return 1.0
     from statsmodels.tsa.stattools import kpss
 
+    # So many lags the rule looks at to choose their number (Hobijn, Franses and Ooms, 2004).
+    few = int(len(data) ** (2 / 9))
     with warnings.catch_warnings():
         # Its table of probabilities ends at 0.01 and 0.1, of which it warns each time.
         warnings.simplefilter("ignore")
         try:
             result = kpss(data, regression="c", nlags="auto", result_object=True)
         except OverflowError:
-            # Very regular series: the autocovariances by which the rule chooses the lags add up to nothing. The number
-            # of lags that it looks at for that is left (Hobijn, Franses and Ooms, 2004: the power 2/9).
-            result = kpss(data, regression="c", nlags=int(len(data) ** (2 / 9)), result_object=True)
+            # Very regular series: the autocovariances by which the rule chooses the lags add up to nothing.
+            return float(kpss(data, regression="c", nlags=few, result_object=True).pvalue)
+        if result.lags * MOST_LAGS_OF >= len(data):
+            # The rule asks for all the lags that there are where samples make up for each other.
+            result = kpss(data, regression="c", nlags=few, result_object=True)
     return float(result.pvalue)

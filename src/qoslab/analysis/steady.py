@@ -23,12 +23,17 @@ WHOLE = 0.9
     "goodput.warm_up",
     "goodput.of_pir.steady",
     pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
+    policed=lambda selection: not selection.cell.policed.empty,
 )
-def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None) -> Iterator[Figure]:
+def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None, *, policed: bool = False) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
     The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
     half, its whole time counts. Entries add up; of their warm-ups the longest is given. Those that come and go are one.
+
+    Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
+    lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
+    low rate, of which a stopped sender's packets come an interval later.
     """
     steady, trimmed = 0.0, 0.0
     if apart(intervals["offset_s"]):
@@ -39,7 +44,7 @@ def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None) -> Ite
     if not entries:
         return
     for bits, seconds in entries:
-        start = warm_up(bits / seconds).samples
+        start = warm_up(bits / seconds, known=int(policed)).samples
         steady += float(bits[start:].sum() / seconds[start:].sum())
         trimmed = max(trimmed, float(seconds[:start].sum()))
     yield "goodput.steady", steady
