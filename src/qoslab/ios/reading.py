@@ -183,10 +183,9 @@ def enter_lines(reading: Reading, text: str) -> None:
     A line that is refused is set aside, and so is what stands deeper below it.
     """
     session = ConfigSession(reading.device)
-    lines = list(_lines(text, lambda: session.collecting))
-    indented = any(line.startswith(" ") for line in lines)
+    indented = any(line.startswith(" ") for line in text.splitlines())
     refused: _Above | None = None
-    for line in lines:
+    for line in _lines(text, lambda: session.collecting):
         depth = len(line) - len(line.lstrip())
         if session.collecting:
             session.execute(line)
