@@ -19,9 +19,9 @@ from ios_strategies import PORTS, devices, hardware
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.running_config import render
+from undoing import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from labs import ping, topology
 
-from qoslab.ios.diff import undo_lines
 from qoslab.lab import Lab
 from qoslab.platforms import MODELS
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import write_inventory
 from qoslab.run.labs.virtual.access import lab_routers
+from undoing import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch")]
 

@@ -18,11 +18,11 @@ from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import KEPT
 from qoslab.ios.config import CONFIG, ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from switch_strategies import switch_hardware
+from undoing import undo_lines
 
 
 @st.composite

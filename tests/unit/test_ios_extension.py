@@ -11,7 +11,6 @@ from qoslab.errors import IosError
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.model.policy import DynamicBucket, Police
 from qoslab.ios.parse import parse_config
@@ -19,6 +18,7 @@ from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map
 from qoslab.verification.policy import policy_differences
+from undoing import undo_lines
 
 HARDWARE = Hardware("3725", ("FastEthernet0/1",))
 STATIC = """hostname R1

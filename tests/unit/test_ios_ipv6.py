@@ -14,7 +14,6 @@ from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.environment import Port, RouteEntry
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device, Hardware
@@ -23,6 +22,7 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
+from undoing import undo_lines
 
 PORTS = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/1/0")
 CONFIGURATION = """\

@@ -10,7 +10,6 @@ from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply
 from qoslab.ios.running_config import render
@@ -21,6 +20,7 @@ from qoslab.ios.show.traffic_shape import (
     show_traffic_shape_queue,
     show_traffic_shape_statistics,
 )
+from undoing import undo_lines
 
 PRIORITY = """\
 priority-list 2 protocol ip high tcp telnet

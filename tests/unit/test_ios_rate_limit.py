@@ -10,12 +10,12 @@ from ios_configured import BASE, configured, lines_of
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.rate_limit import show_rate_limit
+from undoing import undo_lines
 
 # Cisco's example of an Internet exchange's line: web traffic, then file transfers, then the rest.
 LINES = """\

@@ -14,12 +14,12 @@ from qoslab.genie.parse import parse
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.ip_sla import IpSla, Operation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_statistics, show_summary
+from undoing import undo_lines
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))
 ARTICLE = """\

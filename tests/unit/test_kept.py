@@ -7,10 +7,10 @@ from fake_router import FakeRouter, typed
 
 from qoslab.errors import IosError
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
+from undoing import undo_lines
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
 BARE = render(Device(HARDWARE))

@@ -16,7 +16,6 @@ from qoslab.errors import ExperimentError
 from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.environment import Port
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
@@ -28,6 +27,7 @@ from qoslab.labs import lab_kind
 from qoslab.platforms import MODELS
 from qoslab.schema import configuration_text, load_experiment, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
+from undoing import undo_lines
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

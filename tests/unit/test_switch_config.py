@@ -16,11 +16,11 @@ from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render, render_interface
 from switch_strategies import switch_hardware, switches
+from undoing import undo_lines
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 QUIET = settings(

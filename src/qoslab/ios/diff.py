@@ -1,4 +1,4 @@
-"""The configuration lines that bring a device back from one running configuration to another.
+"""The configuration lines that lead a device from one configuration to another.
 
 Which lines are about the same thing, and how each is taken back, its command says (`cli.undo`).
 """
@@ -16,8 +16,8 @@ from qoslab.ios.cli.grammar import CliError, Match
 from qoslab.ios.cli.session import KEPT, Handler
 from qoslab.ios.cli.undo import PLAIN, Undo
 from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
-from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.model.device import Device
+from qoslab.ios.parse import apply
 from qoslab.ios.running_config import render
 
 LOOKS = 3
@@ -53,15 +53,12 @@ class Block:
         return other is None or list(self.lines()) != list(other.lines())
 
 
-def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
-    """Return the lines that, configured on a device which runs `after`, make it run `before`; none if they are alike.
+def lines_between(wanted: Device, current: Device) -> list[str]:
+    """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
 
-    Both are running configurations as printed; IosError tells where one of them cannot be read. What differs is
-    changed in place where that leads there; otherwise policies and addresses are taken off and written anew. The
-    result is tried out on the device model before it is returned; QoslabError when it does not lead there.
+    What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
+    anew. The result is tried out before it is returned; QoslabError when it does not lead there.
     """
-    wanted = parse_config(before, hardware, source="the configuration before")
-    current = parse_config(after, hardware, source="the configuration after")
     if wanted == current:
         return []
     for anew in (False, True):

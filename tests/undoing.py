@@ -1,0 +1,14 @@
+"""The lines that undo, for tests that have running configurations of the model as text."""
+
+from __future__ import annotations
+
+from qoslab.ios.diff import lines_between
+from qoslab.ios.model.device import Hardware
+from qoslab.ios.parse import parse_config
+
+
+def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
+    """Return the lines that make a device which runs `after` run `before`. IosError where one cannot be read."""
+    wanted = parse_config(before, hardware, source="the configuration before")
+    current = parse_config(after, hardware, source="the configuration after")
+    return lines_between(wanted, current)
