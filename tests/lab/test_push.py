@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ import pytest
 from labs import topology
 
 from qoslab.cli import main
-from qoslab.errors import DeviceError, RunInvalid
+from qoslab.errors import DeviceError, RunInvalid, UserError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.parse import apply, parse_config
 from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
+from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
@@ -34,11 +35,13 @@ from qoslab.run.cell.probes import Probes, Setting
 from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, write_inventory
+from qoslab.run.devices.routers import Routers
 from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
 from qoslab.schema import CellIdentity
 from qoslab.verification.policy import policy_differences
+from undoing import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
 
@@ -203,6 +206,53 @@ def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_
     )
     rig.restored("fair-undo")
     assert significant(rig.running()) == significant(rig.text_before())
+
+
+def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
+    """The routers as a run of its own has them."""
+    login = {"user": "lab", "password": "unused", "enable": "unused"}
+    base = partial(startup_config, TOPOLOGY, login=login)
+    return Routers(TOPOLOGY, rig.session, rig.before, base, told.append)
+
+
+def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+    told: list[str] = []
+    routers = routers_of_a_run(rig, told)
+    was = rig.running()
+    routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [])
+    collector.configure("R1", ["interface FastEthernet0/0", "description to Bob", "ip host bob 10.9.9.9"])
+    routers.configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE, "R2": SHAPE}, [])
+    assert "Police" not in rig.running()
+    routers.restore(tmp_path / "lines", tmp_path / "kept")
+    now = rig.running()
+    assert "Shape" not in now
+    assert sorted(set(significant(now)) ^ set(significant(was))) == [" description to Bob", "ip host bob 10.9.9.9"]
+    assert told == [
+        "R1: somebody changed its configuration during the run; this is left as it is:\n"
+        "  interface FastEthernet0/0: `description to Bob` is new\n"
+        "  `ip host bob 10.9.9.9` is new"
+    ], "once"
+    collector.configure("R1", ["interface FastEthernet0/0", "no description", "no ip host bob"])
+    assert significant(rig.running()) == significant(was)
+
+
+def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+    was = rig.running()
+    own = TEMPLATE.format(name="Police", action="police cir 64000")
+    collector.configure("R1", own.replace("!\n", "").splitlines())
+    before = rig.running()
+    with pytest.raises(UserError) as caught:
+        routers_of_a_run(rig, []).configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE}, [])
+    assert caught.value.message == (
+        "R1 is left as it is, since the experiment would overwrite what it has:\n"
+        "  it has `policy-map Police` of its own, with other content"
+    )
+    with pytest.raises(UserError, match="`service-policy output Police` is in force already"):
+        routers_of_a_run(rig, []).configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE}, [])
+    assert rig.running() == before
+    collector.configure("R1", ["interface FastEthernet0/1", "no service-policy output Police", "no policy-map Police"])
+    rig.session.carry_out(["prepare"])
+    assert significant(rig.running()) == significant(was)
 
 
 def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collector: Collector, tmp_path: Path) -> None:

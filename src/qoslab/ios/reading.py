@@ -110,6 +110,12 @@ def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
     )
 
 
+def likely_hardware(text: str, family: str) -> Hardware:
+    """The hardware that a running configuration tells of, of the generation that leaves fewer lines unknown."""
+    candidates = (hardware_of(text, family, generation) for generation in generations_of(text))
+    return min(candidates, key=lambda hardware: len(read_running(text, hardware).unread))
+
+
 def read_running(text: str, hardware: Hardware) -> Reading:
     """Read a running configuration by its blocks: what is indented belongs to the line above it."""
     reading = Reading(Device(hardware))

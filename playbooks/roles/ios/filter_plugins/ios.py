@@ -1,4 +1,4 @@
-"""The filters `ios_differences`, what of a configuration is not in force, and `ios_plain`, no template."""
+"""The filters `ios_differences`, what is not in force, `ios_unrestored`, not undone, and `ios_plain`, no template."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ def ios_differences(text: str, running: str, before: str = "", family: str = "ro
     return configuration_differences(text, running, before=before or None, family=family)
 
 
+def ios_unrestored(running: str, before: str, pushed: str = "", family: str = "router") -> list[str]:
+    """Sentences, one for each thing that `pushed` has changed and that is not as it was `before`.
+
+    Where `pushed` is empty it is not known what was changed: one for whatever differs.
+    """
+    from qoslab.ios.reading import likely_hardware
+    from qoslab.ios.restore import unrestored
+
+    return unrestored(before, running, [pushed] if pushed else [], likely_hardware(before, family))
+
+
 def ios_plain(file: str) -> str:
     """The path of a configuration that is nothing but that; an error where Ansible could render some of its text."""
     from ansible.errors import AnsibleFilterError
@@ -34,4 +45,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """By name."""
-        return {"ios_differences": ios_differences, "ios_plain": ios_plain}
+        return {"ios_differences": ios_differences, "ios_unrestored": ios_unrestored, "ios_plain": ios_plain}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.errors import QoslabError
-from qoslab.ios.diff import undo_lines
+from qoslab.errors import QoslabError, UserError
 from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.restore import collisions, restoration
 from qoslab.ios.secrets import without_secrets
 from qoslab.model.experiment import Topology
 from qoslab.platforms import reached_by
@@ -36,8 +36,13 @@ class Routers:
     router back to its configuration from before the run.
     """
 
-    def __init__(self, topology: Topology, session: AnsibleSession, before: Path, base: Base) -> None:
-        """`before` is the session's folder; `base` gives a Linux router's configuration without the experiment's."""
+    def __init__(
+        self, topology: Topology, session: AnsibleSession, before: Path, base: Base, note: Callable[[str], None]
+    ) -> None:
+        """`before` is the session's folder; `base` gives a Linux router's configuration without the experiment's.
+
+        `note` is told what others changed on a router meanwhile, which stays as it is.
+        """
         self._topology = topology
         self._session = session
         self._before = before
@@ -47,6 +52,10 @@ class Routers:
         self._prepared = False
         self._touched = False
         """Whether something may have been pushed that is not restored yet."""
+        self._note = note
+        self._noted: set[str] = set()
+        self._pushed: dict[str, list[str]] = {}
+        """What was pushed to each IOS router and is not undone yet."""
         self._running: dict[str, str] | None = {}
         """Running configuration of each IOS router that was touched, as last read; None: unknown."""
 
@@ -62,26 +71,43 @@ class Routers:
         for router in self._linux:
             config = self.compiled(router, texts.get(router, ""), source=f"{router}.ios")
             cell.write(cell.configuration(f"{router}.engine.json"), json.dumps(config, indent=1) + "\n")
+        if not self._prepared:
+            self._session.carry_out(["prepare"], keep=cell.path / "ansible")
+            self._prepared = True
+        self._refuse_collisions(texts)
         intents: list[Intent] = []
         restore = None
-        if not self._prepared:
-            intents.append("prepare")
-        elif self._touched:
+        if self._touched:
             restore = self._write_undo(cell.path / "restore")
-            if any(restore.iterdir()) or self._linux:
+            if any(restore.glob("*.restore.ios")) or self._linux:
                 intents.append("restore")
         intents += ["apply", "verify"]
+        restored = restore is not None
+        for router in self._ios:
+            self._pushed.setdefault(router, []).append(texts.get(router, ""))
         self._touched, self._running = True, None
         outcome = self._session.carry_out(
             intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
         )
-        self._prepared = True
         self._running = {}
+        if restored:
+            self._pushed = {router: each[-1:] for router, each in self._pushed.items()}
         for router in self._ios:
             self._running[router] = outcome.answers(router).get("show running-config", "")
             cell.write(cell.configuration(f"{router}.running.ios"), without_secrets(self._running[router]))
             cell.write(cell.configuration(f"{router}.before.ios"), without_secrets(self.before(router)))
         return outcome
+
+    def _refuse_collisions(self, texts: Mapping[str, str]) -> None:
+        """Refuse, before the first line is sent, what would overwrite something of the routers' own."""
+        for router in self._ios:
+            found = collisions(self.before(router), texts.get(router, ""), hardware(self._topology, router))
+            if found:
+                raise UserError(
+                    f"{router} is left as it is, since the experiment would overwrite what it has:\n"
+                    + "\n".join(f"  {sentence}" for sentence in found),
+                    hint="Give it another name in the experiment's template, or take it off the router.",
+                )
 
     def before(self, router: str) -> str:
         """The running configuration from before the run."""
@@ -105,7 +131,7 @@ class Routers:
             return
         folder = self._write_undo(lines)
         self._session.carry_out(["restore"], restore=folder, keep=keep)
-        self._touched, self._running = False, {}
+        self._touched, self._running, self._pushed = False, {}, {}
 
     def _write_undo(self, folder: Path) -> Path:
         """Write the lines that undo what was pushed, and return their folder."""
@@ -114,10 +140,21 @@ class Routers:
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             for router in self._ios:
-                lines = undo_lines(self.before(router), self._running[router], hardware(self._topology, router))
-                if lines:
-                    (folder / f"{router}.restore.ios").write_text("\n".join(lines) + "\n", encoding="utf-8")
+                pushed = self._pushed.get(router, [])
+                model = hardware(self._topology, router)
+                found = restoration(self.before(router), self._running[router], pushed, model)
+                if found.lines:
+                    (folder / f"{router}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
+                    (folder / f"{router}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
+                self._tell_of_others(router, found.left)
         return folder
+
+    def _tell_of_others(self, router: str, left: Sequence[str]) -> None:
+        new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
+        self._noted.update(f"{router} {sentence}" for sentence in new)
+        if new:
+            told = without_secrets("\n".join(f"  {sentence}" for sentence in new))
+            self._note(f"{router}: somebody changed its configuration during the run; this is left as it is:\n{told}")
 
     def _read_back(self) -> dict[str, str]:
         """The running configurations now, whatever they are."""

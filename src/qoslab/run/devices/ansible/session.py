@@ -334,9 +334,10 @@ class AnsibleSession:
         """Carry out `intents` in order on all routers of the inventory.
 
         `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` the one with
-        `NAME.restore.ios`; `commands` are show commands whose answers verify brings along; Ansible's output goes to
-        `keep`/INTENT/. Raises `RouterError` when a router refused, differs or was not reached: later intents were
-        carried out nonetheless on the other routers. On an interrupt Ansible is stopped before the interrupt goes on.
+        `NAME.restore.ios`, and with `NAME.pushed.ios`, which it undoes; `commands` are show commands whose answers
+        verify brings along; Ansible's output goes to `keep`/INTENT/. Raises `RouterError` when a router refused,
+        differs or was not reached: later intents were carried out nonetheless on the other routers. On an interrupt
+        Ansible is stopped before the interrupt goes on.
         `IosError`, before anything is sent, for text that Ansible could render.
         """
         if intended is not None and "apply" in intents:
@@ -552,21 +553,23 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
+    told = ""
+    if failure.action.rpartition(".")[2] == "assert":
+        # sentences that the role wrote, not a router's words
+        told = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
     if trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
-    elif failure.intent == "verify" and failure.action.rpartition(".")[2] == "assert":
-        # sentences that the role wrote, not a router's words
-        what = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
-        message = f"{failure.host} does not have in force what was asked for:\n{what}"
+    elif failure.intent == "verify" and told:
+        message = f"{failure.host} does not have in force what was asked for:\n{told}"
         hint = "See what the router refused or changed, and whether the template asks for what was meant."
     elif failure.intent == "verify":
         message = f"{failure.host} could not be read back:\n{text}"
         hint = "See whether the router answers to show commands."
-    elif failure.intent == "restore" and "diff" in failure.result:
-        message = f"{failure.host} is not back at its configuration from before the run:\n{_difference(failure.result)}"
+    elif failure.intent == "restore" and told:
+        message = f"{failure.host} is not back at its configuration from before the run:\n{told}"
         hint = "Mend it by hand; the earlier configuration is kept in the run folder."
     else:
         message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
@@ -595,19 +598,3 @@ def _connection_trouble(text: str) -> tuple[str, str] | None:
         # it was talked to: these are the router's words
         return None
     return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)
-
-
-def _difference(result: Mapping[str, Any]) -> str:
-    import difflib
-
-    diff = result["diff"]
-    diff = diff[0] if isinstance(diff, list) else diff
-    lines = difflib.unified_diff(
-        str(diff.get("after", "")).splitlines(),
-        str(diff.get("before", "")).splitlines(),
-        "before",
-        "now",
-        lineterm="",
-        n=1,
-    )
-    return "\n".join(lines)

@@ -142,7 +142,11 @@ class LabWorker:
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
-            topology, self._session, scratch / "before", lambda router: startup_config(topology, router, login)
+            topology,
+            self._session,
+            scratch / "before",
+            lambda router: startup_config(topology, router, login),
+            self._note,
         )
         self._wired = (topology, experiment.seed)
         self._tell(self._label, "")

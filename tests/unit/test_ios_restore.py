@@ -1,0 +1,272 @@
+"""What takes a run's configuration back from a device that has much else in its own."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from ios_strategies import devices
+from qoslab.errors import QoslabError
+from qoslab.ios.diff import lines_between
+from qoslab.ios.model.device import Device, Generation, Hardware
+from qoslab.ios.parse import apply
+from qoslab.ios.restore import collisions, restoration, unrestored
+from qoslab.ios.running_config import render
+
+HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
+BEFORE = """
+Building configuration...
+
+Current configuration : 1803 bytes
+!
+! Last configuration change at 10:02:11 UTC Mon Mar 1 2010 by admin
+version 12.4
+hostname R9
+!
+card type e1 0 1
+crypto pki certificate chain TP-self-signed
+ certificate self-signed 01
+  30820250 308201B9 A0030201 02020101 300D0609
+        quit
+!
+class-map match-any Mine
+ match dscp ef
+policy-map Own
+ class Mine
+  bandwidth 100
+!
+interface FastEthernet0/0
+ description lan
+ ip address 10.0.0.1 255.255.255.0
+ ip nat inside
+ crypto map TUNNELS
+!
+interface FastEthernet0/1
+ ip address 10.0.1.1 255.255.255.0
+ service-policy output Own
+!
+interface Multilink7
+ ppp multilink
+router eigrp 5
+ network 10.0.0.0
+!
+ntp clock-period 17180234
+end
+"""
+PUSHED = """policy-map Police
+ class class-default
+  police 1000000 31250 conform-action transmit exceed-action drop
+interface FastEthernet0/0
+ service-policy input Police
+interface FastEthernet0/1
+ tx-ring-limit 3
+"""
+UNDONE = (
+    "interface FastEthernet0/0",
+    " no service-policy input Police",
+    "interface FastEthernet0/1",
+    " no tx-ring-limit",
+    "no policy-map Police",
+)
+
+
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+AFTER = changed(
+    BEFORE,
+    ("10:02:11", "11:40:00"),
+    ("1803 bytes", "1999 bytes"),
+    ("17180234", "17180311"),
+    ("policy-map Own\n", "".join(PUSHED.splitlines(keepends=True)[:3]) + "policy-map Own\n"),
+    (" crypto map TUNNELS\n", " crypto map TUNNELS\n service-policy input Police\n"),
+    (" service-policy output Own\n", " tx-ring-limit 3\n service-policy output Own\n"),
+)
+
+
+def test_only_what_was_pushed_is_taken_back() -> None:
+    found = restoration(BEFORE, AFTER, [PUSHED], HARDWARE)
+    assert (found.lines, found.left) == (UNDONE, ())
+
+
+def test_nothing_is_sent_to_a_device_that_is_back() -> None:
+    later = changed(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
+    found = restoration(BEFORE, later, [PUSHED], HARDWARE)
+    assert (found.lines, found.left) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "description lan",
+            "description LAN of Bob",
+            "interface FastEthernet0/0: `description lan` became `description LAN of Bob`",
+        ),
+        (" network 10.0.0.0", " network 10.0.0.0\n network 10.2.0.0", "router eigrp 5: `network 10.2.0.0` is new"),
+        (" ip nat inside\n", "", "interface FastEthernet0/0: `ip nat inside` is gone"),
+        ("hostname R9", "hostname R9\nip host a 10.9.9.9", "`ip host a 10.9.9.9` is new"),
+        (
+            "  bandwidth 100\n",
+            "  bandwidth 200\n",
+            "policy-map Own, class Mine: `bandwidth 100` became `bandwidth 200`",
+        ),
+        ("hostname R9", "hostname R8", "`hostname R9` became `hostname R8`"),
+        (
+            "policy-map Own\n",
+            "class-map match-any Other\n match dscp af11\npolicy-map Own\n",
+            "`class-map match-any Other` is new",
+        ),
+    ],
+)
+def test_what_others_changed_stays_and_is_told(old: str, new: str, told: str) -> None:
+    found = restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
+    assert (found.lines, found.left) == (UNDONE, (told,))
+
+
+def test_what_others_added_to_something_of_the_runs_goes_with_it() -> None:
+    others = changed(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
+    found = restoration(BEFORE, others, [PUSHED], HARDWARE)
+    assert (found.lines, found.left) == (UNDONE, ())
+
+
+def test_a_line_of_the_runs_that_the_model_does_not_take_as_it_stands() -> None:
+    """Somebody has put a shaper into the policy, which is none for input then, if the model is right."""
+    others = changed(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
+    found = restoration(BEFORE, others, [PUSHED], HARDWARE)
+    assert (found.lines, found.left) == (UNDONE, ())
+
+
+def test_a_policy_of_the_runs_that_others_use_is_no_line_away() -> None:
+    """The router would refuse to remove it; whoever attached it has to decide."""
+    others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
+    with pytest.raises(QoslabError, match="no configuration lines are known"):
+        restoration(BEFORE, others, [PUSHED], HARDWARE)
+
+
+def test_two_configurations_of_which_one_may_not_be_undone_yet() -> None:
+    first = "policy-map A\n class class-default\n  shape average 64000\ninterface fa0/0\n service-policy output A\n"
+    after = changed(
+        AFTER,
+        ("policy-map Police\n", "policy-map A\n class class-default\n  shape average 64000\npolicy-map Police\n"),
+    )
+    found = restoration(BEFORE, after, [first, PUSHED], HARDWARE)
+    assert sorted(found.lines) == sorted((*UNDONE, "no policy-map A"))
+    assert found.left == ()
+
+
+def test_what_is_not_undone_is_named() -> None:
+    assert unrestored(BEFORE, BEFORE, [PUSHED], HARDWARE) == []
+    assert set(unrestored(BEFORE, AFTER, [PUSHED], HARDWARE)) == {
+        "interface FastEthernet0/0: `service-policy input Police` is new",
+        "interface FastEthernet0/1: `tx-ring-limit 3` is new",
+        "`policy-map Police` is new",
+    }
+    bob = changed(BEFORE, ("hostname R9", "hostname R8"), (" ip nat inside\n", ""))
+    assert unrestored(BEFORE, bob, [PUSHED], HARDWARE) == [], "others did that"
+    assert unrestored(BEFORE, bob, [], HARDWARE) == [
+        "`hostname R9` became `hostname R8`",
+        "interface FastEthernet0/0: `ip nat inside` is gone",
+    ], "it is not known what was pushed"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (PUSHED, []),
+        ("policy-map Own\n class Mine\n  bandwidth 50\n", ["it has `policy-map Own` of its own, with other content"]),
+        (
+            "class-map match-any Mine\n match dscp af41\n",
+            ["it has `class-map match-any Mine` of its own, with other content"],
+        ),
+        ("class-map match-any Mine\n match dscp ef\n", []),
+        (
+            f"{PUSHED}interface fa0/1\n service-policy output Police\n",
+            ["interface FastEthernet0/1: `service-policy output Own` is in force already"],
+        ),
+        ("interface fa0/1\n service-policy input Police\n", []),
+    ],
+)
+def test_what_the_device_has_of_its_own_is_not_overwritten(asked: str, found: list[str]) -> None:
+    assert collisions(BEFORE, asked, HARDWARE) == found
+
+
+def test_a_banner_that_looks_like_configuration() -> None:
+    text = "banner motd ^C\n! not a comment\nend\n  interface x\n^C\n"
+    device = Device(HARDWARE)
+    apply(device, text)
+    found = restoration(BEFORE, BEFORE.replace("ntp", f"{text}ntp"), [text], HARDWARE)
+    assert (found.lines, found.left) == (("no banner motd",), ())
+
+
+CLUTTER = {
+    "global": (
+        "card type e1 0 1",
+        "router ospf 7\n network 10.0.0.0 0.255.255.255 area 0",
+        "ip nat pool P 10.0.0.1 10.0.0.2",
+    ),
+    "interface": (" ip nat inside", " crypto map TUNNELS", " ip wccp web-cache redirect in"),
+}
+
+
+def cluttered(text: str, random: Random) -> str:
+    """A running configuration with lines that the model does not know, the same ones each time for a seed."""
+    lines = []
+    for line in text.splitlines():
+        lines.append(line)
+        if line.startswith("interface "):
+            lines += random.sample(CLUTTER["interface"], random.randint(0, 2))
+    head = [each for each in CLUTTER["global"] if random.random() < 0.7]
+    return "\n".join([*head, *lines]) + "\n"
+
+
+@st.composite
+def pushes(draw: DrawFn) -> tuple[Device, str]:
+    """A device and a configuration for it: what makes it another one in its policies."""
+    generation: Generation = draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
+    before, other = draw(devices(generation)), draw(devices(generation))
+    return before, "\n".join(lines_between(other, before))
+
+
+@given(pushes(), st.integers(0, 9))
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
+    before, text = push
+    after = before.copy()
+    apply(after, text)
+    printed = [cluttered(render(device), Random(seed)) for device in (before, after)]
+    found = restoration(printed[0], printed[1], [text], before.hardware)
+    apply(after, "\n".join(found.lines))
+    assert after == before
+    assert found.left == ()
+    assert unrestored(printed[0], cluttered(render(after), Random(seed)), [text], before.hardware) == []
+
+
+@given(
+    pushes(),
+    st.sampled_from(("snmp-server location Lab", "class-map match-any Theirs\n match dscp 7", "load-interval 90")),
+)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_what_somebody_else_did_is_still_there(push: tuple[Device, str], theirs: str) -> None:
+    before, text = push
+    assume(theirs.split()[0] not in text or not theirs.startswith("load"))
+    if theirs.startswith("load"):
+        theirs = f"interface FastEthernet0/0\n {theirs}"
+    after, wanted = before.copy(), before.copy()
+    apply(after, text)
+    apply(after, theirs)
+    apply(wanted, theirs)
+    found = restoration(render(before), render(after), [text], before.hardware)
+    apply(after, "\n".join(found.lines))
+    assert after == wanted
+    assert bool(found.left) == (wanted != before)
+    heads = {line.removeprefix("no ") for line in found.lines if not line.startswith(" ")}
+    assert not any(theirs.splitlines()[0] == head for head in heads - {"interface FastEthernet0/0"})
