@@ -5,11 +5,12 @@ Which lines are about the same thing, and how each is taken back, its command sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
+from typing import Literal, get_args
 
 from qoslab.errors import IosError, QoslabError
 from qoslab.ios.cli.grammar import CliError, Match
@@ -53,19 +54,24 @@ class Block:
         return other is None or list(self.lines()) != list(other.lines())
 
 
-def lines_between(wanted: Device, current: Device) -> list[str]:
+Anew = Literal["nothing", "differing", "all"]
+"""Which policies, classes and addresses are taken off and written anew."""
+
+
+def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> list[str]:
     """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
 
     What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
-    anew. The result is tried out before it is returned; QoslabError when it does not lead there.
+    anew, those that differ or, where that does not lead there either, all; `anew` says how far to go. The result is tried out before it is returned; QoslabError when it does not lead there.
     """
     if wanted == current:
         return []
-    for anew in (False, True):
+    tries = get_args(Anew)
+    for each in tries[: tries.index(anew) + 1]:
         device, lines = current.copy(), []
         with suppress(IosError):
             for look in range(LOOKS):
-                lines += (more := _step(wanted, device, anew=anew and look == 0))
+                lines += (more := _step(wanted, device, each if look == 0 else "nothing"))
                 apply(device, "\n".join(more), source="lines that undo")
                 if device == wanted:
                     return lines
@@ -75,10 +81,10 @@ def lines_between(wanted: Device, current: Device) -> list[str]:
     )
 
 
-def _step(wanted: Device, device: Device, *, anew: bool) -> list[str]:
+def _step(wanted: Device, device: Device, anew: Anew) -> list[str]:
     """Return the lines that differ, in an order in which they can be typed."""
     target, present = tree(wanted), tree(device)
-    return [*_taken_off(target, present, anew=anew), *_difference(target, present, anew=anew)]
+    return [*_taken_off(target, present, anew), *_difference(target, present, anew=anew != "nothing")]
 
 
 # The running configuration as a tree.
@@ -162,20 +168,25 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
 # The difference of two trees.
 
 
-def _taken_off(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
+def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
     """Yield the lines that take off, and take from `present`, what goes before anything else changes.
 
-    These are the policies that are not to stay attached. Where the configuration is written `anew` they are all
-    policies, the addresses that differ, and then the policy-maps and class-maps, a name before those it refers to.
+    These are the policies that are not to stay attached. What is written `anew` is attached nowhere meanwhile; it comes
+    off with the addresses that differ, and then the policy-maps and class-maps, a name before those it refers to.
     """
+    written = {
+        key: block
+        for key, block in reversed(present.children.items())
+        if block.how.anew and (anew == "all" or (anew == "differing" and block.differs(target.children.get(key))))
+    }
     for key, block in present.children.items():
         wanted = target.children.get(key, Block(""))
         gone = [
             name
             for name, child in block.children.items()
-            if child.how.attaches and (anew or child.differs(wanted.children.get(name)))
+            if child.how.attaches and (_named(child, written) or child.differs(wanted.children.get(name)))
         ]
-        if anew and _configured(block) != _configured(wanted):
+        if anew != "nothing" and _configured(block) != _configured(wanted):
             gone += _configured(block)
         if gone:
             yield block.line
@@ -184,11 +195,14 @@ def _taken_off(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
             without = wanted.children.get(name)
             if without is not None and without.line.startswith("no "):
                 block.children[name] = without
-    if anew:
-        written = [(key, block) for key, block in reversed(present.children.items()) if block.how.anew]
-        for key, block in sorted(written, key=lambda item: item[1].how.referred or 0):
-            yield block.taken_back
-            del present.children[key]
+    for key, block in sorted(written.items(), key=lambda item: item[1].how.referred or 0):
+        yield block.taken_back
+        del present.children[key]
+
+
+def _named(line: Block, blocks: Iterable[str]) -> bool:
+    """Whether a line ends with the name of one of the blocks."""
+    return line.line.split()[-1] in {key.split()[-1] for key in blocks}
 
 
 def _configured(block: Block) -> dict[str, str]:
