@@ -62,7 +62,8 @@ def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> lis
     """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
 
     What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
-    anew, those that differ or, where that does not lead there either, all; `anew` says how far to go. The result is tried out before it is returned; QoslabError when it does not lead there.
+    anew, those that differ or, where that does not lead there either, all; `anew` says how far to go. The result is
+    tried out before it is returned; QoslabError when it does not lead there.
     """
     if wanted == current:
         return []

@@ -44,7 +44,7 @@ def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardwa
     left = [sentence for keys, sentence in _changes(target, present) if not touched.has(keys)]
     wanted = _read_again(_merged(target, present, touched), hardware) if left else was.device
     refused = _ours(was.unread, now.unread, pushed)
-    lines = [*_taken_back(refused), *lines_between(wanted, now.device)]
+    lines = [*_taken_back(refused), *lines_between(wanted, now.device, anew="differing")]
     taken_off = {key for key in touched.whole if key not in target.children}
     unread = [line for line in now.unread if line not in refused]
     return Restoration(tuple(lines), (*left, *_changes_unread(was.unread, unread, taken_off)))
