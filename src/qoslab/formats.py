@@ -35,6 +35,20 @@ class AccessListEntry(TypedDict):
 
 
 @final
+class AccountConfigAal5(TypedDict):
+    """`dot1q aal5` or `qinq aal5`."""
+
+    aal5: SubscriberLineAccount
+
+
+@final
+class AccountConfigUserDefined(TypedDict):
+    """`user-defined`."""
+
+    user_defined: UserDefinedAccount
+
+
+@final
 class AddressMatch(TypedDict):
     """An address and the bits of it that do not matter."""
 
@@ -549,6 +563,7 @@ class InterfaceConfig(TypedDict):
     subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
     tx_ring_limit: NotRequired[int | None]
+    virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
 
 @final
@@ -571,6 +586,7 @@ class InterfaceConfigPart(TypedDict):
     subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
     tx_ring_limit: NotRequired[int | None]
+    virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
 
 @final
@@ -980,6 +996,7 @@ class PoliceCounters(TypedDict):
 class PolicyClass(TypedDict):
     """One class of a policy-map with its actions."""
 
+    account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
     fair_queue: NotRequired[FairQueueConfig | None]
     name: str
@@ -998,6 +1015,7 @@ class PolicyClass(TypedDict):
 class PolicyClassPart(TypedDict):
     """One class of a policy-map with its actions."""
 
+    account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
     fair_queue: NotRequired[FairQueueConfig | None]
     name: NotRequired[str]
@@ -1632,6 +1650,14 @@ class SubinterfaceCounters(TypedDict):
 
 
 @final
+class SubscriberLineAccount(TypedDict):
+    """`account dot1q aal5`, `account qinq aal5`: the cells on a subscriber's line behind an access multiplexer."""
+
+    access: AccessEncapsulation
+    subscriber: SubscriberEncapsulation
+
+
+@final
 class Summary(TypedDict):
     """Number, sum, squares, least and greatest of some figures."""
 
@@ -1739,6 +1765,23 @@ class TokensLost(TypedDict):
 
 
 @final
+class UserDefinedAccount(TypedDict):
+    """`account user-defined`: more bytes than are counted, or fewer."""
+
+    atm: NotRequired[bool]
+    offset: int
+
+
+@final
+class VirtualCircuitConfig(TypedDict):
+    """How fast a virtual circuit may send (ATM Forum TM 4.0), counted in whole cells with their headers."""
+
+    burst_cells: NotRequired[int | None]
+    peak_bps: int
+    sustainable_bps: NotRequired[int | None]
+
+
+@final
 class VlanEnd(TypedDict):
     """A subinterface."""
 
@@ -1747,6 +1790,8 @@ class VlanEnd(TypedDict):
 
 
 AccessAction: TypeAlias = Literal["permit", "deny"]
+AccessEncapsulation: TypeAlias = Literal["dot1q", "qinq"]
+AccountConfig: TypeAlias = AccountConfigUserDefined | AccountConfigAal5
 BandwidthConfig: TypeAlias = (
     BandwidthConfigKbps | BandwidthConfigPercent | BandwidthConfigRemainingPercent | BandwidthConfigRemainingRatio
 )
@@ -1763,7 +1808,17 @@ Criterion: TypeAlias = (
 )
 DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue"]
 ExceedAction: TypeAlias = Literal["drop", "policed-dscp-transmit"]
-Framing: TypeAlias = Literal["ethernet", "ppp", "hdlc"]
+Framing: TypeAlias = Literal[
+    "ethernet",
+    "ppp",
+    "hdlc",
+    "pppoe",
+    "aal5snap",
+    "aal5mux",
+    "pppoa-snap",
+    "pppoa-mux",
+    "pppoeoa-snap",
+]
 Generation: TypeAlias = Literal["classic", "hqf"]
 InterfaceQueueing: TypeAlias = InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom
 JitterDistribution: TypeAlias = Literal["uniform", "normal", "exponential"]
@@ -1803,5 +1858,15 @@ ShapeMode: TypeAlias = Literal["average", "peak"]
 Start: TypeAlias = Literal["now", "pending"] | StartAfter | StartAt
 State: TypeAlias = Literal["pending", "active", "inactive"]
 Strategy: TypeAlias = Literal["fifo", "weighted_fair", "class_based", "priority", "custom"]
+SubscriberEncapsulation: TypeAlias = Literal[
+    "snap-1483routed",
+    "mux-1483routed",
+    "snap-pppoa",
+    "mux-pppoa",
+    "snap-rbe",
+    "mux-rbe",
+    "snap-dot1q-rbe",
+    "mux-dot1q-rbe",
+]
 SwitchportMode: TypeAlias = Literal["access", "trunk"]
 Trust: TypeAlias = Literal["dscp", "cos", "ip-precedence"]

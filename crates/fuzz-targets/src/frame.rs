@@ -7,7 +7,7 @@ use qos_core::wire::Framing;
 pub fn run(bytes: &[u8]) {
     let Some((dscp, bytes)) = bytes.split_first() else { return };
     let dscp = dscp & 0x3f;
-    for framing in [Framing::Ethernet, Framing::Ppp, Framing::Hdlc] {
+    for framing in [Framing::Ethernet, Framing::Hdlc, Framing::Pppoe, Framing::Aal5mux] {
         let mut frame = bytes.to_vec();
         let before = parse(&frame, framing);
         assert!(before.network_len as usize <= frame.len());

@@ -131,7 +131,9 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
     if line is not None:
         packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
         framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
-        if isinstance(passed, Missing) or isinstance(framing, Missing):
+        if line.extra_bytes is None:
+            found["line_share"] = Missing(f"{_of(readings)}: its readings do not tell how many cells its packets took")
+        elif isinstance(passed, Missing) or isinstance(framing, Missing):
             found["line_share"] = passed if isinstance(passed, Missing) else framing
         else:
             found["line_share"] = (passed + framing * line.extra_bytes) / line.rate_bps

@@ -22,16 +22,14 @@ class Line:
     """The line behind an interface."""
 
     rate_bps: float
-    extra_bytes: int
-    """What a packet takes of it beyond the bytes that the router counts: FCS and flag, or preamble, FCS and gap."""
+    extra_bytes: int | None
+    """What a packet takes of it beyond the bytes that the router counts: FCS and flag, or preamble, FCS and gap.
+
+    None on a line of cells, where it goes by the length of each packet.
+    """
     header_bytes: int = 14
     """The layer-2 header that the router counts."""
 
-
-COUNTED_HEADER = {"ethernet": 14, "ppp": 4, "hdlc": 4}
-"""`Line.header_bytes` by framing."""
-LINE_EXTRA = {"ethernet": 38 - 14, "ppp": 7 - 4, "hdlc": 7 - 4}
-"""`Line.extra_bytes` by framing."""
 
 Lines = Mapping[tuple[str, str], Line]
 """By router and interface."""

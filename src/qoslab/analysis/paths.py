@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA
 from qoslab.model.experiment import Experiment, Family, Link, LinkEnd, Topology
+from qoslab.model.framing import line_bytes
 from qoslab.traffic.endpoints import family_of
 
 FULL_PACKET_BYTES = 1500
 """IP packet of a full segment: the MTU of every link of a lab."""
 ACK_BYTES: dict[Family, int] = {4: 52, 6: 72}
 """IP packet of an acknowledgement, by version of IP: its header, TCP's of 20 bytes and the timestamps option."""
-LEAST_ON_ETHERNET = 84
-"""Bytes of line time that the shortest frame takes, preamble and gap included."""
 
 Port = tuple[str, str]
 """Node and interface."""
@@ -77,17 +75,10 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
     )
 
 
-def _overhead(link: Link) -> int:
-    return COUNTED_HEADER[link.framing] + LINE_EXTRA[link.framing]
-
-
 def _ip_rate(link: Link) -> float:
-    return link.rate.bps * FULL_PACKET_BYTES / (FULL_PACKET_BYTES + _overhead(link))
+    return link.rate.bps * FULL_PACKET_BYTES / line_bytes(link.framing, FULL_PACKET_BYTES)
 
 
 def _round_trip_ms(link: Link, family: Family) -> float:
-    acknowledgement = ACK_BYTES[family] + _overhead(link)
-    if link.framing == "ethernet":
-        acknowledgement = max(acknowledgement, LEAST_ON_ETHERNET)
-    octets = FULL_PACKET_BYTES + _overhead(link) + acknowledgement
+    octets = line_bytes(link.framing, FULL_PACKET_BYTES) + line_bytes(link.framing, ACK_BYTES[family])
     return 2 * link.delay.ns / 10**6 + octets * 8000 / link.rate.bps

@@ -12,7 +12,7 @@ import pandas as pd
 from qoslab.analysis import compare as comparing
 from qoslab.analysis import raw
 from qoslab.analysis.averages import averages_table, pairs_table
-from qoslab.analysis.classes import COUNTED_HEADER, LINE_EXTRA, Line, Lines
+from qoslab.analysis.classes import Line, Lines
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.packets import ALL, bin_packets
@@ -25,6 +25,7 @@ from qoslab.errors import ExitStatus, QoslabError
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Enough, Experiment
+from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import DURING, traffic_time
@@ -298,7 +299,7 @@ def _collect_flows(
 
 def _lines(experiment: Experiment) -> Lines:
     return {
-        (end.node, end.interface): Line(float(link.rate.bps), LINE_EXTRA[link.framing], COUNTED_HEADER[link.framing])
+        (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])
         for link in experiment.topology.links
         for end in link.ends
     }

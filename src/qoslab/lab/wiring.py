@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from qoslab.errors import ExperimentError
 from qoslab.lab.names import linux_interface
 from qoslab.model.experiment import Address, Link, LinkEnd, Topology
+from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
 from qoslab.platforms import platform_of
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
@@ -21,11 +22,6 @@ MTU = 1500
 """Bytes of IP packet, on every interface."""
 TXQUEUELEN = 1000
 """Packets; Linux' default for Ethernet, set so that it does not depend on the machine."""
-FRAME_OVERHEAD = {"ethernet": 38, "ppp": 7, "hdlc": 7}
-"""Bytes on the wire above the IP packet (Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap)."""
-ETHERNET_HEADER = 14
-ETHERNET_MINIMUM = 84
-"""Bytes of line time of the shortest Ethernet frame: 64 with FCS, 8 preamble, 12 gap."""
 
 BURST_NS = 5_000_000
 """The host token buckets' depth in line time.
@@ -101,13 +97,13 @@ class TokenBucket:
     @classmethod
     def for_link(cls, rate_bps: int) -> TokenBucket:
         """The bucket for an Ethernet link; its queue holds `TXQUEUELEN` frames of full size."""
-        frame = MTU + FRAME_OVERHEAD["ethernet"]
+        frame = line_bytes("ethernet", MTU)
         return cls(
             rate_bps=rate_bps,
             burst_bytes=max(rate_bps * BURST_NS // 8 // 10**9, 2 * frame),
-            limit_bytes=TXQUEUELEN * (MTU + ETHERNET_HEADER),
-            overhead_bytes=FRAME_OVERHEAD["ethernet"] - ETHERNET_HEADER,
-            minimum_bytes=ETHERNET_MINIMUM,
+            limit_bytes=TXQUEUELEN * (MTU + COUNTED_HEADER["ethernet"]),
+            overhead_bytes=ETHERNET_EXTRA,
+            minimum_bytes=line_bytes("ethernet", 0),
         )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from qoslab.model.comparison import Comparison, Note, SweepGraph, Trace
+from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import Matrix
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
@@ -131,8 +132,9 @@ class Link(Frozen):
     """How much the delay varies; not at all where absent."""
     loss: Annotated[RandomLoss | BurstLoss, Discriminator("model")] | None = None
     """Which frames are lost on the way; none where absent."""
-    framing: Literal["ethernet", "ppp", "hdlc"] = "ethernet"
-    """Layer 2 on the wire: Ethernet adds 38 bytes to an IP packet, PPP and HDLC 7."""
+    framing: Framing = "ethernet"
+    """Layer 2 on the wire: Ethernet adds 38 bytes to an IP packet, PPP and HDLC 7, PPPoE 46; the others are cells of
+    ATM, 53 bytes for each 48 of the packet, its encapsulation and a trailer of 8."""
 
     @property
     def emulated(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
+    from qoslab.model.framing import Framing
 
 
 @dataclass(frozen=True)
@@ -61,5 +62,5 @@ class Platform(Protocol):
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """The node's interfaces by full name, or None where any name of the right form will do."""
 
-    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
         """What was expected instead of this interface on a link of this framing; None where it is right."""

@@ -12,6 +12,7 @@ from qoslab.platforms.base import Problem, Reach
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
+    from qoslab.model.framing import Framing
 
 _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 
@@ -47,7 +48,7 @@ class Host:
         """Any number of them."""
         return None
 
-    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
         """Hosts have Ethernet interfaces, named as Linux does."""
         if _INTERFACE.fullmatch(interface) is None:
             return "a Linux interface name such as eth0"

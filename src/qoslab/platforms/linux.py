@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from qoslab.model.framing import MEDIUM, Medium
 from qoslab.platforms.base import Problem, Reach
 from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Generation, Node
+    from qoslab.model.framing import Framing
 
-_INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial)[0-9]+(/[0-9]+){0,2}")
+_INTERFACE = re.compile(r"(FastEthernet|GigabitEthernet|Serial|ATM)[0-9]+(/[0-9]+){0,2}")
+
+MEDIUM_OF_TYPE: dict[str, Medium] = {"Serial": "serial", "ATM": "atm"}
+"""Of the types of interfaces that are not Ethernet."""
 
 DEFAULT_GENERATION: Generation = "hqf"
 
@@ -63,13 +68,13 @@ class Linux:
         """Those of the model; any without one."""
         return self._ios.interfaces(node)
 
-    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
         """As the model says; without one, any IOS name whose type does the link's framing."""
         if node.model is not None:
             return self._ios.interface_problem(node, interface, framing)
         match = _INTERFACE.fullmatch(interface)
         if match is None:
             return "an IOS interface name in full, such as FastEthernet0/1 or Serial0/1/0"
-        if (match[1] == "Serial") == (framing == "ethernet"):
+        if MEDIUM_OF_TYPE.get(match[1], "ethernet") != MEDIUM[framing]:
             return f"an interface that does {framing}"
         return None

@@ -365,6 +365,7 @@ fn check_interface(name: &str, port: &PortConfig, interface: Option<&InterfaceCo
     }
     let Some(interface) = interface else { return Ok(()) };
     for (field, given) in [
+        ("virtual_circuit", interface.virtual_circuit.is_some()),
         ("tx_ring_limit", interface.tx_ring_limit.is_some()),
         ("hold_queue_out", interface.hold_queue_out.is_some()),
         ("fair_queue", interface.fair_queue.is_some()),

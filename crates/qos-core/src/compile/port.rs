@@ -11,15 +11,15 @@ use crate::config::wiring::PortConfig;
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
 use crate::plan::classes::{ClassPlan, PolicyPlan};
-use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RouterPlan};
+use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RingPlan, RouterPlan, SustainedPlan};
 use crate::plan::queue::QueuePlan;
 use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::{self, Sharing};
-use crate::time::Rate;
-use crate::wire::framing::Framing;
+use crate::time::{Duration, Rate};
+use crate::wire::framing::{Framing, Medium, CELL};
 
 fn serial(framing: Framing) -> bool {
-    framing != Framing::Ethernet
+    framing.medium() == Medium::Serial
 }
 
 /// The plan of a port that is not configured.
@@ -35,21 +35,35 @@ fn assemble(
     output: Option<PolicyPlan>,
     limits: RateLimitsPlan,
 ) -> PortPlan {
-    let serial = serial(port.link.framing);
-    let rate = config.clock_rate_bps.filter(|_| serial).unwrap_or(port.link.rate_bps);
+    let medium = port.link.framing.medium();
+    let (rate, sustained) = rates(port, config);
     PortPlan {
         enabled: config.enabled,
-        rate: Rate(rate),
+        rate,
+        sustained,
         load_interval_s: config.load_interval_s,
         input,
         subinterfaces: subinterfaces::plans(&config.subinterfaces),
         police_in_drop_rate: true,
-        kind: KindPlan::Router(Box::new(RouterPlan { limits, ..router(config, serial, rate, output) })),
+        kind: KindPlan::Router(Box::new(RouterPlan { limits, ..router(config, medium, rate, output) })),
     }
 }
 
-fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<PolicyPlan>) -> RouterPlan {
-    let default = serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS;
+/// The rate of the line, and that which a virtual circuit sustains where it is less.
+fn rates(port: &PortConfig, config: &InterfaceConfig) -> (Rate, Option<SustainedPlan>) {
+    let line = config.clock_rate_bps.filter(|_| serial(port.link.framing)).unwrap_or(port.link.rate_bps);
+    let Some(circuit) = config.virtual_circuit else { return (Rate(line), None) };
+    let peak = line.min(circuit.peak_bps);
+    let sustained = circuit.sustainable_bps.filter(|rate| *rate < peak).map(|rate| {
+        let burst = u64::from(circuit.burst_cells.unwrap_or(defaults::ATM_MAXIMUM_BURST)) * u64::from(CELL);
+        let [slow, fast] = [rate, peak].map(|rate| Rate(rate).time_for_bytes(burst).0);
+        SustainedPlan { rate: Rate(rate), tolerance: Duration(slow - fast) }
+    });
+    (Rate(peak), sustained)
+}
+
+fn router(config: &InterfaceConfig, medium: Medium, rate: Rate, output: Option<PolicyPlan>) -> RouterPlan {
+    let default = medium == Medium::Serial && config.bandwidth_kbps <= defaults::WEIGHTED_FAIR_UP_TO_KBPS;
     let weighted = config.fair_queue.map_or(default, |fair| fair.enabled);
     let asked = config.fair_queue.filter(|fair| fair.enabled);
     let threshold = asked.and_then(|fair| fair.discard_threshold).unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD);
@@ -72,7 +86,7 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
     let classes = output.as_ref().map_or(&[][..], |policy| &policy.classes);
     let conversations = flows.map(|most| conversations(config, classes, most, threshold));
     RouterPlan {
-        ring_limit: ring_limit(config, serial, rate_bps, strategy != Strategy::Fifo),
+        ring: ring(config, medium, rate, strategy != Strategy::Fifo),
         strategy,
         hold_queue,
         nodes,
@@ -85,14 +99,15 @@ fn router(config: &InterfaceConfig, serial: bool, rate_bps: u64, output: Option<
 }
 
 /// The transmit ring of a port that queues, or has one FIFO.
-fn ring_limit(config: &InterfaceConfig, serial: bool, rate_bps: u64, queues: bool) -> u32 {
-    let default = match (serial, queues) {
-        (true, false) => defaults::SERIAL_TX_RING_FIFO,
-        (true, true) => defaults::SERIAL_TX_RING_FAIR,
-        (false, _) if rate_bps > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
-        (false, _) => defaults::ETHERNET_TX_RING,
+fn ring(config: &InterfaceConfig, medium: Medium, rate: Rate, queues: bool) -> RingPlan {
+    let default = match medium {
+        Medium::Serial if queues => defaults::SERIAL_TX_RING_FAIR,
+        Medium::Serial => defaults::SERIAL_TX_RING_FIFO,
+        Medium::Ethernet if rate.0 > defaults::ETHERNET_FAST_ABOVE_BPS => defaults::ETHERNET_TX_RING_FAST,
+        Medium::Ethernet => defaults::ETHERNET_TX_RING,
+        Medium::Atm => defaults::ATM_TX_RING,
     };
-    config.tx_ring_limit.unwrap_or(default)
+    RingPlan { limit: config.tx_ring_limit.unwrap_or(default), particles: medium == Medium::Atm }
 }
 
 fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, threshold: u32) -> ConversationPlan {
@@ -161,8 +176,8 @@ fn configured_router(
     let output = subinterfaces::attached(context, name, config, true)?.or(output);
     let mut plan = assemble(port, config, input, output, limits);
     if let (Some(queueing), KindPlan::Router(router)) = (&config.queueing, &mut plan.kind) {
-        let ring_limit = ring_limit(config, serial(port.link.framing), plan.rate.0, true);
-        let base = RouterPlan { ring_limit, ..(**router).clone() };
+        let ring = ring(config, port.link.framing.medium(), plan.rate, true);
+        let base = RouterPlan { ring, ..(**router).clone() };
         **router = interface_queueing::over(context, queueing, &path("queueing"), base, plan.rate)?;
     }
     plan.police_in_drop_rate =
@@ -186,11 +201,12 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
         return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
     }
     if let Some(encapsulation) = config.encapsulation {
-        if serial != self::serial(encapsulation) {
+        if !encapsulation.speaks(port.link.framing) {
             let message = format!("{encapsulation:?} does not fit the port's {:?} link", port.link.framing);
             return wrong("encapsulation", message);
         }
     }
+    check_circuit(port, config).map_err(|error| error.under(&format!("interfaces.{name}")))?;
     if !(30..=600).contains(&config.load_interval_s) || config.load_interval_s % 30 != 0 {
         return out_of_range(
             "load_interval_s",
@@ -207,6 +223,22 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
     }
     if let Some(percent) = config.max_reserved_percent {
         parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
+    }
+    Ok(())
+}
+
+fn check_circuit(port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
+    let Some(circuit) = config.virtual_circuit else { return Ok(()) };
+    if port.link.framing.medium() != Medium::Atm {
+        let message = "only a link of cells has a virtual circuit: give null";
+        return Err(ConfigError::new("virtual_circuit", message));
+    }
+    parameters::in_range("virtual_circuit.peak_bps", circuit.peak_bps, &(1..=u64::MAX), "b/s")?;
+    if let Some(rate) = circuit.sustainable_bps {
+        parameters::in_range("virtual_circuit.sustainable_bps", rate, &(1..=circuit.peak_bps), "b/s")?;
+    }
+    if let Some(cells) = circuit.burst_cells {
+        parameters::in_range("virtual_circuit.burst_cells", u64::from(cells), &(1..=65_535), "cells")?;
     }
     Ok(())
 }

@@ -121,6 +121,17 @@ pub const ETHERNET_TX_RING_FAST: u32 = 128;
 /// Rate above which an Ethernet interface has [`ETHERNET_TX_RING_FAST`] entries.
 pub const ETHERNET_FAST_ABOVE_BPS: u64 = 100_000_000;
 
+/// Transmit ring of a virtual circuit of a PA-A3, particles. Remembered of Cisco's documents for a circuit without a
+/// rate of its own; for one with a rate IOS computes it by a rule that was not found (unconfirmed).
+pub const ATM_TX_RING: u32 = 40;
+
+/// A particle of a PA-A3's transmit ring, bytes: as many as are needed hold a packet with its encapsulation. Document
+/// 6142: 576, or 580 with the header that the router carries with the packet.
+pub const ATM_PARTICLE: u32 = 576;
+
+/// `vbr-nrt` without a burst, cells. Remembered (unconfirmed).
+pub const ATM_MAXIMUM_BURST: u32 = 94;
+
 /// Least burst of a policer by default, bytes.
 pub const POLICE_LEAST_BURST: u64 = 1_500;
 

@@ -30,10 +30,13 @@ pub struct InterfaceConfig {
     /// Encapsulation; null for the port's own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub encapsulation: Option<Framing>,
+    /// The traffic contract of the virtual circuit (ATM only); null for the link's rate.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub virtual_circuit: Option<VirtualCircuitConfig>,
     /// Time constant of averages in seconds, 30 to 600 in steps of 30.
     #[cfg_attr(feature = "serde", serde(default = "default_load_interval"))]
     pub load_interval_s: u32,
-    /// Packets in the transmit ring beside the one on the wire; null for the default.
+    /// Packets in the transmit ring beside the one on the wire, on ATM particles; null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub tx_ring_limit: Option<u32>,
     /// `hold-queue N out`: packets in the interface's queue; null for the default.
@@ -67,6 +70,22 @@ pub struct InterfaceConfig {
     /// The switch's part: null on a router, and for the platform's defaults on a switch.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchPortConfig>,
+}
+
+/// How fast a virtual circuit may send (ATM Forum TM 4.0), counted in whole cells with their headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct VirtualCircuitConfig {
+    /// Peak cell rate, b/s; at most the link's rate counts.
+    pub peak_bps: u64,
+    /// Sustainable cell rate, b/s, at most the peak (`vbr-nrt`); null for the peak (`ubr`, `cbr`).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub sustainable_bps: Option<u64>,
+    /// Maximum burst size: cells that may leave at the peak; null for the default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub burst_cells: Option<u32>,
 }
 
 /// An IEEE 802.1Q subinterface of a router's Ethernet port.
@@ -132,6 +151,7 @@ impl InterfaceConfig {
             bandwidth_kbps,
             clock_rate_bps: None,
             encapsulation: None,
+            virtual_circuit: None,
             load_interval_s: LOAD_INTERVAL_S,
             tx_ring_limit: None,
             hold_queue_out: None,

@@ -23,7 +23,7 @@ pub use catalyst::{
 pub use classification::{
     AccessAction, AccessListEntry, AddressMatch, ClassMap, Criterion, MatchMode, PortMatch, PortOperator, ProtocolName,
 };
-pub use interface::{InterfaceConfig, SubinterfaceConfig};
+pub use interface::{InterfaceConfig, SubinterfaceConfig, VirtualCircuitConfig};
 pub use interface_queueing::{
     CustomQueue, InterfaceQueueing, InterfaceShaper, QueueRule, QueuedPort, QueuedProtocol, CUSTOM_QUEUES,
     PRIORITY_QUEUES,
@@ -31,8 +31,9 @@ pub use interface_queueing::{
 #[cfg(feature = "serde")]
 pub use json::from_json;
 pub use policy::{
-    DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig, PoliceForm, PolicyClass, PolicyMap,
-    QueueLimit, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
+    AccessEncapsulation, AccountConfig, DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig,
+    PoliceForm, PolicyClass, PolicyMap, QueueLimit, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
+    SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
 };
 pub use queueing::{
     BandwidthConfig, InterfaceFairQueue, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig,

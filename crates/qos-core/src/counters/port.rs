@@ -207,9 +207,9 @@ pub struct ReservedConversations {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RingCounters {
-    /// Packets that it holds beside the one on the wire.
+    /// Packets that it holds beside the one on the wire; on ATM the particles of such.
     pub limit: u32,
-    /// Packets in it now.
+    /// Packets, or particles, in it now.
     pub depth: u32,
 }
 

@@ -34,9 +34,10 @@ pub struct Descriptor {
     /// Length of the IP packet in bytes (of the frame's payload when it is not IP).
     pub network_len: u32,
     /// Bytes that counters, policers, shapers and queues count: IP packet plus layer-2 header (Ethernet 14, each VLAN
-    /// tag 4 more, PPP and HDLC 4).
+    /// tag 4 more, PPP and HDLC 4, others as [`crate::wire::counted_header`] says).
     pub counted_len: u32,
-    /// Bytes that the frame takes on the wire: Ethernet 38 above the IP packet and padding, PPP and HDLC 7.
+    /// Bytes that the frame takes on the wire: Ethernet 38 above the IP packet and padding, PPP and HDLC 7, on ATM 53 a
+    /// cell.
     pub line_len: u32,
     /// Differentiated services code point, 0 to 63. The engine rewrites this; the caller applies it with
     /// [`crate::frame::rewrite_dscp`].

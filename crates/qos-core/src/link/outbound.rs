@@ -55,6 +55,7 @@ impl<P> Outbound<P> {
 
     pub fn configure(&mut self, plan: &PortPlan) {
         self.link.set_rate(plan.rate);
+        self.link.set_sustained(plan.sustained);
         self.enabled = plan.enabled;
         self.traffic.load_interval_s = plan.load_interval_s;
     }

@@ -1,5 +1,6 @@
 //! The serialiser: the link's own clock.
 
+use crate::plan::port::SustainedPlan;
 use crate::time::{Rate, Time, NANOS_PER_SECOND};
 
 /// A link that carries one frame at a time, at exactly its rate: what is left of a nanosecond is carried to the next
@@ -10,6 +11,16 @@ pub struct Serialiser {
     free: Time,
     /// The link is free this much later than `free`, in nanoseconds divided by the rate.
     remainder: u64,
+    sustained: Option<Box<Sustained>>,
+}
+
+/// The sustainable rate of a virtual circuit: the generic cell rate algorithm (ITU-T I.371, ATM Forum TM 4.0), for all
+/// cells of a packet at once. Whether the first cell of one conforms is asked with its last.
+#[derive(Clone, Debug)]
+struct Sustained {
+    plan: SustainedPlan,
+    /// When what was sent would have passed at that rate: the theoretical arrival time of the next cell.
+    clock: Serialiser,
 }
 
 /// A frame's passing, which [`Serialiser::enter`] makes true.
@@ -25,7 +36,7 @@ pub struct Passage {
 impl Serialiser {
     /// The rate must not be zero.
     pub fn new(rate: Rate, start: Time) -> Serialiser {
-        Serialiser { rate, free: start, remainder: 0 }
+        Serialiser { rate, free: start, remainder: 0, sustained: None }
     }
 
     /// The rate of the frames that start from now on.
@@ -33,6 +44,14 @@ impl Serialiser {
         if rate != self.rate {
             self.rate = rate;
             self.remainder = 0;
+        }
+    }
+
+    /// A rate that frames from now on may exceed only for a while; none where there is but the one.
+    pub(crate) fn set_sustained(&mut self, plan: Option<SustainedPlan>) {
+        if plan != self.sustained.as_ref().map(|sustained| sustained.plan) {
+            let clock = |plan: SustainedPlan| Serialiser::new(plan.rate, self.free);
+            self.sustained = plan.map(|plan| Box::new(Sustained { plan, clock: clock(plan) }));
         }
     }
 
@@ -44,12 +63,15 @@ impl Serialiser {
     /// Takes a frame of `line_len` bytes on the wire that is ready at `ready`; returns when it will have passed.
     pub fn take(&mut self, ready: Time, line_len: u32) -> Time {
         let passage = self.pass(ready, line_len);
-        self.enter(passage);
+        self.enter(passage, line_len);
         passage.end
     }
 
-    /// Takes a frame as [`pass`](Self::pass) has said; nothing may have changed since.
-    pub fn enter(&mut self, passage: Passage) {
+    /// Takes a frame of `line_len` bytes as [`pass`](Self::pass) has said; nothing may have changed since.
+    pub fn enter(&mut self, passage: Passage, line_len: u32) {
+        if let Some(sustained) = &mut self.sustained {
+            sustained.clock.take(passage.start, line_len);
+        }
         (self.free, self.remainder) = (passage.end, passage.remainder);
     }
 
@@ -70,13 +92,30 @@ impl Serialiser {
             }
         };
         let start = self.start(ready);
-        Passage { start, end: Time(start.0.saturating_add(nanos)), remainder }
+        let passage = Passage { start, end: Time(start.0.saturating_add(nanos)), remainder };
+        match &self.sustained {
+            None => passage,
+            Some(sustained) => sustained.delay(passage, line_len),
+        }
+    }
+}
+
+impl Sustained {
+    /// The passage at the peak rate, or what the sustainable rate makes of it.
+    fn delay(&self, passage: Passage, line_len: u32) -> Passage {
+        let conforms = self.clock.pass(passage.start, line_len).end - self.plan.tolerance;
+        if conforms > passage.end {
+            Passage { end: conforms, remainder: 0, ..passage }
+        } else {
+            passage
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Duration;
     use proptest::prelude::*;
 
     proptest! {
@@ -90,6 +129,51 @@ mod tests {
                 bytes += u128::from(length);
                 let end = link.take(Time(5), length);
                 prop_assert_eq!(u128::from(end.0), 5 + bytes * 8_000_000_000 / u128::from(rate));
+            }
+        }
+    }
+
+    /// Contract of 1 and 2 Mb/s with a burst of 100 cells.
+    fn variable(start: Time) -> Serialiser {
+        let mut link = Serialiser::new(Rate(2_000_000), start);
+        // A cell takes 424 and 212 microseconds.
+        link.set_sustained(Some(SustainedPlan { rate: Rate(1_000_000), tolerance: Duration(100 * 212_000) }));
+        link
+    }
+
+    #[test]
+    fn a_burst_of_cells_passes_at_the_peak_and_the_rest_at_the_sustainable_rate() {
+        let mut link = variable(Time(0));
+        for packet in 1..=10 {
+            assert_eq!(link.take(Time(0), 530), Time(packet * 10 * 212_000));
+        }
+        for packet in 1..=10 {
+            assert_eq!(link.take(Time(0), 530), Time(100 * 212_000 + packet * 10 * 424_000));
+        }
+        // A second of silence is more than the whole burst.
+        let start = 2_000_000_000;
+        for packet in 1..=10 {
+            assert_eq!(link.take(Time(start), 530), Time(start + packet * 10 * 212_000));
+        }
+        assert_eq!(link.take(Time(start), 53), Time(start + 100 * 212_000 + 424_000));
+    }
+
+    proptest! {
+        /// The generic cell rate algorithm, cell by cell, never has the last cell of a packet leave at another moment.
+        #[test]
+        fn packets_pass_as_their_cells_would(packets in prop::collection::vec((0u64..60_000_000, 1u32..40), 1..60)) {
+            let mut link = variable(Time(0));
+            let (peak, sustained, tolerance) = (212_000u64, 424_000u64, 100 * 212_000u64);
+            let (mut now, mut free, mut expected) = (0u64, 0u64, 0u64);
+            for (gap, cells) in packets {
+                now += gap;
+                let start = now.max(free);
+                for _ in 0..cells {
+                    // The last bit of a cell leaves at the peak rate, and not before the cell conforms.
+                    expected = expected.max(start) + sustained;
+                    free = (free.max(now) + peak).max(expected.saturating_sub(tolerance));
+                }
+                prop_assert_eq!(link.take(Time(now), 53 * cells), Time(free));
             }
         }
     }

@@ -6,13 +6,15 @@ use crate::plan::classes::PolicyPlan;
 use crate::plan::interface_queueing::InterfaceQueueingPlan;
 use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::NodePlan;
-use crate::time::Rate;
+use crate::time::{Duration, Rate};
 
 /// What a port runs. Two equal plans behave alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortPlan {
     pub enabled: bool,
     pub rate: Rate,
+    /// Of a virtual circuit that may not send at that rate for ever.
+    pub sustained: Option<SustainedPlan>,
     pub load_interval_s: u32,
     pub input: Option<PolicyPlan>,
     /// A router's, in the order of their names.
@@ -20,6 +22,14 @@ pub(crate) struct PortPlan {
     /// Whether a class's drop rate includes what its policer dropped.
     pub police_in_drop_rate: bool,
     pub kind: KindPlan,
+}
+
+/// The sustainable rate of a virtual circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SustainedPlan {
+    pub rate: Rate,
+    /// By how much what was sent may be ahead of the rate.
+    pub tolerance: Duration,
 }
 
 /// A subinterface.
@@ -41,7 +51,7 @@ pub(crate) enum KindPlan {
 /// What only a router's port runs: its way out, and the limits of both ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterPlan {
-    pub ring_limit: u32,
+    pub ring: RingPlan,
     pub strategy: Strategy,
     /// The limit that is shown for the interface's queue.
     pub hold_queue: u32,
@@ -55,6 +65,15 @@ pub(crate) struct RouterPlan {
     /// Queueing without a policy-map.
     pub queueing: Option<Box<InterfaceQueueingPlan>>,
     pub limits: RateLimitsPlan,
+}
+
+/// The transmit ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RingPlan {
+    /// Packets, or particles.
+    pub limit: u32,
+    /// Whether it counts particles.
+    pub particles: bool,
 }
 
 /// Conversations of an interface with weighted fair queueing, with or without classes.

@@ -58,7 +58,7 @@ impl<P> Egress<P> {
             limits: RateLimits::of(&plan.limits.output, now),
             policy: Egress::<P>::policy(port, plan, now),
             scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, port.rate, now),
-            ring: TxRing::new(plan.ring_limit),
+            ring: TxRing::new(plan.ring),
             upcoming: None,
             queue_drops: 0,
             on_wire: None,
@@ -85,7 +85,7 @@ impl<P> Egress<P> {
         self.drop_refused(outputs);
         self.outbound.configure(port);
         self.look_ahead();
-        self.ring.set_limit(plan.ring_limit);
+        self.ring.set_limit(plan.ring);
         self.scheduler.set_hold(plan.hold);
         self.scheduler.set_rate(port.rate);
         RateLimits::replace(&mut self.limits, &plan.limits.output, now);
@@ -336,7 +336,7 @@ impl<P> Egress<P> {
     fn start_frame(&mut self) {
         let Some((passage, item)) = self.upcoming.take().zip(self.ring.pop()) else { return };
         let Passage { start: now, end, .. } = passage;
-        self.outbound.link.enter(passage);
+        self.outbound.link.enter(passage, item.descriptor.line_len);
         self.on_wire = item.class.map(|class| (class, end));
         self.look_ahead();
         if let Some(vlans) = &mut self.vlans {
@@ -398,7 +398,7 @@ impl<P> Egress<P> {
     }
 
     pub fn ring_counters(&self) -> RingCounters {
-        RingCounters { limit: self.plan.ring_limit, depth: self.ring.len() as u32 }
+        RingCounters { limit: self.plan.ring.limit, depth: self.ring.used() }
     }
 
     pub fn policy_counters(&mut self, now: Time) -> Option<PolicyCounters> {

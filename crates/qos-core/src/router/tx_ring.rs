@@ -2,31 +2,39 @@
 
 use std::collections::VecDeque;
 
+use crate::config::defaults::ATM_PARTICLE;
+use crate::plan::port::RingPlan;
 use crate::queueing::discipline::Item;
 use crate::time::Time;
+use crate::wire::framing::ATM_CORE_HEADER;
 
-/// A ring of at most `limit` packets, at least one.
+/// A ring with a limit of packets, or of the particles that hold them: a packet is taken while less than the limit is
+/// in use.
 #[derive(Debug)]
 pub(crate) struct TxRing<P> {
     entries: VecDeque<(Time, Item<P>)>,
-    limit: usize,
+    plan: RingPlan,
+    /// Packets, or particles.
+    used: u32,
 }
 
 impl<P> TxRing<P> {
-    pub fn new(limit: u32) -> TxRing<P> {
-        TxRing { entries: VecDeque::new(), limit: limit as usize }
+    pub fn new(plan: RingPlan) -> TxRing<P> {
+        TxRing { entries: VecDeque::new(), plan, used: 0 }
     }
 
     /// A ring that holds more than a new limit empties by itself.
-    pub fn set_limit(&mut self, limit: u32) {
-        self.limit = limit as usize;
+    pub fn set_limit(&mut self, plan: RingPlan) {
+        self.plan = plan;
+        self.used = self.entries.iter().map(|(_, item)| room(plan, item)).sum();
     }
 
     pub fn has_room(&self) -> bool {
-        self.entries.len() < self.limit
+        self.used < self.plan.limit
     }
 
     pub fn push(&mut self, now: Time, item: Item<P>) {
+        self.used += room(self.plan, &item);
         self.entries.push_back((now, item));
     }
 
@@ -36,7 +44,9 @@ impl<P> TxRing<P> {
     }
 
     pub fn pop(&mut self) -> Option<Item<P>> {
-        self.entries.pop_front().map(|(_, item)| item)
+        let (_, item) = self.entries.pop_front()?;
+        self.used -= room(self.plan, &item);
+        Some(item)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Item<P>> {
@@ -48,7 +58,17 @@ impl<P> TxRing<P> {
         self.entries.iter_mut().for_each(|(_, item)| item.class = None);
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
+    /// What is in use of the limit.
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+}
+
+/// What of a ring's limit a packet takes.
+fn room<P>(plan: RingPlan, item: &Item<P>) -> u32 {
+    if plan.particles {
+        (item.bytes() - ATM_CORE_HEADER).div_ceil(ATM_PARTICLE)
+    } else {
+        1
     }
 }

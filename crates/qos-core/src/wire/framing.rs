@@ -5,11 +5,13 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::wire::ethernet;
+
 /// How packets are framed on a link: which bytes are counted and which take line time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Framing {
     /// Ethernet II.
     Ethernet,
@@ -17,14 +19,81 @@ pub enum Framing {
     Ppp,
     /// Cisco HDLC over a synchronous serial line.
     Hdlc,
+    /// PPP over Ethernet II (RFC 2516).
+    Pppoe,
+    /// Cells: AAL5 with LLC/SNAP, routed (RFC 2684, `encapsulation aal5snap`).
+    Aal5snap,
+    /// Cells: AAL5 with the protocol told by the circuit, routed (RFC 2684, `encapsulation aal5mux ip`).
+    Aal5mux,
+    /// Cells: PPP over AAL5 with LLC (RFC 2364).
+    PppoaSnap,
+    /// Cells: PPP over AAL5, told by the circuit (RFC 2364, `encapsulation aal5mux ppp`).
+    PppoaMux,
+    /// Cells: PPP over bridged Ethernet with LLC/SNAP and without its check sequence (RFC 2684, RFC 2516).
+    PppoeoaSnap,
 }
 
-/// Layer-2 header that is counted with the IP packet, bytes.
+/// The hardware of a framing, which decides what may be configured on an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    Ethernet,
+    Serial,
+    Atm,
+}
+
+impl Framing {
+    /// Whether what an interface with this encapsulation sends is understood on a link with another framing. LLC/SNAP
+    /// says of each packet what is in it.
+    pub(crate) fn speaks(self, link: Framing) -> bool {
+        match (self.medium(), link) {
+            (Medium::Atm, Framing::PppoaSnap | Framing::PppoeoaSnap) => self == link || self == Framing::Aal5snap,
+            (Medium::Atm, _) => self == link,
+            (medium, _) => medium == link.medium(),
+        }
+    }
+
+    pub(crate) const fn medium(self) -> Medium {
+        match self {
+            Framing::Ethernet | Framing::Pppoe => Medium::Ethernet,
+            Framing::Ppp | Framing::Hdlc => Medium::Serial,
+            Framing::Aal5snap | Framing::Aal5mux | Framing::PppoaSnap | Framing::PppoaMux | Framing::PppoeoaSnap => {
+                Medium::Atm
+            }
+        }
+    }
+}
+
+/// What IOS counts of a packet on a virtual circuit beside IP and encapsulation, bytes: a header of its own, "internal
+/// virtual circuit encapsulation bytes" in Cisco's document 10420, where 60 bytes of IP with LLC/SNAP count 72. With
+/// other encapsulations [I].
+pub const ATM_CORE_HEADER: u32 = 4;
+
+/// PPP's protocol field.
+const PPP: u32 = 2;
+/// PPPoE's header, and PPP's protocol field behind it.
+const PPPOE: u32 = 6 + PPP;
+/// LLC and SNAP of a routed protocol: `aa-aa-03`, an organisation, an EtherType.
+const SNAP: u32 = 8;
+/// LLC of PPP: `fe-fe-03-cf`.
+const LLC_PPP: u32 = 4;
+/// The pad between SNAP, or the beginning, and a bridged Ethernet header.
+const BRIDGED_PAD: u32 = 2;
+/// An Ethernet II header.
+const ETHERNET: u32 = ethernet::HEADER as u32;
+
+/// Layer-2 header that is counted with the IP packet, bytes. On ATM it is the encapsulation and what the router itself
+/// carries with the packet; neither AAL5's padding and trailer nor the headers of cells, which the hardware adds.
 pub const fn counted_header(framing: Framing) -> u32 {
     match framing {
-        Framing::Ethernet => 14,
+        Framing::Ethernet => ETHERNET,
         // Address, control and protocol. Unconfirmed for HDLC.
         Framing::Ppp | Framing::Hdlc => 4,
+        Framing::Pppoe => ETHERNET + PPPOE,
+        Framing::Aal5snap => SNAP + ATM_CORE_HEADER,
+        Framing::Aal5mux => ATM_CORE_HEADER,
+        Framing::PppoaSnap => LLC_PPP + PPP + ATM_CORE_HEADER,
+        Framing::PppoaMux => PPP + ATM_CORE_HEADER,
+        Framing::PppoeoaSnap => SNAP + BRIDGED_PAD + ETHERNET + PPPOE + ATM_CORE_HEADER,
     }
 }
 
@@ -37,14 +106,64 @@ const ETHERNET_LINE_OVERHEAD: u32 = 24;
 /// PPP and HDLC on the wire: header 4, frame check sequence 2, one flag shared with the next frame.
 const SERIAL_LINE_OVERHEAD: u32 = 7;
 
+/// AAL5's trailer (ITU-T I.363.5), which ends the last cell.
+const AAL5_TRAILER: u32 = 8;
+
+/// A cell (ITU-T I.361), and what of it is payload.
+pub(crate) const CELL: u32 = 53;
+pub(crate) const CELL_PAYLOAD: u32 = 48;
+
+/// Bytes of cells that so many bytes take in AAL5.
+const fn cells(bytes: u32) -> u32 {
+    (bytes + AAL5_TRAILER).div_ceil(CELL_PAYLOAD) * CELL
+}
+
 /// Counted bytes and line bytes of a packet of `network_len` bytes behind `tags` VLAN tags.
 pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     let network_len = network_len.min(u32::MAX / 2);
-    match framing {
-        Framing::Ethernet => {
-            let frame = network_len + counted_header(framing) + 4 * tags as u32;
+    let counted = network_len + counted_header(framing);
+    match framing.medium() {
+        Medium::Ethernet => {
+            let frame = counted + 4 * tags as u32;
             (frame, frame.max(ETHERNET_MIN_FRAME) + ETHERNET_LINE_OVERHEAD)
         }
-        Framing::Ppp | Framing::Hdlc => (network_len + counted_header(framing), network_len + SERIAL_LINE_OVERHEAD),
+        Medium::Serial => (counted, network_len + SERIAL_LINE_OVERHEAD),
+        Medium::Atm => (counted, cells(counted - ATM_CORE_HEADER)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP acknowledgement of 40 bytes, a packet of 1500 bytes, and the longest packet of a cell more or less.
+    #[test]
+    fn packets_take_whole_cells() {
+        for (framing, header, len, line_cells) in [
+            // 40 + 8 + 8 = 56.
+            (Framing::Aal5snap, 12, 40, 2),
+            // 40 + 8 = 48.
+            (Framing::Aal5mux, 4, 40, 1),
+            (Framing::Aal5mux, 4, 41, 2),
+            (Framing::PppoaMux, 6, 40, 2),
+            (Framing::PppoaSnap, 10, 40, 2),
+            // 40 + 32 + 8 = 80.
+            (Framing::PppoeoaSnap, 36, 40, 2),
+            // 1500 + 8 + 8 = 1516, of 1536; 1500 + 2 + 8 = 1510.
+            (Framing::Aal5snap, 12, 1500, 32),
+            (Framing::PppoaMux, 6, 1500, 32),
+            // 1492 + 32 + 8 = 1532.
+            (Framing::PppoeoaSnap, 36, 1492, 32),
+            (Framing::PppoeoaSnap, 36, 1497, 33),
+        ] {
+            assert_eq!(framed(len, 0, framing), (len + header, 53 * line_cells), "{framing:?} {len}");
+        }
+    }
+
+    #[test]
+    fn frames_with_a_session_count_eight_bytes_more() {
+        assert_eq!(framed(1492, 0, Framing::Pppoe), (1514, 1538));
+        assert_eq!(framed(40, 0, Framing::Pppoe), (62, 86));
+        assert_eq!(framed(1492, 1, Framing::Pppoe), (1518, 1542));
     }
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod behaviour;
+mod cells;
 mod classic_queueing;
 mod common;
 mod dynamic_bucket;

@@ -74,7 +74,7 @@ impl Interface {
             return None;
         }
         let passage = self.line.pass(entered, line_len);
-        self.line.enter(passage);
+        self.line.enter(passage, line_len);
         // The tokens for it have come when the line, were it ahead by the burst, would be done with it.
         let leaves = (passage.end - self.burst).max(entered);
         if leaves > entered {

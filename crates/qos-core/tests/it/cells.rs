@@ -1,0 +1,186 @@
+//! Links of ATM: what packets take of a line in cells, what of them is counted, the ring in particles, and the traffic
+//! contract of a virtual circuit. The figures are arithmetic: a cell has 53 bytes, 48 of them payload.
+
+use crate::common::{self, class, configuration, departures, interface, offer, udp, with_policy, PORT, SECOND};
+use qos_core::wire::Framing;
+use qos_core::{Engine, Time};
+use serde_json::{json, Value};
+
+/// A configuration without a policy, with more fields of the interface.
+fn plain(fields: Value) -> qos_core::RouterConfig {
+    let mut port = interface(2_000, None, None);
+    port.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    configuration("hqf", json!({}), port)
+}
+
+/// Packets a second that a link of 2 Mb/s carries, of `ip_len` bytes.
+fn packets_a_second(ip_len: usize, framing: Framing) -> usize {
+    let mut engine: Engine<u64> = common::engine(2_000_000, framing);
+    engine.configure(Time(0), &plain(json!({}))).unwrap();
+    let outputs = offer(&mut engine, udp(ip_len, 0, framing), 100_000, Time(0), Time(10 * SECOND));
+    let end = Time(10 * SECOND);
+    departures(&outputs).iter().filter(|(time, ..)| *time <= end).count() / 10
+}
+
+#[test]
+fn short_packets_pay_for_whole_cells() {
+    // 64 + 8 + 8 bytes are two cells: 2000000 / (2 * 53 * 8).
+    assert_eq!(packets_a_second(64, Framing::Aal5snap), 2_358);
+    // 40 + 8 are one, with LLC/SNAP 56 are two.
+    assert_eq!(packets_a_second(40, Framing::Aal5mux), 4_716);
+    assert_eq!(packets_a_second(40, Framing::Aal5snap), 2_358);
+    // 1500 + 16 are 32 cells.
+    assert_eq!(packets_a_second(1_500, Framing::Aal5snap), 147);
+}
+
+/// Cisco's document 10420: of 60 bytes of IP with LLC/SNAP 72 are counted, and no cell.
+#[test]
+fn counters_know_encapsulations_and_no_cells() {
+    let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Aal5snap);
+    engine.configure(Time(0), &with_policy("classic", 2_000, json!([{"name": "class-default"}]))).unwrap();
+    let descriptor = udp(60, 0, Framing::Aal5snap);
+    offer(&mut engine, descriptor, SECOND / 50, Time(0), Time(SECOND));
+    let counted = class(&mut engine, Time(SECOND), 0);
+    assert_eq!((counted.packets, counted.bytes), (50, 50 * 72));
+    assert_eq!(descriptor.line_len, 106);
+}
+
+/// A packet of 1500 bytes takes three particles of 576, so that a ring of 3 has one beside that on the line.
+#[test]
+fn a_ring_holds_particles() {
+    for (limit, ip_len, particles, packets) in
+        [(Some(3), 1_500, 3, 1), (Some(6), 1_500, 6, 2), (Some(3), 500, 3, 3), (Some(4), 1_100, 4, 2)]
+    {
+        let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Aal5snap);
+        engine.configure(Time(0), &plain(json!({"tx_ring_limit": limit}))).unwrap();
+        let descriptor = udp(ip_len, 0, Framing::Aal5snap);
+        for number in 0..200 {
+            engine.transmit(Time(0), PORT, descriptor, number);
+        }
+        let counters = engine.counters(Time(1), None);
+        let port = &counters.interfaces["Out"];
+        assert_eq!((port.tx_ring.limit, port.tx_ring.depth), (limit.unwrap(), particles));
+        // One is on the line, 40 are in the queue.
+        assert_eq!(200 - port.queue.drops - 40 - 1, packets);
+        engine.audit().unwrap();
+    }
+}
+
+/// The circuit sends a burst at its peak rate, then at the rate that it may sustain.
+#[test]
+fn a_circuit_keeps_its_contract() {
+    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Aal5snap);
+    let contract = json!({"peak_bps": 2_000_000, "sustainable_bps": 1_000_000, "burst_cells": 320});
+    engine.configure(Time(0), &plain(json!({"virtual_circuit": contract, "hold_queue_out": 1000}))).unwrap();
+    // 32 cells each.
+    let descriptor = udp(1_500, 0, Framing::Aal5snap);
+    for number in 0..100 {
+        engine.transmit(Time(0), PORT, descriptor, number);
+    }
+    let mut outputs = Vec::new();
+    common::run(&mut engine, Time(10 * SECOND), &mut outputs);
+    let ends: Vec<u64> = departures(&outputs).iter().map(|(time, ..)| time.0).collect();
+    assert_eq!(ends.len(), 100);
+    let cell = 53 * 8 * SECOND / 2_000_000;
+    assert_eq!(ends[9], 320 * cell);
+    assert_eq!(ends[99], 320 * cell + 90 * 32 * 2 * cell);
+}
+
+/// Bytes a second that leave through a shaper of 1 Mb/s, in packets of `ip_len` bytes on Ethernet.
+fn shaped(account: Value, ip_len: usize) -> u64 {
+    let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
+    let class = json!([{"name": "class-default", "shape": shape, "account": account}]);
+    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+    engine.configure(Time(0), &with_policy("hqf", 100_000, class)).unwrap();
+    let descriptor = udp(ip_len, 0, Framing::Ethernet);
+    let outputs = offer(&mut engine, descriptor, 500_000, Time(0), Time(110 * SECOND));
+    let within = |time: &Time| (Time(10 * SECOND)..Time(110 * SECOND)).contains(time);
+    let packets = departures(&outputs).iter().filter(|(time, ..)| within(time)).count() as u64;
+    engine.audit().unwrap();
+    packets * u64::from(descriptor.counted_len) / 100
+}
+
+/// A shaper counts what `account` says, to a packet in a hundred seconds.
+#[test]
+fn a_shaper_accounts_for_what_lies_behind() {
+    for (account, ip_len, taken) in [
+        (Value::Null, 1_500, 1_514),
+        (json!({"user_defined": {"offset": 24}}), 1_500, 1_538),
+        (json!({"user_defined": {"offset": -14}}), 1_500, 1_500),
+        // 1514 + 2 bytes are 32 cells, 54 are 2.
+        (json!({"user_defined": {"offset": 2, "atm": true}}), 1_500, 32 * 53),
+        (json!({"user_defined": {"offset": 0, "atm": true}}), 40, 2 * 53),
+        // 1514 - 18 + 12 = 1508, and 1514 - 22 + 36 = 1528.
+        (json!({"aal5": {"access": "dot1q", "subscriber": "snap-pppoa"}}), 1_500, 32 * 53),
+        (json!({"aal5": {"access": "qinq", "subscriber": "snap-dot1q-rbe"}}), 1_500, 32 * 53),
+        // 1514 - 18 + 8 = 1504; 54 - 18 + 8 = 44.
+        (json!({"aal5": {"access": "dot1q", "subscriber": "mux-1483routed"}}), 40, 53),
+    ] {
+        let counted = ip_len as u64 + 14;
+        let expected = 125_000 * counted / taken;
+        let measured = shaped(account.clone(), ip_len);
+        assert!(measured.abs_diff(expected) <= 2 * counted / 100 + 1, "{account}: {measured} B/s, not {expected}");
+    }
+}
+
+/// Two classes with the same part of the line: in cells a short packet takes more of it.
+#[test]
+fn parts_of_a_line_are_by_the_accounted_length() {
+    let packets = |account: Value| {
+        let class = |name| json!({"name": name, "bandwidth": {"remaining_percent": 45}, "account": account});
+        let config = with_policy("hqf", 10_000, json!([class("c1"), class("c2")]));
+        let mut engine: Engine<usize> = common::engine(10_000_000, Framing::Ethernet);
+        engine.configure(Time(0), &config).unwrap();
+        let source = |ip_len, dscp, gap_ns| common::Source { ip_len, dscp, flow: 0, gap_ns };
+        let sources = [source(60, 1, 50_000), source(1_500, 2, 500_000)];
+        let outputs = common::load(&mut engine, Framing::Ethernet, &sources, Time(10 * SECOND));
+        let left = departures(&outputs);
+        [0, 1].map(|source| left.iter().filter(|(_, payload, _)| *payload == source).count() as f64)
+    };
+    let ratio = |[short, long]: [f64; 2]| short / long;
+    let plain = ratio(packets(Value::Null));
+    assert!((plain - 1_514.0 / 74.0).abs() < 0.2, "{plain}");
+    // 74 bytes take 2 cells, 1514 take 32.
+    let cells = ratio(packets(json!({"user_defined": {"offset": 0, "atm": true}})));
+    assert!((cells - 16.0).abs() < 0.2, "{cells}");
+}
+
+#[test]
+fn an_offset_beyond_what_ios_takes_is_refused() {
+    for offset in [-64, 64] {
+        let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
+        let account = json!({"user_defined": {"offset": offset}});
+        let class = json!([{"name": "class-default", "shape": shape, "account": account}]);
+        let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
+        let error = engine.configure(Time(0), &with_policy("hqf", 100_000, class)).unwrap_err();
+        assert_eq!(error.path, "policy_maps.P.classes[0].account.user_defined.offset");
+    }
+}
+
+#[test]
+fn what_a_link_of_cells_cannot_do_is_refused() {
+    for (framing, fields, path) in [
+        (Framing::Aal5snap, json!({"encapsulation": "aal5mux"}), "encapsulation"),
+        (Framing::Aal5snap, json!({"encapsulation": "ethernet"}), "encapsulation"),
+        (Framing::Aal5mux, json!({"encapsulation": "aal5snap"}), "encapsulation"),
+        (Framing::Ppp, json!({"encapsulation": "aal5snap"}), "encapsulation"),
+        (Framing::Aal5snap, json!({"clock_rate_bps": 1_000_000}), "clock_rate_bps"),
+        (Framing::Ppp, json!({"virtual_circuit": {"peak_bps": 1}}), "virtual_circuit"),
+        (Framing::Aal5snap, json!({"virtual_circuit": {"peak_bps": 0}}), "virtual_circuit.peak_bps"),
+        (
+            Framing::Aal5snap,
+            json!({"virtual_circuit": {"peak_bps": 5, "sustainable_bps": 6}}),
+            "virtual_circuit.sustainable_bps",
+        ),
+    ] {
+        let mut engine: Engine<u64> = common::engine(2_000_000, framing);
+        let error = engine.configure(Time(0), &plain(fields)).unwrap_err();
+        assert_eq!(error.path, format!("interfaces.Out.{path}"), "{error}");
+    }
+    for (framing, encapsulation) in
+        [(Framing::PppoeoaSnap, "aal5snap"), (Framing::PppoaMux, "pppoa-mux"), (Framing::Pppoe, "ethernet")]
+    {
+        let mut engine: Engine<u64> = common::engine(2_000_000, framing);
+        engine.configure(Time(0), &plain(json!({"encapsulation": encapsulation}))).unwrap();
+    }
+}
