@@ -19,10 +19,12 @@ VALUES = {
         "fe80::1/64",
         "::1/128",
     ],
-    "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9"],
+    "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9", "ATM1/0", "ATM1/0.1"],
     "engineID": ["engineID"],
     "WORD": ["Voice", "Data", "Child", "Edge", "Inner", "New", "class-default", "List", "101", "no", "input"],
     "hh:mm": ["00:01:30", "10:20", "23:59:59"],
+    "<0-255>/<1-65535>": ["0/33", "0/34", "8/35"],
+    "<-63-63>": ["-14", "0", "24", "63"],
     "<0-FF>": ["0", "42", "fE"],
     "LINE": ["some text", "@a b@", "no way", "end", "x  y"],
 }
@@ -46,6 +48,9 @@ def typed_line(random: Random, session: ConfigSession) -> str:
 ENTERED = {
     "config": "",
     "interface": "interface {port}",
+    "subinterface": "interface FastEthernet0/0.7",
+    "atm-vc": "interface ATM1/0\npvc 0/33",
+    "subif-atm-vc": "interface ATM1/0\nno pvc 0/33\ninterface ATM1/0.1 point-to-point\npvc 0/34",
     "vlan": "vlan 7",
     "class-map": "class-map New",
     "policy-map": "policy-map New",

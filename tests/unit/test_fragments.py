@@ -22,6 +22,7 @@ ROUTER = (
     *(f"Serial{each}" for each in ("0/0", "0/1", "0/0/0", "0/1/0", "1/0")),
     *(f"Ethernet{each}" for each in ("0", "0/0", "0/1")),
     *(f"GigabitEthernet{each}" for each in ("0/0", "0/1", "0/2")),
+    "ATM2/0",
 )
 CHASSIS = {
     "classic": Hardware("2811", ROUTER, "classic"),

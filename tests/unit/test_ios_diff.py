@@ -51,7 +51,10 @@ def test_ansible_sends_every_line(pair: tuple[Device, Device]) -> None:
     assert sent.split("\n") == [line.strip() for line in lines] or (sent, lines) == ("", [])
 
 
-FAMILIES = {"classic": hardware("classic"), "hqf": hardware("hqf"), "switch": switch_hardware()}
+FAMILIES = {
+    **{each: replace(hardware(each), interfaces=(*hardware(each).interfaces, "ATM1/0")) for each in ("classic", "hqf")},
+    "switch": switch_hardware(),
+}
 
 
 RARE = (

@@ -36,10 +36,14 @@ def command_tables(present: str, family: str) -> str:
     apart = {syntax for each in (*FAMILIES, *REFUSED) for syntax in each.syntaxes}
     lines = [f"The tables are {NOTE}, from the grammar."]
     lines += ["`[...]` may be left out, `(a|b)` is a choice, `+` may be repeated.", ""]
+    shown = set()
     for mode, described in MODES.items():
         known = (each.command for each in CONFIG.forms(mode))
         rows = _rows([each for each in known if each.syntax not in apart], family)
-        if rows:
+        # Not twice what two modes have under one prompt, nor a mode of the other family, which has but its ends.
+        table = (described.prompt, tuple(rows))
+        if table not in shown and any(syntax not in ("`exit`", "`end`") for syntax, *_ in rows):
+            shown.add(table)
             lines += [f"`({described.prompt})#`", "", *_table(rows), ""]
     rows = _rows([each.command for mode in ("user", "privileged") for each in EXEC.forms(mode)], family)
     lines += ["EXEC", "", *_table(rows), ""]

@@ -183,12 +183,11 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
     for key, block in present.children.items():
         wanted = target.children.get(key, Block(""))
         gone = [
-            name
-            for name, child in block.children.items()
-            if child.how.attaches and (_named(child, written) or child.differs(wanted.children.get(name)))
+            name for name, child in block.children.items() if _in_the_way(child, wanted.children.get(name), written)
         ]
         if anew != "nothing" and _configured(block) != _configured(wanted):
             gone += _configured(block)
+        yield from _taken_off_below(wanted, block, written)
         if gone:
             yield block.line
         for name in gone:
@@ -204,6 +203,22 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
 def _named(line: Block, blocks: Iterable[str]) -> bool:
     """Whether a line ends with the name of one of the blocks."""
     return line.line.split()[-1] in {key.split()[-1] for key in blocks}
+
+
+def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
+    """Whether a line comes off before anything is entered; `written` are the blocks that are written anew."""
+    if line.how.attaches:
+        return _named(line, written) or line.differs(wanted)
+    return line.how.first and wanted is None
+
+
+def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that take off, and take from `present`, the policies of what stands below a line: a circuit's."""
+    for key, block in present.children.items():
+        wanted = target.children.get(key, Block(""))
+        for name, child in list(block.children.items()):
+            if _in_the_way(child, wanted.children.get(name), written):
+                yield from (present.line, f" {block.line}", f"  {block.children.pop(name).taken_back}")
 
 
 def _configured(block: Block) -> dict[str, str]:

@@ -71,6 +71,8 @@ def place_of(position: Position) -> Chain:
         root = parent
     root = "sla" if root.startswith("sla") else root
     head = block_name(f"{_ROOTS.get(root, root)} {names[0]}")
+    if root in ("interface", "subinterface") and len(names) > 1:
+        return (head, f"pvc {names[1]}")
     if root == "policy-map" and len(names) > 1:
         return (head, f"class {names[1]}")
     return (head,)

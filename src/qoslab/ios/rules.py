@@ -19,6 +19,8 @@ DEFAULT_BANDWIDTH_KBPS = {
     "GigabitEthernet": 1_000_000,
     "TenGigabitEthernet": 10_000_000,
     "Serial": 1544,
+    # A PA-A3-T3.
+    "ATM": 44_209,
 }
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -29,7 +31,12 @@ HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configu
 
 
 def interface_bandwidth_kbps(interface: Interface) -> int:
-    """Return the configured `bandwidth`, or the default of the interface's type; on a switch that of a forced speed."""
+    """Return the configured `bandwidth`, or the default of the interface's type; on a switch that of a forced speed.
+
+    On ATM a circuit's contract goes before both.
+    """
+    if interface.circuit is not None and interface.circuit.contract is not None:
+        return interface.circuit.contract.rate_kbps
     if interface.bandwidth_kbps is not None:
         return interface.bandwidth_kbps
     if interface.port is not None and interface.speed != "auto":

@@ -132,10 +132,43 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused("ATM is not modelled", ">vc-class atm <rest:line>", requires="router"),
+    Refused("a circuit is configured where it is", ">vc-class atm <rest:line>", requires="router"),
     Refused(
-        "ATM and DSL are not modelled",
-        ">(pvc|vc|pvc-in-range|range) <rest:line>\natm <rest:line>\ndsl <rest:line>\n>(pppoe|pppoe-client) <rest:line>",
+        "a port has one circuit, which is entered as `pvc VPI/VCI`",
+        ">(vc|pvc-in-range|range) <rest:line>\npvc <name:word> <circuit:circuit>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "the line itself and its signalling are not modelled", "atm <rest:line>", mode="interface", requires="router"
+    ),
+    Refused(
+        "circuits have a constant rate, or a peak and a sustainable one: `cbr`, `ubr`, `vbr-nrt`",
+        "(abr|vbr-rt) <rest:line>",
+        mode="atm-vc",
+        requires="router",
+    ),
+    Refused(
+        "the circuit leads to one neighbour, and nothing tests whether it is up",
+        "(oam-pvc|oam|inarp|broadcast|ilmi|protocol ip) [<rest:line>]",
+        mode="atm-vc",
+        requires="router",
+    ),
+    Refused(
+        "no session is set up: the link of an experiment has PPP by its framing, and the interface its address",
+        "(pppoe-client|pppoe|dialer|protocol ppp|protocol pppoe|ppp) [<rest:line>]",
+        mode="atm-vc",
+        requires="router",
+    ),
+    Refused(
+        "DSL is not modelled: the line has its rate from the link",
+        "dsl <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "no session is set up: the link of an experiment has PPPoE by its framing, and the interface its address",
+        ">(pppoe|pppoe-client) <rest:line>",
         mode="interface",
         requires="router",
     ),

@@ -105,6 +105,8 @@ class IpStack:
         self._plane = plane
         self._linux = {name: linux_interface(name) for name in interfaces}
         self._ios = {linux: name for name, linux in self._linux.items()}
+        self._owners: dict[str, str] = {}
+        """The interface that has the addresses of each port, by the port's name; on ATM it may be a subinterface."""
         self._netlink: IPRoute | None = None
 
     async def open(self) -> None:
@@ -168,7 +170,8 @@ class IpStack:
         links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
         forwarding = Path("/proc/sys/net/ipv6/conf/all/forwarding")
         forwarding.write_text(str(int(device.ipv6_unicast_routing)))
-        for name, interface in device.interfaces.items():
+        self._owners = {name: interface.name for name, interface in device.carriers()}
+        for name, interface in device.carriers():
             linux = self._linux.get(name, "")
             if linux in links:
                 # What is off loses its addresses by itself.
@@ -181,12 +184,12 @@ class IpStack:
                 own = entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")
                 present.setdefault(entry["index"], set()).add(ip_interface(f"{own}/{entry['prefixlen']}"))
         macs = {name: links[linux].get_attr("IFLA_ADDRESS") for name, linux in self._linux.items() if linux in links}
-        for name, interface in device.interfaces.items():
+        for name, interface in device.carriers():
             link = links.get(self._linux.get(name, ""))
             if link is None:
                 continue
             index = link["index"]
-            wanted = _addresses(interface, macs)
+            wanted = _addresses(interface, macs[name], macs)
             have = present.get(index, set())
             for address in have - wanted:
                 netlink.addr("del", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
@@ -245,7 +248,10 @@ class IpStack:
 
     def _index(self, interface: str | None, indices: dict[str, int]) -> int | None:
         """The kernel's number of an interface; None without one, or without a cable."""
-        return NOWHERE if interface == NULL else indices.get(self._linux.get(interface, "")) if interface else None
+        if interface is None or interface == NULL:
+            return None if interface is None else NOWHERE
+        port = next((port for port, owner in self._owners.items() if owner == interface), interface)
+        return indices.get(self._linux.get(port, ""))
 
     @staticmethod
     def _static_routes(netlink: IPRoute) -> Iterator[_KernelRoute]:
@@ -280,7 +286,8 @@ class IpStack:
         """The kernel's tables of both families."""
 
         def work(netlink: IPRoute) -> list[RouteEntry]:
-            names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
+            ports = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
+            names = {index: port and self._owners.get(port, port) for index, port in ports.items()}
             found = []
             for family in FAMILIES:
                 for route in netlink.get_routes(family=family, table=RT_TABLE_MAIN):
@@ -330,24 +337,25 @@ class IpStack:
             connection.close()
 
 
-def _addresses(interface: Interface, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
-    """What an interface has by its configuration; `macs` are the hardware addresses by full name."""
+def _addresses(interface: Interface, mac: str, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
+    """What an interface has by its configuration; `mac` is its hardware address, `macs` are all by full name."""
     wanted: set[IPv4Interface | IPv6Interface] = {*interface.secondary_addresses, *interface.ipv6_addresses}
     if interface.address is not None:
         wanted.add(interface.address)
     if interface.runs_ipv6:
-        link_local = interface.ipv6_link_local or _link_local(interface, macs)
+        link_local = interface.ipv6_link_local or _link_local(interface, mac, macs)
         wanted.add(IPv6Interface((link_local, LINK_LOCAL_LENGTH)))
     return wanted
 
 
-def _link_local(interface: Interface, macs: Mapping[str, str]) -> IPv6Address:
+def _link_local(interface: Interface, mac: str, macs: Mapping[str, str]) -> IPv6Address:
     """The link-local address made of the hardware address (RFC 4291, appendix A).
 
-    A serial line has none: IOS takes that of the first port that has one.
+    A serial line and a circuit have none: IOS takes that of the first port that has one.
     """
-    ethernet = (mac for name, mac in macs.items() if interface_kind(name) != "Serial")
-    mac = next(ethernet, macs[interface.name]) if interface.serial else macs[interface.name]
+    ethernet = (each for name, each in macs.items() if interface_kind(name) not in ("Serial", "ATM"))
+    if interface.serial or interface.atm:
+        mac = next(ethernet, mac)
     octets = bytes.fromhex(mac.replace(":", ""))
     identifier = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
     return IPv6Address(IPV6_LINK_LOCAL.network_address.packed[:8] + identifier)

@@ -413,7 +413,7 @@ def _network(device: Device) -> tuple[object, ...]:
         [
             (
                 *(each.name, device.is_shut_down(each), each.vlan, each.address, each.secondary_addresses),
-                *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable),
+                *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable, each.circuit is not None),
             )
             for each in interfaces
         ],

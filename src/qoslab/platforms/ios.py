@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from qoslab.model.framing import MEDIUM, Medium
 from qoslab.platforms.base import Problem, Reach
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Family, Hardware
     from qoslab.model.experiment import Generation, Node
+    from qoslab.model.framing import Framing
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class InterfaceHardware:
     """One physical interface, with the defaults that `show interfaces` prints."""
 
     name: str
-    kind: Literal["ethernet", "serial"]
+    kind: Medium
     chip: str
     """After `Hardware is`."""
     bandwidth_kbps: int
@@ -33,7 +35,7 @@ class InterfaceHardware:
     @property
     def framings(self) -> tuple[str, ...]:
         """Link framings that the interface can do."""
-        return ("ethernet",) if self.kind == "ethernet" else ("hdlc", "ppp")
+        return tuple(framing for framing, medium in MEDIUM.items() if medium == self.kind)
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ def _serial(name: str) -> InterfaceHardware:
     return InterfaceHardware(name, "serial", "GT96K Serial", bandwidth_kbps=1544, delay_us=20_000)
 
 
+def _atm(name: str) -> InterfaceHardware:
+    # BW, DLY: printed of a PA-A3-T3 (document 6143 of Cisco, of a 7500). The chip as a 7200 calls it [I].
+    return InterfaceHardware(name, "atm", "ENHANCED ATM PA", bandwidth_kbps=44_209, delay_us=190)
+
+
 def _gigabit(number: int) -> InterfaceHardware:
     return InterfaceHardware(
         f"GigabitEthernet1/0/{number}", "ethernet", "Gigabit Ethernet", bandwidth_kbps=1_000_000, delay_us=10
@@ -185,6 +192,27 @@ MODELS: dict[str, RouterModel] = {
             _serial("Serial0/1/1"),
         ),
         process_ns=PROCESS_NS_2811,
+    ),
+    # As `show version` of routers of this model answers; board ID, clock and release of the bootstrap are fillers [I].
+    "7206VXR": RouterModel(
+        name="7206VXR",
+        default_generation="classic",
+        software_family="7200",
+        image="C7200-ADVENTERPRISEK9-M",
+        bootstrap="System Bootstrap, Version 12.3(4r)T3, RELEASE SOFTWARE (fc1)",
+        chassis="Cisco 7206VXR (NPE400) processor (revision A) with 491520K/32768K bytes of memory.",
+        board_id="31410931",
+        processor_lines=(
+            "R7000 CPU at 350MHz, Implementation 39, Rev 3.3, 256KB L2, 4096KB L3 Cache",
+            "6 slot VXR midplane, Version 2.7",
+        ),
+        memory_lines=("125K bytes of NVRAM.",),
+        # An I/O controller with two ports, and a PA-A3-T3 in the first slot.
+        interfaces=(
+            _fast_ethernet("FastEthernet0/0", "i82543 (Livengood)"),
+            _fast_ethernet("FastEthernet0/1", "i82543 (Livengood)"),
+            _atm("ATM1/0"),
+        ),
     ),
     # Layout of the print: as Catalyst 3750 switches answer `show version`; the numbers in it are fillers [I].
     "3750G": RouterModel(
@@ -258,7 +286,7 @@ class Ios:
         model = MODELS.get(node.model or "")
         return None if model is None else tuple(interface.name for interface in model.interfaces)
 
-    def interface_problem(self, node: Node, interface: str, framing: str) -> str | None:
+    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
         """The model must have the interface, and the interface do the link's framing."""
         model = MODELS.get(node.model or "")
         if model is None:
@@ -269,8 +297,12 @@ class Ios:
             known = f"{names[0]} to {names[-1]}" if len(names) > MANY else f"one of {', '.join(names)}"
             return f"{known}, which a {model.name} has"
         if framing not in hardware.framings:
-            return f"another interface or framing: {interface} does {' and '.join(hardware.framings)}, not {framing}"
+            return f"another interface or framing: {interface} does {_listed(hardware.framings)}, not {framing}"
         return None
+
+
+def _listed(framings: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(framings[:-1]), framings[-1])))
 
 
 def _models() -> str:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.compile import compile_device
+from qoslab.ios.model.circuit import AtmEncapsulation
 from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Family, Route, Topology
+from qoslab.model.framing import MEDIUM, Framing
 from qoslab.platforms import is_switch, platform_of
 
 if TYPE_CHECKING:
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
 
+
+CIRCUIT = "0/33"
+"""The circuit of a link with ATM framing, unless its ends have no address."""
+CIRCUIT_ENCAPSULATIONS: dict[Framing, AtmEncapsulation] = {
+    "aal5snap": "aal5snap",
+    "aal5mux": "aal5mux ip",
+    "pppoa-snap": "aal5snap",
+    "pppoa-mux": "aal5mux ppp dialer",
+    "pppoeoa-snap": "aal5snap",
+}
+"""What IOS calls what is in the cells. LLC/SNAP says itself whether it is IP, PPP or Ethernet."""
 
 EVERYWHERE: dict[Family, IPv4Network | IPv6Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
 """The prefix of a default route."""
@@ -58,9 +71,13 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
             lines.append(f" ip address {near.address.ip} {near.address.netmask}")
         if near.ipv6_address is not None:
             lines.append(f" ipv6 address {near.ipv6_address}")
-        if link.framing != "ethernet":
+        medium = MEDIUM[link.framing]
+        if medium == "serial":
             lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
         lines.append(" no shutdown")
+        if medium == "atm" and near.addresses:
+            # Without an address it is for the experiment's configuration to say where the circuit is.
+            lines += [f" pvc {CIRCUIT}", f"  encapsulation {CIRCUIT_ENCAPSULATIONS[link.framing]}"]
     if node.routes:
         lines += ["!", *map(_route_line, node.routes)]
     return "\n".join([*lines, "!", "end", ""])

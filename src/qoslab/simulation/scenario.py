@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import ExperimentError
+from qoslab.ios.model.names import interface_kind
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
 from qoslab.model.moments import during, traffic_time
 from qoslab.platforms import routers_of
@@ -92,10 +93,17 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.Nod
 
 def _router(router: Router) -> formats.NodeConfig:
     routes: list[formats.Route] = [
-        {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": interface}
+        {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": _port(interface)}
         for prefix, next_hop, interface, _ in router.static
     ]
     return {"kind": "router", "routes": routes, "configuration": router.engine_config}
+
+
+def _port(interface: str | None) -> str | None:
+    """The end of a link that a route by an interface leads to: a circuit on a subinterface has the port's."""
+    if interface is not None and interface_kind(interface) == "ATM":
+        return interface.partition(".")[0]
+    return interface
 
 
 def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
@@ -141,7 +149,7 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
         # A router's addresses are what its configuration says in the end.
-        interface = router.device.interfaces[end.interface]
+        interface = router.device.with_circuit(end.interface)
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:
         raise ExperimentError(

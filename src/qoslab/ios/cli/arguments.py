@@ -113,6 +113,19 @@ def _vlans(text: str) -> tuple[int, int] | None:
     return (first, last) if first <= last <= 4094 else None
 
 
+def _overhead(text: str) -> int | None:
+    """Bytes that overhead accounting adds or takes away."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,2}", text) and -63 <= int(text) <= 63 else None
+
+
+def _circuit(text: str) -> str | None:
+    """`VPI/VCI` of an ATM circuit."""
+    match = re.fullmatch(r"([0-9]{1,3})/([0-9]{1,5})", text)
+    if match is None or int(match[1]) > 255 or not 1 <= int(match[2]) <= 65535:
+        return None
+    return f"{int(match[1])}/{int(match[2])}"
+
+
 def _clock(text: str) -> int | None:
     """Seconds of `hh:mm` or `hh:mm:ss`."""
     match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
@@ -132,7 +145,7 @@ def _host_interface(text: str) -> str | None:
 
 
 _KINDS = (
-    "Async|ATM|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
+    "Async|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
     "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
     "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine"
 )
@@ -146,6 +159,8 @@ TYPES: dict[str, ArgumentType] = {
     "ipv6-address": ArgumentType("X:X:X:X::X", _ipv6_address),
     "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _ipv6_prefix),
     "word": ArgumentType("WORD", _word),
+    "overhead": ArgumentType("<-63-63>", _overhead, number=True),
+    "circuit": ArgumentType("<0-255>/<1-65535>", _circuit),
     "clock": ArgumentType("hh:mm", _clock),
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),
     "interface": ArgumentType(

@@ -27,6 +27,8 @@ MODES: dict[str, Mode] = {
     "config": Mode("config", None),
     "interface": Mode("config-if", "config"),
     "subinterface": Mode("config-subif", "config"),
+    "atm-vc": Mode("config-if-atm-vc", "interface"),
+    "subif-atm-vc": Mode("config-if-atm-vc", "subinterface"),
     "vlan": Mode("config-vlan", "config"),
     "class-map": Mode("config-cmap", "config"),
     "policy-map": Mode("config-pmap", "config"),
@@ -47,6 +49,8 @@ MODES: dict[str, Mode] = {
 }
 
 HOST_INTERFACE = "host-interface"
+CIRCUIT_MODES = ("atm-vc", "subif-atm-vc")
+"""Of an ATM circuit on an interface, and on a subinterface."""
 KEPT = "kept"
 """The mode of what stands below a line that is kept without effect: any line."""
 

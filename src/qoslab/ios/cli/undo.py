@@ -33,6 +33,8 @@ class Undo:
     """A rank among what other lines may refer to, in the order in which these can be removed."""
     attaches: bool = False
     """Whether it puts a named object in force: it is taken back before that object changes."""
+    first: bool = False
+    """Whether, where it is to go, it does so before anything is entered: it would be in the way of that."""
     anew: bool = False
     """Whether it is taken off and written anew where a change in place does not lead to the aim."""
     early: bool = False

@@ -48,9 +48,23 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
     no="interface <name:interface>",
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )
+@CONFIG.add(
+    "config",
+    "interface <name:interface> point-to-point",
+    undo=Undo(key="interface <name:interface>"),
+    requires={"router"},
+    help={
+        "interface": "Select an interface to configure",
+        "name": "Interface type and number",
+        "point-to-point": "Treat as a point-to-point link",
+    },
+)
 def _interface(session: ConfigSession, args: Args) -> None:
     device, name = session.device, args.value("name", str)
     parent = Interface(name).parent
+    if "point-to-point" in args and (parent is None or not Interface(name).atm):
+        session.skip_block()
+        raise args.invalid("point-to-point")
     if args.unset:
         if name not in device.interfaces:
             raise args.invalid("name")
@@ -132,7 +146,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
         return
     if interface.port is not None and interface.port.switched:
         raise RejectedError(SWITCHED)
-    if interface.parent is not None and interface.vlan is None and not args.unset:
+    if interface.parent is not None and interface.vlan is None and not interface.atm and not args.unset:
         raise RejectedError(NO_VLAN_YET)
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
@@ -200,7 +214,7 @@ def _serial_only(session: ConfigSession, args: Args, keyword: str) -> None:
 
 
 def _ethernet_only(session: ConfigSession, args: Args, keyword: str) -> None:
-    if session.interface.serial:
+    if session.interface.serial or session.interface.atm:
         raise args.invalid(keyword)
 
 
@@ -279,7 +293,8 @@ def interface_block(interface: Interface) -> list[str]:
     """Return the lines of one interface."""
     family: Family = "router" if interface.port is None else "switch"
     lines = (line for lines in INTERFACE_LINES.of(family) for line in lines(interface))
-    return [f"interface {interface.name}", *(f" {line}" for line in lines)]
+    kind = " point-to-point" if interface.atm and interface.parent is not None else ""
+    return [f"interface {interface.name}{kind}", *(f" {line}" for line in lines)]
 
 
 @BLOCKS.at(90)
@@ -313,7 +328,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 @INTERFACE_LINES.at(80, family="router")
 def _speed_lines(interface: Interface) -> Iterator[str]:
-    if not interface.serial and interface.parent is None:
+    if not interface.serial and not interface.atm and interface.parent is None:
         yield f"duplex {interface.duplex}"
         yield f"speed {interface.speed}"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import (
@@ -37,6 +37,10 @@ LOOP = "% Policy-map {name} can not be its own child"
 
 
 TOO_DEEP = "% Policy-map hierarchy exceeds {limit} levels"
+
+
+# Our own words.
+BELOW_CIRCUIT = "on ATM a policy is that of a circuit: enter it below `pvc`"
 
 
 ALREADY_ATTACHED = "Policy map {policy} is already attached"
@@ -74,7 +78,7 @@ def _levels_above(device: Device, name: str) -> int:
 
 
 @CONFIG.add(
-    ("interface", "subinterface"),
+    ("interface", "subinterface", *CIRCUIT_MODES),
     "service-policy (input|output) <policy:word>",
     no=True,
     undo=Undo("service-policy (input|output)", "service-policy (input|output) <policy:word>", attaches=True),
@@ -89,6 +93,8 @@ def _levels_above(device: Device, name: str) -> int:
 def attach_policy(session: ConfigSession, args: Args) -> None:
     """Attach the policy-map that a `service-policy` line names to the interface, or detach it."""
     interface = session.interface
+    if interface.atm and session.position.mode not in CIRCUIT_MODES:
+        raise UnsupportedError(BELOW_CIRCUIT)
     direction = "input" if "input" in args else "output"
     if args.unset and "input" not in args and "output" not in args:
         raise IncompleteError
@@ -124,6 +130,8 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 @INTERFACE_LINES.at(150)
 def _interface_lines(interface: Interface) -> Iterator[str]:
+    if interface.atm:
+        return
     if interface.service_policy_input is not None:
         yield f"service-policy input {interface.service_policy_input}"
     if interface.service_policy_output is not None:

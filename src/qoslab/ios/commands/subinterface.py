@@ -47,6 +47,8 @@ NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
 )
 def _encapsulation(session: ConfigSession, args: Args) -> None:
     interface = session.interface
+    if interface.atm:
+        raise args.invalid("encapsulation")
     if args.unset:
         # Without a VLAN it has no IP either.
         interface.vlan, interface.native = None, False
@@ -94,7 +96,7 @@ def _part(interface: Interface, vlan: int, port: Interface) -> formats.Subinterf
 @OUTPUT_RULES.at(5, family="router")
 def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse a queueing policy without a shaper above its queues: a subinterface has no line of its own."""
-    if interface.parent is None:
+    if interface.parent is None or interface.atm:
         return
     for each in policy.classes:
         if _queues_itself(each):
@@ -116,6 +118,8 @@ def _queues_itself(each: PolicyClass) -> bool:
 @ATTACH_RULES.at(10, family="router")
 def _check_both(device: Device, interface: Interface, direction: str) -> None:
     """Refuse a policy on a port beside one on a subinterface of it, and the other way round."""
+    if interface.atm:
+        return
     others = device.subinterfaces(interface.name)
     if interface.parent is not None:
         others = [device.interfaces[interface.parent]]

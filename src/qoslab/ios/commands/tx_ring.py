@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 
 
 @CONFIG.add(
-    "interface",
+    ("interface", *CIRCUIT_MODES),
     "tx-ring-limit <packets:1-32767>",
     no=True,
     requires={"router"},
     help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
 )
 def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
+    if session.interface.atm and session.position.mode == "interface":
+        # The ring is that of a circuit.
+        raise args.invalid("tx-ring-limit")
     session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
 
 
 @INTERFACE_LINES.at(90)
 def _lines(interface: Interface) -> Iterator[str]:
-    if interface.tx_ring_limit is not None:
+    if interface.tx_ring_limit is not None and not interface.atm:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
+from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.unsupported import REFUSED, Refused
+
+MODES_OF = {"interface": ("interface", "subinterface", HOST_INTERFACE), "atm-vc": CIRCUIT_MODES}
+"""The modes that a row's word stands for."""
 
 
 def _register(refused: Refused, row: str) -> None:
@@ -17,7 +20,7 @@ def _register(refused: Refused, row: str) -> None:
         raise UnsupportedError(refused.reason)
 
     CONFIG.add(
-        ("interface", "subinterface", HOST_INTERFACE) if refused.mode == "interface" else refused.mode,
+        MODES_OF.get(refused.mode, refused.mode),
         text,
         help=dict.fromkeys(syntax.names(text), f"Not supported: {refused.reason}"),
         requires={refused.requires} - {""},

@@ -44,6 +44,7 @@ async def _show_policy_map_interface(session: ExecSession, args: Args) -> str:
         await session.environment.counters(),
         interface=interface,
         direction=direction,
+        circuits=session.device.circuits(),
     )
 
 

@@ -89,6 +89,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             cleared=router.cleared(name),
             activity=activity[name],
             kbit=kbit,
+            circuit=device.with_circuit(name).circuit is not None,
         ).render()
         for name, interface in device.interfaces.items()
         if wanted in (None, name)

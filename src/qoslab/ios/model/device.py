@@ -7,11 +7,13 @@ not filled in here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Literal
 
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
+from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.kept import NONE_KEPT, KeptLines
@@ -75,6 +77,8 @@ class Interface:
     ipv6_enable: bool = False
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
+    circuit: Circuit | None = None
+    """Of an ATM interface, or of a subinterface of one."""
     vlan: int | None = None
     """Of a subinterface: `encapsulation dot1Q`."""
     native: bool = False
@@ -84,7 +88,7 @@ class Interface:
     duplex: Literal["auto", "full"] = "auto"
     speed: Speed = "auto"
     tx_ring_limit: int | None = None
-    """Packets."""
+    """Packets; of an ATM circuit particles."""
     fair_queue: InterfaceFairQueue | None = None
     """None is the platform's own choice."""
     clock_rate_bps: int | None = None
@@ -128,6 +132,11 @@ class Interface:
     def serial(self) -> bool:
         """Whether it is a serial line."""
         return self.kind == "Serial"
+
+    @property
+    def atm(self) -> bool:
+        """Whether it is an ATM interface, or a subinterface of one."""
+        return self.kind == "ATM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +348,28 @@ class Device:
     def subinterfaces(self, port: str) -> list[Interface]:
         """Return the subinterfaces of a port, in the order of their numbers."""
         return [each for each in self.interfaces.values() if each.parent == port]
+
+    def with_circuit(self, port: str) -> Interface:
+        """Return the interface that the packets of a port belong to: on ATM the one with the circuit, else the port."""
+        found = (each for each in self.subinterfaces(port) if each.circuit is not None)
+        return next(found, self.interfaces[port])
+
+    def circuits(self) -> dict[str, Interface]:
+        """Return the interfaces with a circuit, by their port."""
+        ports = (each.name for each in self.interfaces.values() if each.atm and each.parent is None)
+        owners = {port: self.with_circuit(port) for port in ports}
+        return {port: owner for port, owner in owners.items() if owner.circuit is not None}
+
+    def carriers(self) -> Iterator[tuple[str, Interface]]:
+        """Yield what a router's IP stack has an interface for, and the interface whose addresses that has.
+
+        They are the same but for an ATM port, which has those of the interface with its circuit.
+        """
+        for name, interface in self.interfaces.items():
+            if not interface.atm:
+                yield name, interface
+            elif interface.parent is None:
+                yield name, self.with_circuit(name)
 
     def is_shut_down(self, interface: Interface) -> bool:
         """Return whether an interface is shut down, itself or with its port."""

@@ -82,6 +82,17 @@ ETHERNET_TX_RING_FAST = 128
 ETHERNET_FAST_ABOVE_BPS = 100_000_000
 """Rate above which an Ethernet interface has `ETHERNET_TX_RING_FAST` entries."""
 
+ATM_TX_RING = 40
+"""Transmit ring of a virtual circuit of a PA-A3, particles. Remembered of Cisco's documents for a circuit without a
+rate of its own; for one with a rate IOS computes it by a rule that was not found (unconfirmed)."""
+
+ATM_PARTICLE = 576
+"""A particle of a PA-A3's transmit ring, bytes: as many as are needed hold a packet with its encapsulation. Document
+6142: 576, or 580 with the header that the router carries with the packet."""
+
+ATM_MAXIMUM_BURST = 94
+"""`vbr-nrt` without a burst, cells. Remembered (unconfirmed)."""
+
 POLICE_LEAST_BURST = 1_500
 """Least burst of a policer by default, bytes."""
 

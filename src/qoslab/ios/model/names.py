@@ -12,6 +12,7 @@ INTERFACE_TYPES = (
     "TenGigabitEthernet",
     "Ethernet",
     "Serial",
+    "ATM",
     "Loopback",
     "Tunnel",
     "Vlan",

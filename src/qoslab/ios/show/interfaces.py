@@ -106,6 +106,8 @@ class InterfaceView:
     activity: Activity
     kbit: str
     """How the software writes the unit of BW: `Kbit`, from 15.x on `Kbit/sec`."""
+    circuit: bool = False
+    """Whether an ATM port has a circuit, on itself or on a subinterface."""
 
     def render(self) -> str:
         """The print."""
@@ -139,7 +141,7 @@ class InterfaceView:
         hardware = self.chassis.interface(interface.name)
         if hardware is None:
             raise ValueError(f"{interface.name} is not an interface of a {self.chassis.name}")
-        address = "" if port is None or port.mac is None or interface.serial else dotted_mac(port.mac)
+        address = "" if port is None or port.mac is None or interface.serial or interface.atm else dotted_mac(port.mac)
         yield f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else "")
         if interface.description is not None:
             yield f"  Description: {interface.description}"
@@ -152,12 +154,15 @@ class InterfaceView:
             delay = hardware.delay_us * hardware.bandwidth_kbps // max(default, 1)
         bandwidth = default if interface.bandwidth_kbps is None else interface.bandwidth_kbps
         mtu = 1500 if port is None else port.mtu
-        yield f"  MTU {mtu} bytes, BW {bandwidth} {self.kbit}, DLY {delay} usec, "
+        below = f" sub MTU {mtu}," if interface.atm else ""
+        yield f"  MTU {mtu} bytes,{below} BW {bandwidth} {self.kbit}, DLY {delay} usec, "
         yield (
             f"     reliability 255/255, txload {_load(self.counters['output']['rate_bps'], bandwidth)}/255,"
             f" rxload {_load(self.counters['input']['rate_bps'], bandwidth)}/255"
         )
         yield from self._encapsulation(up)
+        if interface.atm:
+            return
         yield f"  Keepalive set ({KEEPALIVE_S} sec)" if interface.keepalive else "  Keepalive not set"
         if interface.serial:
             yield "  CRC checking enabled"
@@ -169,7 +174,9 @@ class InterfaceView:
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"
 
     def _encapsulation(self, up: bool) -> Iterator[str]:
-        if not self.interface.serial:
+        if self.interface.atm:
+            yield from self._atm()
+        elif not self.interface.serial:
             yield "  Encapsulation ARPA, loopback not set"
         elif self.interface.encapsulation == "ppp":
             yield f"  Encapsulation PPP, LCP {'Open' if up else 'Closed'}"
@@ -177,15 +184,23 @@ class InterfaceView:
         else:
             yield "  Encapsulation HDLC, loopback not set"
 
+    def _atm(self) -> Iterator[str]:
+        # As document 6143 of Cisco prints it; 4096 circuits are what the hardware has.
+        yield "  Encapsulation ATM, loopback not set, keepalive not set"
+        yield "  Encapsulation(s): AAL5"
+        yield f"  4096 maximum active VCs, {int(self.circuit)} current VCCs"
+        yield "  VC idle disconnect time: 300 seconds"
+
     def _totals(self) -> Iterator[str]:
         # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or
         # carrier losses, so those are zero; broadcasts are not told apart from other packets.
         received, sent = self.counters["input"], self.counters["output"]
+        ethernet = not self.interface.serial and not self.interface.atm
         yield f"     {received['packets']} packets input, {received['bytes']} bytes" + (
-            ", 0 no buffer" if self.interface.serial else ""
+            "" if ethernet else ", 0 no buffer"
         )
         yield "     Received 0 broadcasts, 0 runts, 0 giants, 0 throttles"
-        if self.interface.serial:
+        if not ethernet:
             yield "     0 input errors, 0 CRC, 0 frame, 0 overrun, 0 ignored, 0 abort"
         else:
             yield "     0 input errors, 0 CRC, 0 frame, 0 overrun, 0 ignored"
@@ -193,7 +208,9 @@ class InterfaceView:
             yield "     0 input packets with dribble condition detected"
         yield f"     {sent['packets']} packets output, {sent['bytes']} bytes, 0 underruns"
         yield "     0 output errors, 0 collisions, 0 interface resets"
-        if self.interface.serial:
+        if self.interface.atm:
+            yield "     0 output buffer failures, 0 output buffers swapped out"
+        elif self.interface.serial:
             yield "     0 output buffer failures, 0 output buffers swapped out"
             yield "     0 carrier transitions"
             # [I] The state of the modem lines of a serial port.

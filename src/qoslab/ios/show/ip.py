@@ -78,7 +78,14 @@ def show_arp(device: Device, ports: Mapping[str, Port], neighbours: Sequence[Nei
     rows: list[tuple[str, str, str, str]] = []
     for name, interface in device.interfaces.items():
         port = ports.get(name)
-        if interface.address is None or port is None or port.mac is None or interface.serial or interface.shutdown:
+        if (
+            interface.address is None
+            or port is None
+            or port.mac is None
+            or interface.serial
+            or interface.atm
+            or interface.shutdown
+        ):
             continue
         for address in (interface.address, *interface.secondary_addresses):
             rows.append((str(address.ip), "-", dotted_mac(port.mac), name))

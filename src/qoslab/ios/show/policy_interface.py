@@ -6,10 +6,11 @@ adds 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.config import load
+from qoslab.ios.model.device import Interface
 from qoslab.ios.registry import COUNTED_CLASS, CountedClass
 from qoslab.ios.show.class_queue import has_level, hqf_priority_queue
 from qoslab.ios.show.match import policy_match
@@ -27,20 +28,22 @@ def show_policy_map_interface(
     *,
     interface: str | None = None,
     direction: Direction | None = None,
+    circuits: Mapping[str, Interface] | None = None,
 ) -> str:
     """All attached policies, or those of one interface or direction.
 
     `config` is the configuration in force and `counters` the data plane's, both as in docs/control-protocol.md.
-    Interfaces without a policy are left out, as IOS does.
+    Interfaces without a policy are left out, as IOS does. `circuits` are the interfaces with a circuit, by their port.
     """
     blocks: list[str] = []
     for name, interval, policies in _attached(counters):
         attached = [
             (way, policy) for way, policy in policies.items() if policy is not None and direction in (None, way)
         ]
-        if interface not in (None, name) or not attached:
+        on = (circuits or {}).get(name)
+        if interface not in (None, name, on and on.name) or not attached:
             continue
-        lines = [f" {name} ", ""]
+        lines = [f" {name} " if on is None or on.circuit is None else f" {on.name}: VC {on.circuit.name} - ", ""]
         for way, policy in attached:
             printer = _Printer(config, interval)
             lines += [f"  Service-policy {way}: {policy['policy']}", "", *printer.policy(policy, 4), ""]

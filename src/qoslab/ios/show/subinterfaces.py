@@ -28,7 +28,7 @@ def show_subinterface(
         raise ValueError(f"{parent.name} is not an interface of a {chassis.name}")
     status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
     lines = [f"{interface.name} is {status}, line protocol is {protocol} "]
-    address = "" if port is None or port.mac is None else dotted_mac(port.mac)
+    address = "" if port is None or port.mac is None or interface.atm else dotted_mac(port.mac)
     lines.append(f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else ""))
     if interface.description is not None:
         lines.append(f"  Description: {interface.description}")
@@ -38,6 +38,10 @@ def show_subinterface(
     bandwidth, mtu = hardware.bandwidth_kbps if own is None else own, 1500 if port is None else port.mtu
     lines.append(f"  MTU {mtu} bytes, BW {bandwidth} {kbit}, DLY {hardware.delay_us} usec, ")
     lines.append("     reliability 255/255, txload 1/255, rxload 1/255")
+    if interface.atm:
+        lines.append("  Encapsulation ATM")
+        lines.append(f'  Last clearing of "show interface" counters {cleared}')
+        return "".join(line + "\n" for line in lines)
     if interface.vlan is None:
         lines.append("  Encapsulation ARPA, loopback not set")
     else:

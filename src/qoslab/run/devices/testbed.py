@@ -15,7 +15,7 @@ from qoslab.run.devices.inventory import Access, IosAccess
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""
 
-INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "Loopback": "loopback", "Vlan": "vlan"}
+INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Loopback": "loopback", "Vlan": "vlan"}
 """pyATS's word for an interface, by a part of IOS's name."""
 
 

@@ -1,0 +1,43 @@
+"""Permanent virtual circuits of ATM interfaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+AtmEncapsulation = Literal["aal5snap", "aal5mux ip", "aal5mux ppp dialer"]
+"""As typed behind `encapsulation`."""
+
+DEFAULT_ENCAPSULATION: AtmEncapsulation = "aal5snap"
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """How fast a circuit may send: `ubr PCR`, `cbr PCR` or `vbr-nrt PCR SCR [MBS]`. Rates count whole cells."""
+
+    category: Literal["ubr", "cbr", "vbr-nrt"]
+    peak_kbps: int
+    sustainable_kbps: int | None = None
+    """Of `vbr-nrt`."""
+    burst_cells: int | None = None
+
+    def __str__(self) -> str:
+        figures = (self.peak_kbps, self.sustainable_kbps, self.burst_cells)
+        return " ".join([self.category, *(str(figure) for figure in figures if figure is not None)])
+
+    @property
+    def rate_kbps(self) -> int:
+        """What it may send in the long run."""
+        return self.peak_kbps if self.sustainable_kbps is None else self.sustainable_kbps
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """`pvc VPI/VCI`. Its ring and its policies are those of the interface that it is on."""
+
+    name: str
+    """0/33."""
+    encapsulation: AtmEncapsulation | None = None
+    """None is aal5snap."""
+    contract: Contract | None = None
+    """None is the rate of the line, `ubr`."""

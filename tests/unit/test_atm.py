@@ -1,0 +1,242 @@
+"""ATM interfaces and overhead accounting: what is taken, printed, refused and compiled."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Interface
+
+import pytest
+
+from qoslab.errors import IosError
+from qoslab.ios.compile import compile_device
+from qoslab.ios.diff import undo_lines
+from qoslab.ios.model.device import Device, Generation
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render, render_interface
+from qoslab.model.experiment import Link, LinkEnd, Node, Topology
+from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
+from qoslab.platforms import MODELS, platform_of
+from qoslab.platforms.startup import startup_config
+from qoslab.units import Rate
+
+LOGIN = {"user": "lab", "password": "secret", "enable": "secret"}
+
+
+def router(text: str, generation: Generation = "classic") -> Device:
+    return parse_config(text, MODELS["7206VXR"].hardware(generation))
+
+
+CIRCUIT = """\
+policy-map P
+ class class-default
+  police cir 500000
+interface ATM1/0
+ ip address 10.0.0.1 255.255.255.252
+ pvc 0/33
+  vbr-nrt 2000 1000 100
+  tx-ring-limit 3
+  encapsulation aal5mux ip
+  service-policy output P
+"""
+
+
+def test_a_circuit_is_printed_below_its_interface_and_compiled_into_the_port() -> None:
+    device = router(CIRCUIT)
+    assert render_interface(device, "ATM1/0") == (
+        "interface ATM1/0\n"
+        " ip address 10.0.0.1 255.255.255.252\n"
+        " pvc 0/33\n"
+        "  vbr-nrt 2000 1000 100\n"
+        "  tx-ring-limit 3\n"
+        "  encapsulation aal5mux ip\n"
+        "  service-policy output P\n"
+    )
+    assert parse_config(render(device), device.hardware) == device
+    port = compile_device(device)["interfaces"]["ATM1/0"]
+    assert (port["encapsulation"], port["bandwidth_kbps"], port["tx_ring_limit"]) == ("aal5mux", 1000, 3)
+    assert port["virtual_circuit"] == {"peak_bps": 2_000_000, "sustainable_bps": 1_000_000, "burst_cells": 100}
+    assert port["service_policy_output"] == "P"
+    assert port["enabled"] is True
+
+
+def test_a_circuit_of_a_subinterface_is_the_ports() -> None:
+    text = CIRCUIT.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")
+    device = router(text)
+    port = compile_device(device)["interfaces"]["ATM1/0"]
+    assert (port["encapsulation"], port["service_policy_output"]) == ("aal5mux", "P")
+    owner = dict(device.carriers())["ATM1/0"]
+    assert (owner.name, owner.address) == ("ATM1/0.1", IPv4Interface("10.0.0.1/30"))
+    assert "ATM1/0.1" not in dict(device.carriers())
+    assert "interface ATM1/0.1 point-to-point\n" in render(device)
+
+
+def test_a_port_without_a_circuit_sends_nothing() -> None:
+    assert compile_device(router(""))["interfaces"]["ATM1/0"]["enabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("typed", "contract"),
+    [
+        ("ubr 512", {"peak_bps": 512_000, "sustainable_bps": None, "burst_cells": None}),
+        ("cbr 512", {"peak_bps": 512_000, "sustainable_bps": None, "burst_cells": None}),
+        ("vbr-nrt 512 256", {"peak_bps": 512_000, "sustainable_bps": 256_000, "burst_cells": None}),
+        ("vbr-nrt 512 256\nno vbr-nrt", None),
+    ],
+)
+def test_contracts(typed: str, contract: object) -> None:
+    lines = "\n  ".join(typed.splitlines())
+    device = router(f"interface ATM1/0\n pvc 0/33\n  {lines}")
+    assert compile_device(device)["interfaces"]["ATM1/0"]["virtual_circuit"] == contract
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("interface FastEthernet0/0\n pvc 0/33", "% Invalid input"),
+        ("interface ATM0/0/0", "% Invalid input"),
+        ("interface ATM1/0\n tx-ring-limit 3", "% Invalid input"),
+        ("interface ATM1/0\n duplex full", "% Invalid input"),
+        ("interface ATM1/0\n clock rate 64000", "% Invalid input"),
+        ("interface ATM1/0\n encapsulation ppp", "% Invalid input"),
+        ("interface ATM1/0 point-to-point", "% Invalid input"),
+        ("interface FastEthernet0/0.1 point-to-point", "% Invalid input"),
+        ("interface ATM1/0.1\n encapsulation dot1Q 5", "% Invalid input"),
+        ("interface ATM1/0\n pvc 0/33\n  vbr-nrt 256 512", "% Invalid input"),
+        ("interface ATM1/0\n pvc 0/33\n pvc 0/34", "a port has one circuit, and ATM1/0 has 0/33"),
+        ("interface ATM1/0\n pvc 0/33\ninterface ATM1/0.1\n pvc 0/34", "a port has one circuit, and ATM1/0 has 0/33"),
+        ("policy-map P\ninterface ATM1/0\n service-policy output P", "a policy is that of a circuit"),
+        ("interface ATM1/0\n pvc 0/33\n  pppoe-client dial-pool-number 1", "no session is set up"),
+        ("interface ATM1/0\n pvc 0/33\n  dialer pool-member 1", "no session is set up"),
+        ("interface FastEthernet0/0\n pppoe-client dial-pool-number 1", "no session is set up"),
+    ],
+)
+def test_what_is_refused(text: str, refusal: str) -> None:
+    with pytest.raises(IosError) as refused:
+        router(text)
+    assert refusal in refused.value.message
+
+
+def test_a_model_without_atm_has_no_such_interface() -> None:
+    with pytest.raises(IosError, match="Invalid input"):
+        parse_config("interface ATM1/0", MODELS["2811"].hardware())
+    assert (
+        platform_of(Node(platform="ios", model="2811")).interface_problem(
+            Node(platform="ios", model="2811"), "ATM1/0", "aal5snap"
+        )
+        == "one of FastEthernet0/0, FastEthernet0/1, Serial0/1/0, Serial0/1/1, which a 2811 has"
+    )
+
+
+def test_a_circuit_that_moves_is_taken_off_first() -> None:
+    hardware = MODELS["7206VXR"].hardware()
+    on_port = render(router(CIRCUIT))
+    on_subinterface = render(router(CIRCUIT.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")))
+    for before, after in ((on_port, on_subinterface), (on_subinterface, on_port)):
+        device = parse_config(after, hardware)
+        apply(device, "\n".join(undo_lines(before, after, hardware)))
+        assert render(device) == before
+
+
+# Links
+
+
+def linked(framing: Framing, **address: IPv4Interface) -> Topology:
+    ends = tuple(LinkEnd(node=node, interface="ATM1/0", **address) for node in ("R1", "R2"))
+    link = Link(name="line", rate=Rate(2_000_000), framing=framing, ends=ends)
+    node = Node(platform="ios", model="7206VXR")
+    return Topology(nodes={"R1": node, "R2": node}, links=(link,))
+
+
+@pytest.mark.parametrize("framing", [framing for framing, medium in MEDIUM.items() if medium == "atm"])
+def test_a_router_boots_with_a_circuit_that_speaks_the_links_framing(framing: Framing) -> None:
+    topology = linked(framing, address=IPv4Interface("10.0.0.1/30"))
+    device = router(startup_config(topology, "R1", LOGIN))
+    port = compile_device(device)["interfaces"]["ATM1/0"]
+    assert (port["enabled"], port["bandwidth_kbps"]) == (True, 2000)
+    assert port["encapsulation"] == (framing if framing in ("aal5mux", "pppoa-mux") else "aal5snap")
+
+
+def test_an_end_without_an_address_has_its_circuit_from_the_configuration() -> None:
+    assert "pvc" not in startup_config(linked("aal5snap"), "R1", LOGIN)
+
+
+@pytest.mark.parametrize(
+    ("framing", "ip_bytes", "counted", "line"),
+    [
+        # As the tests of crates/qos-core/src/wire/framing.rs have it.
+        ("ethernet", 40, 54, 84),
+        ("ppp", 40, 44, 47),
+        ("pppoe", 1492, 1514, 1538),
+        ("aal5snap", 40, 52, 106),
+        ("aal5mux", 40, 44, 53),
+        ("aal5mux", 41, 45, 106),
+        ("pppoa-mux", 1500, 1506, 32 * 53),
+        ("pppoa-snap", 40, 50, 106),
+        ("pppoeoa-snap", 1492, 1528, 32 * 53),
+        ("pppoeoa-snap", 1497, 1533, 33 * 53),
+    ],
+)
+def test_bytes_of_a_packet(framing: Framing, ip_bytes: int, counted: int, line: int) -> None:
+    assert (ip_bytes + COUNTED_HEADER[framing], line_bytes(framing, ip_bytes)) == (counted, line)
+
+
+# Overhead accounting
+
+ACCOUNTED = """\
+policy-map CHILD
+ class class-default
+  bandwidth remaining percent 90 account {child}
+policy-map PARENT
+ class class-default
+  shape average 8000000 account {parent}
+  service-policy CHILD
+interface FastEthernet0/0
+ service-policy output PARENT
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("user-defined 24", {"user_defined": {"offset": 24, "atm": False}}),
+        ("user-defined -14 atm", {"user_defined": {"offset": -14, "atm": True}}),
+        ("qinq aal5 snap-dot1q-rbe", {"aal5": {"access": "qinq", "subscriber": "snap-dot1q-rbe"}}),
+        ("dot1q aal5 mux-1483routed", {"aal5": {"access": "dot1q", "subscriber": "mux-1483routed"}}),
+    ],
+)
+def test_accounting_is_printed_and_compiled(text: str, config: object) -> None:
+    device = router(ACCOUNTED.format(child=text, parent=text), "hqf")
+    printed = render(device)
+    assert f"bandwidth remaining percent 90 account {text}\n" in printed
+    assert f"shape average 8000000 account {text}\n" in printed
+    assert parse_config(printed, device.hardware) == device
+    compiled = compile_device(device)["policy_maps"]
+    assert [compiled[name]["classes"][0]["account"] for name in ("CHILD", "PARENT")] == [config, config]
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        (ACCOUNTED.format(child="user-defined 20", parent="user-defined 24"), "has to be that of class"),
+        (ACCOUNTED.format(child="user-defined 20", parent="").replace(" account \n", "\n"), "has to be that of class"),
+        (
+            "class-map A\n match ip precedence 1\npolicy-map P\n class A\n  bandwidth 100 account user-defined 4\n"
+            " class class-default\n  bandwidth 100\ninterface FastEthernet0/0\n service-policy output P",
+            "the same in all classes of policy-map P",
+        ),
+        (
+            "policy-map P\n class class-default\n  shape average 1m account user-defined 0 atm\n"
+            "interface ATM1/0\n pvc 0/33\n  service-policy output P",
+            "supported on Ethernet interfaces only",
+        ),
+        ("policy-map P\n class class-default\n  shape average 1m account user-defined 64", "% Invalid input"),
+    ],
+)
+def test_accounting_that_is_refused(text: str, refusal: str) -> None:
+    with pytest.raises(IosError) as refused:
+        router(text, "hqf")
+    assert refusal in refused.value.message
+
+
+def test_the_classic_generation_has_no_accounting() -> None:
+    with pytest.raises(IosError, match="Invalid input"):
+        router("policy-map P\n class class-default\n  shape average 1000000 account user-defined 4")
