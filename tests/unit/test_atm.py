@@ -8,7 +8,6 @@ import pytest
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import undo_lines
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render, render_interface
@@ -17,6 +16,7 @@ from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.platforms import MODELS, platform_of
 from qoslab.platforms.startup import startup_config
 from qoslab.units import Rate
+from undoing import undo_lines
 
 LOGIN = {"user": "lab", "password": "secret", "enable": "secret"}
 

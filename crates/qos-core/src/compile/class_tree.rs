@@ -1,7 +1,7 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
 use crate::compile::context::{Context, PathClass};
-use crate::compile::{bandwidth, parameters};
+use crate::compile::{account, bandwidth, parameters};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::router::Generation;
@@ -122,7 +122,11 @@ pub(crate) fn place(
             places.push(Some(place));
             continue;
         }
-        let rank = shares.ranks[index];
+        let account = class.account.as_ref().map(account::plan).transpose();
+        let rank = match (shares.ranks[index], account.map_err(|error| error.under(path))?) {
+            (Rank::Weight(weight), Some(account)) => Rank::AccountedWeight(weight, account),
+            (rank, _) => rank,
+        };
         let body = body(context, (path, class), rank, limit, here)?;
         if numbers && !default {
             conversation += 1;

@@ -4,7 +4,7 @@ use crate::compile::class_maps::matcher;
 use crate::compile::class_tree::{self, Attachment, Place, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
 use crate::compile::context::Context;
-use crate::compile::parameters;
+use crate::compile::{account, parameters};
 use crate::config::policy::PolicyClass;
 use crate::config::router::Generation;
 use crate::error::ConfigError;
@@ -125,7 +125,9 @@ fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Op
     let Some(shape) = &class.shape else { return Ok(None) };
     let resolved = parameters::shape(shape, Some(base_bps), context.config.generation)?;
     let missing = || ConfigError::new("shape", "cannot be worked out for this interface");
-    parameters::shape_plan(&resolved).ok_or_else(missing).map(Some)
+    let account = class.account.as_ref().map(account::plan).transpose()?;
+    let plan = parameters::shape_plan(&resolved).ok_or_else(missing)?;
+    Ok(Some(ShapePlan { account, ..plan }))
 }
 
 fn police(class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {

@@ -35,6 +35,10 @@ pub struct PolicyClass {
     /// Shaper (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<ShapeConfig>,
+    /// Lengths of packets for its shaper and for its part of the line, where they are not the counted ones (output
+    /// only, later generation); counters and queues know nothing of it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub account: Option<AccountConfig>,
     /// Length of the class's queue (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<QueueLimit>,
@@ -69,6 +73,7 @@ impl PolicyClass {
             set: Vec::new(),
             police: None,
             shape: None,
+            account: None,
             queue_limit: None,
             fair_queue: None,
             bandwidth: None,
@@ -357,6 +362,86 @@ impl ShapeConfig {
     pub fn average(rate: RateSpec) -> ShapeConfig {
         ShapeConfig { mode: ShapeMode::Average, rate, bc: None, be: None }
     }
+}
+
+/// `account`: which bytes of a packet a rate is about, where that is not what the router counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum AccountConfig {
+    /// `user-defined`.
+    UserDefined(UserDefinedAccount),
+    /// `dot1q aal5` or `qinq aal5`.
+    Aal5(SubscriberLineAccount),
+}
+
+/// `account user-defined`: more bytes than are counted, or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct UserDefinedAccount {
+    /// Bytes, -63 to 63.
+    pub offset: i32,
+    /// Whether the sum is put into cells, which then count with their headers.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub atm: bool,
+}
+
+/// `account dot1q aal5`, `account qinq aal5`: the cells on a subscriber's line behind an access multiplexer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SubscriberLineAccount {
+    /// Between router and multiplexer.
+    pub access: AccessEncapsulation,
+    /// On the subscriber's line.
+    pub subscriber: SubscriberEncapsulation,
+}
+
+/// An Ethernet header between a router and an access multiplexer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum AccessEncapsulation {
+    /// One tag.
+    Dot1q,
+    /// Two.
+    Qinq,
+}
+
+/// What is in the cells of a subscriber's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub enum SubscriberEncapsulation {
+    /// IP behind LLC/SNAP.
+    #[cfg_attr(feature = "serde", serde(rename = "snap-1483routed"))]
+    SnapRouted,
+    /// IP.
+    #[cfg_attr(feature = "serde", serde(rename = "mux-1483routed"))]
+    MuxRouted,
+    /// PPP behind LLC.
+    #[cfg_attr(feature = "serde", serde(rename = "snap-pppoa"))]
+    SnapPppoa,
+    /// PPP.
+    #[cfg_attr(feature = "serde", serde(rename = "mux-pppoa"))]
+    MuxPppoa,
+    /// Ethernet behind LLC/SNAP.
+    #[cfg_attr(feature = "serde", serde(rename = "snap-rbe"))]
+    SnapRbe,
+    /// Ethernet.
+    #[cfg_attr(feature = "serde", serde(rename = "mux-rbe"))]
+    MuxRbe,
+    /// Ethernet with a tag behind LLC/SNAP.
+    #[cfg_attr(feature = "serde", serde(rename = "snap-dot1q-rbe"))]
+    SnapDot1qRbe,
+    /// Ethernet with a tag.
+    #[cfg_attr(feature = "serde", serde(rename = "mux-dot1q-rbe"))]
+    MuxDot1qRbe,
 }
 
 /// What an interval of a shaper adds to its credit.

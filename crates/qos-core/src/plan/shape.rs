@@ -2,6 +2,28 @@
 
 use crate::config::policy::ShapeMode;
 use crate::time::Duration;
+use crate::wire::framing::{CELL, CELL_PAYLOAD};
+
+/// The length of a packet for a rate, where it is not the counted one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccountPlan {
+    /// Added to the counted bytes.
+    pub offset: i32,
+    /// Whether the sum is put into cells.
+    pub cells: bool,
+}
+
+impl AccountPlan {
+    /// Of a packet of so many counted bytes.
+    pub fn length(self, bytes: u32) -> u32 {
+        let bytes = bytes.saturating_add_signed(self.offset);
+        if self.cells {
+            bytes.div_ceil(CELL_PAYLOAD).saturating_mul(CELL)
+        } else {
+            bytes
+        }
+    }
+}
 
 /// A shaper with every figure known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +35,7 @@ pub(crate) struct ShapePlan {
     pub be_bits: u64,
     /// Bc / CIR.
     pub interval: Duration,
+    pub account: Option<AccountPlan>,
 }
 
 impl ShapePlan {

@@ -4,7 +4,7 @@
 //! shares what its parent has to give with its siblings and may have a shaper of its own.
 
 use crate::plan::queue::{QueuePlan, RandomDetectPlan};
-use crate::plan::shape::ShapePlan;
+use crate::plan::shape::{AccountPlan, ShapePlan};
 use crate::time::Rate;
 
 /// The number of the root in every plan.
@@ -28,6 +28,8 @@ pub(crate) enum Rank {
     Priority(usize),
     /// [`Sharing::Weighted`]: its part.
     Weight(u64),
+    /// The same of packets whose length for that is not the counted one.
+    AccountedWeight(u64, AccountPlan),
     /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
     Factor(Option<u64>),
     /// [`Sharing::Sequence`], of a node with a shaper: it takes no part. What its shaper lets go joins the queue of

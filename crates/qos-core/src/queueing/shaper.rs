@@ -20,10 +20,6 @@ pub(crate) struct Shaper {
     last: Time,
 }
 
-fn bits(bytes: u32) -> i64 {
-    i64::from(bytes) * 8
-}
-
 impl Shaper {
     /// A shaper with full credit.
     pub fn new(plan: ShapePlan, start: Time) -> Shaper {
@@ -34,9 +30,15 @@ impl Shaper {
         &self.plan
     }
 
+    /// What a packet of `bytes` takes of the credit.
+    fn bits(&self, bytes: u32) -> i64 {
+        let bytes = self.plan.account.map_or(bytes, |account| account.length(bytes));
+        i64::from(bytes) * 8
+    }
+
     /// Credit that a packet of `bytes` needs to leave.
     fn needed(&self, bytes: u32) -> i64 {
-        bits(bytes).min(self.plan.limit_bits() as i64)
+        self.bits(bytes).min(self.plan.limit_bits() as i64)
     }
 
     /// Intervals until a packet of `bytes` may leave; zero when it may now.
@@ -80,7 +82,7 @@ impl Shaper {
 
     /// A packet of `bytes` leaves; `emptied` when none is left behind it.
     pub fn take(&mut self, bytes: u32, emptied: bool) {
-        self.credit -= bits(bytes);
+        self.credit -= self.bits(bytes);
         if emptied {
             self.credit = self.credit.min(self.plan.limit_bits() as i64);
         }

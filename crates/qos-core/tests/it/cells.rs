@@ -93,7 +93,7 @@ fn shaped(account: Value, ip_len: usize) -> u64 {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     engine.configure(Time(0), &with_policy("hqf", 100_000, class)).unwrap();
     let descriptor = udp(ip_len, 0, Framing::Ethernet);
-    let outputs = offer(&mut engine, descriptor, 500_000, Time(0), Time(110 * SECOND));
+    let outputs = offer(&mut engine, descriptor, 200_000, Time(0), Time(110 * SECOND));
     let within = |time: &Time| (Time(10 * SECOND)..Time(110 * SECOND)).contains(time);
     let packets = departures(&outputs).iter().filter(|(time, ..)| within(time)).count() as u64;
     engine.audit().unwrap();

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands import account
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
@@ -69,20 +70,16 @@ _BANDWIDTH_HELP = {
 }
 
 
+_BANDWIDTH = "<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-100>"
+
+
+@CONFIG.add("policy-class", f"bandwidth ({_BANDWIDTH})", no=True, requires={"classic"}, help=_BANDWIDTH_HELP)
 @CONFIG.add(
     "policy-class",
-    "bandwidth (<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-100>)",
+    f"bandwidth ({_BANDWIDTH}|remaining ratio <parts:1-1000>) {account.SYNTAX}",
     no=True,
-    requires={"router"},
-    help=_BANDWIDTH_HELP,
-)
-@CONFIG.add(
-    "policy-class",
-    "bandwidth remaining ratio <parts:1-1000>",
-    no=True,
-    undo=Undo(key="bandwidth"),
     requires={"hqf"},
-    help=_BANDWIDTH_HELP,
+    help={**_BANDWIDTH_HELP, **account.HELP},
 )
 def _bandwidth(session: ConfigSession, args: Args) -> None:
     bandwidth = None
@@ -94,6 +91,8 @@ def _bandwidth(session: ConfigSession, args: Args) -> None:
             bandwidth = Bandwidth("remaining_ratio", parts)
         elif share is not None:
             bandwidth = Bandwidth("remaining_percent" if "remaining" in args else "percent", share)
+        if bandwidth is not None:
+            bandwidth = replace(bandwidth, account=account.account_of(args))
     change_class(session, replace(session.policy_class, bandwidth=bandwidth))
 
 
@@ -192,7 +191,7 @@ def _priority_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 @CLASS_LINES.at(30, family="router")
 def _bandwidth_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.bandwidth is not None:
-        yield layout.queueing + _bandwidth_text(each)
+        yield layout.queueing + _bandwidth_text(each) + account.account_text(each.bandwidth.account)
 
 
 @CLASS_LINES.at(60, family="router")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands import account
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import (
@@ -47,7 +48,11 @@ _SHAPE_HELP = {
 }
 
 
-_SUFFIXED_HELP = {**_SHAPE_HELP, "rate": "Target Bit Rate (bits per second), (postfix k, m, g optional)"}
+_SUFFIXED_HELP = {
+    **_SHAPE_HELP,
+    **account.HELP,
+    "rate": "Target Bit Rate (bits per second), (postfix k, m, g optional)",
+}
 
 
 def _shape_syntax(top: str) -> str:
@@ -60,7 +65,9 @@ def _shape_syntax(top: str) -> str:
 # The highest rates are remembered from the command line of each generation, not confirmed by a document.
 @CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"classic"}, help=_SHAPE_HELP)
 # That it takes suffixes is documented of later images; from which on is not [I].
-@CONFIG.add("policy-class", _shape_syntax("1000000000kmg"), no=True, requires={"hqf"}, help=_SUFFIXED_HELP)
+@CONFIG.add(
+    "policy-class", f"{_shape_syntax('1000000000kmg')} {account.SYNTAX}", no=True, requires={"hqf"}, help=_SUFFIXED_HELP
+)
 def _shape(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
@@ -76,6 +83,7 @@ def _shape(session: ConfigSession, args: Args) -> None:
         rate=Amount(rate, "bps") if rate is not None else Amount(share or 0, "percent"),
         bc=amounts[0] if amounts else None,
         be=amounts[1] if len(amounts) > 1 else None,
+        account=account.account_of(args),
     )
     change_class(session, replace(present, shape=shape))
 
@@ -84,7 +92,8 @@ def _shape(session: ConfigSession, args: Args) -> None:
 def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.shape is not None:
         amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
-        yield f"{layout.queueing}shape {each.shape.mode} {rate_text(each.shape.rate)}{amounts}"
+        end = account.account_text(each.shape.account)
+        yield f"{layout.queueing}shape {each.shape.mode} {rate_text(each.shape.rate)}{amounts}{end}"
 
 
 @ENGINE_CLASS.at(30)

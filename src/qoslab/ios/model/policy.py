@@ -153,6 +153,46 @@ class Police:
         return replace(self, exceed=actions) if colour == "exceed" else replace(self, violate=actions)
 
 
+SubscriberEncapsulation = Literal[
+    "snap-1483routed",
+    "mux-1483routed",
+    "snap-pppoa",
+    "mux-pppoa",
+    "snap-rbe",
+    "mux-rbe",
+    "snap-dot1q-rbe",
+    "mux-dot1q-rbe",
+]
+"""What is in the cells of a subscriber's line."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserDefined:
+    """`account user-defined N [atm]`."""
+
+    offset: int
+    """Bytes."""
+    atm: bool = False
+
+    def __str__(self) -> str:
+        return f"user-defined {self.offset}{' atm' if self.atm else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberLine:
+    """`account dot1q|qinq aal5 ENCAPSULATION`."""
+
+    access: Literal["dot1q", "qinq"]
+    subscriber: SubscriberEncapsulation
+
+    def __str__(self) -> str:
+        return f"{self.access} aal5 {self.subscriber}"
+
+
+Account = UserDefined | SubscriberLine
+"""The length of a packet for a rate, where it is not the counted one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`shape average|peak`."""
@@ -161,6 +201,7 @@ class Shape:
     rate: Amount
     bc: Amount | None = None
     be: Amount | None = None
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +210,7 @@ class Bandwidth:
 
     unit: Literal["kbps", "percent", "remaining_percent", "remaining_ratio"]
     number: int
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True)

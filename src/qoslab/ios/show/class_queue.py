@@ -36,6 +36,7 @@ def _total_drops(counters: formats.ClassCounters) -> int:
 def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -> Iterator[str]:
     """The lines of a class; `config` is its configuration."""
     queue, shape, priority = counters["queue"], counters["shape"], counters["priority"]
+    accounted = config.get("account") is not None
     if priority is not None:
         exceed = f"b/w exceed drops: {priority['exceed_drops']['packets']}"
         if priority["unit"] == "strict":
@@ -59,7 +60,12 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
     if shape is not None:
         yield f"shape ({shape['mode']}) cir {shape['cir_bps']}, bc {shape['bc_bits']}, be {shape['be_bits']}"
         yield f"target shape rate {shape['target_bps']}"
+        if accounted:
+            yield " Overhead Accounting Enabled"
     yield from _hqf_bandwidth(counters)
+    if accounted and counters["bandwidth"] is not None:
+        # Spelt so by a router of IOS XE; that others do alike is assumed [I].
+        yield "Overhead Accounting enabled"
     fair = queue is not None and queue["discipline"] == "fair_queue"
     if counters["random_detect"] is not None:
         yield from (f"  {line}" for line in _hqf_random_detect(counters["random_detect"], fair))

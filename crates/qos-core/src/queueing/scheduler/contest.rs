@@ -59,7 +59,7 @@ impl<P> Scheduler<P> {
                 return;
             }
             Rank::Released(_) => return,
-            Rank::Weight(_) | Rank::Factor(_) | Rank::Strict(_) | Rank::Turn(_) => {}
+            Rank::Weight(_) | Rank::AccountedWeight(..) | Rank::Factor(_) | Rank::Strict(_) | Rank::Turn(_) => {}
         }
         if self.propagates {
             self.propagate(node, ready.is_some());

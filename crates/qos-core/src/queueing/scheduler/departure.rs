@@ -76,6 +76,9 @@ impl<P> Scheduler<P> {
         } else if let Some(key) = this.key.take() {
             this.finish = match this.plan.rank {
                 Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
+                Rank::AccountedWeight(weight, account) => {
+                    key + u128::from(account.length(bytes)) * (BYTE / u128::from(weight))
+                }
                 Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
                 Rank::Turn(turn) => {
                     let (next, used) = turns::after(turn, key, this.used, bytes, this.depth.packets == 0);

@@ -1,0 +1,47 @@
+//! `account`: the lengths of packets for shapers and parts of a line.
+//!
+//! Errors carry a path relative to the class; the caller puts the class's own in front.
+
+use crate::config::policy::{
+    AccessEncapsulation, AccountConfig, SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
+};
+use crate::error::ConfigError;
+use crate::plan::shape::AccountPlan;
+
+/// Bytes that `account` may add or take away.
+const ACCOUNT_OFFSETS: std::ops::RangeInclusive<i32> = -63..=63;
+
+/// What IOS takes encapsulations for in `account`, bytes: table 10-1 of the Cisco 10000's QoS guide. It takes LLC/SNAP
+/// of routed packets for that of bridged ones, and counts no protocol field of PPP behind LLC.
+pub(crate) fn plan(config: &AccountConfig) -> Result<AccountPlan, ConfigError> {
+    const AAL5_MUX: i32 = 8;
+    const AAL5_SNAP: i32 = 18;
+    const ETHERNET: i32 = 14;
+    const TAGGED: i32 = 18;
+    match *config {
+        AccountConfig::UserDefined(UserDefinedAccount { offset, atm }) => {
+            if !ACCOUNT_OFFSETS.contains(&offset) {
+                let message = format!("{offset} bytes are out of range: give -63 to 63");
+                return Err(ConfigError::out_of_range("account.user_defined.offset", message));
+            }
+            Ok(AccountPlan { offset, cells: atm })
+        }
+        AccountConfig::Aal5(SubscriberLineAccount { access, subscriber }) => {
+            let counted = match access {
+                AccessEncapsulation::Dot1q => TAGGED,
+                AccessEncapsulation::Qinq => 22,
+            };
+            let taken = match subscriber {
+                SubscriberEncapsulation::SnapRouted => AAL5_SNAP,
+                SubscriberEncapsulation::MuxRouted => AAL5_MUX,
+                SubscriberEncapsulation::SnapPppoa => 12,
+                SubscriberEncapsulation::MuxPppoa => 10,
+                SubscriberEncapsulation::SnapRbe => AAL5_SNAP + ETHERNET,
+                SubscriberEncapsulation::MuxRbe => AAL5_MUX + ETHERNET,
+                SubscriberEncapsulation::SnapDot1qRbe => AAL5_SNAP + TAGGED,
+                SubscriberEncapsulation::MuxDot1qRbe => AAL5_MUX + TAGGED,
+            };
+            Ok(AccountPlan { offset: taken - counted, cells: true })
+        }
+    }
+}

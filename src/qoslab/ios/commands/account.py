@@ -1,0 +1,105 @@
+"""`account` behind `shape` and `bandwidth`: the bytes that a rate is about.
+
+Sources: Cisco's "Ethernet Overhead Accounting", "MQC Traffic Shaping Overhead Accounting for ATM" and chapter 10 of the
+Cisco 10000's QoS guide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.policy import (
+    Account,
+    PolicyClass,
+    PolicyMap,
+    SubscriberEncapsulation,
+    SubscriberLine,
+    UserDefined,
+)
+from qoslab.ios.registry import ENGINE_CLASS, OUTPUT_RULES
+from qoslab.ios.rules import descendants
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+SYNTAX = (
+    "[account (user-defined <offset:overhead> [atm]"
+    f"|(dot1q|qinq) aal5 ({'|'.join(get_args(SubscriberEncapsulation))}))]"
+)
+HELP = {
+    "account": "Overhead Accounting",
+    "user-defined": "Manually specify the overhead",
+    "offset": "Overhead in bytes",
+    "atm": "ATM cell tax",
+    "dot1q": "IEEE 802.1Q between router and access multiplexer",
+    "qinq": "Two IEEE 802.1Q tags between router and access multiplexer",
+    "aal5": "ATM Adaptation Layer 5",
+    "snap-1483routed": "LLC/SNAP, routed",
+    "mux-1483routed": "Multiplexed by circuit, routed",
+    "snap-pppoa": "LLC/SNAP, PPP over ATM",
+    "mux-pppoa": "Multiplexed by circuit, PPP over ATM",
+    "snap-rbe": "LLC/SNAP, bridged Ethernet",
+    "mux-rbe": "Multiplexed by circuit, bridged Ethernet",
+    "snap-dot1q-rbe": "LLC/SNAP, bridged Ethernet with a tag",
+    "mux-dot1q-rbe": "Multiplexed by circuit, bridged Ethernet with a tag",
+}
+
+# The rules are Cisco's, the words our own.
+NOT_ALL = "Overhead accounting has to be the same in all classes of policy-map {policy} with shape or bandwidth"
+NOT_IN_HIERARCHY = "Overhead accounting of policy-map {child} has to be that of class {name} of policy-map {parent}"
+ETHERNET_ONLY = "Overhead accounting for ATM is supported on Ethernet interfaces only"
+
+
+def account_of(args: Args) -> Account | None:
+    """Return what a line says behind `account`."""
+    if "account" not in args:
+        return None
+    if "user-defined" in args:
+        return UserDefined(args.value("offset", int), "atm" in args)
+    subscriber: SubscriberEncapsulation = next(each for each in get_args(SubscriberEncapsulation) if each in args)
+    return SubscriberLine("dot1q" if "dot1q" in args else "qinq", subscriber)
+
+
+def account_text(account: Account | None) -> str:
+    """Return how the end of a line is printed."""
+    return "" if account is None else f" account {account}"
+
+
+def _accounts(each: PolicyClass) -> list[Account | None]:
+    """Return what each of the lines of a class has that could have one."""
+    return [line.account for line in (each.shape, each.bandwidth) if line is not None]
+
+
+@OUTPUT_RULES.at(30, family="router")
+def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
+    """Refuse other accounting in one class than in another, or than in the class above."""
+    for part in descendants(device, policy):
+        found = [account for each in part.classes for account in _accounts(each)]
+        if len(set(found)) > 1:
+            raise RejectedError(NOT_ALL.format(policy=part.name))
+        for each in part.classes:
+            child = None if each.service_policy is None else device.policy_maps[each.service_policy]
+            above = _accounts(each)
+            below = [] if child is None else [account for inner in child.classes for account in _accounts(inner)]
+            if child is not None and below and set(below) != set(above or [None]):
+                raise RejectedError(NOT_IN_HIERARCHY.format(child=child.name, name=each.name, parent=part.name))
+        if (interface.serial or interface.atm) and any(_in_cells(account) for account in found):
+            raise RejectedError(ETHERNET_ONLY)
+
+
+def _in_cells(account: Account | None) -> bool:
+    return isinstance(account, SubscriberLine) or (account is not None and account.atm)
+
+
+@ENGINE_CLASS.at(45)
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+    account = next((account for account in _accounts(each) if account is not None), None)
+    return {} if account is None else {"account": _config(account)}
+
+
+def _config(account: Account) -> formats.AccountConfig:
+    if isinstance(account, UserDefined):
+        return {"user_defined": {"offset": account.offset, "atm": account.atm}}
+    return {"aal5": {"access": account.access, "subscriber": account.subscriber}}
