@@ -5,8 +5,10 @@ from __future__ import annotations
 from ipaddress import IPv4Interface
 
 import pytest
+from fake_router import FakeRouter, class_counters, interface_counters, typed
 
 from qoslab.errors import IosError
+from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
@@ -134,6 +136,42 @@ def test_a_circuit_that_moves_is_taken_off_first() -> None:
         device = parse_config(after, hardware)
         apply(device, "\n".join(undo_lines(before, after, hardware)))
         assert render(device) == before
+
+
+# Show
+
+
+def typed_in(text: str) -> FakeRouter:
+    router = FakeRouter("7206VXR")
+    typed(router, f"configure terminal\n{text}\nend\n")
+    return router
+
+
+def test_show_interfaces_of_an_atm_port() -> None:
+    router = typed_in("interface ATM1/0\nip address 10.0.0.1 255.255.255.252\npvc 0/33")
+    printed = typed(router, "show interfaces ATM1/0\n")
+    assert (
+        "  Hardware is ENHANCED ATM PA\n"
+        "  Internet address is 10.0.0.1/30\n"
+        "  MTU 1500 bytes, sub MTU 1500, BW 44209 Kbit, DLY 190 usec, \n"
+        "     reliability 255/255, txload 1/255, rxload 1/255\n"
+        "  Encapsulation ATM, loopback not set, keepalive not set\n"
+        "  Encapsulation(s): AAL5\n"
+        "  4096 maximum active VCs, 1 current VCCs\n"
+    ) in printed
+    assert "Full-duplex" not in printed
+    parsed = parse("ios", "show interfaces ATM1/0", printed.partition("\n")[2])
+    assert parsed.parsed is not None, parsed.reason
+
+
+def test_the_policy_of_a_circuit_is_shown_with_it() -> None:
+    router = typed_in("interface ATM1/0.1 point-to-point\npvc 0/33")
+    policy = {"policy": "P", "classes": [class_counters()], "priority_queues": []}
+    router.config["policy_maps"] = {"P": {"classes": [{"name": "class-default"}]}}
+    router.interfaces["ATM1/0"] = interface_counters(policy_output=policy)
+    for command in ("show policy-map interface", "show policy-map interface ATM1/0.1"):
+        assert " ATM1/0.1: VC 0/33 - \n\n  Service-policy output: P\n" in typed(router, f"{command}\n")
+    assert "ATM1/0.1                   unassigned" in typed(router, "show ip interface brief\n")
 
 
 # Links

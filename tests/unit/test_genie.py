@@ -79,6 +79,29 @@ def test_a_peak_shaper_is_told_by_its_two_rates() -> None:
     assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)
 
 
+def test_a_policy_of_a_circuit_is_its_interfaces() -> None:
+    text = read("police.classic").replace(" FastEthernet0/1 ", " ATM1/0.1: VC 0/33 - ")
+    assert list(parse_policy_map_interface(text)) == ["ATM1/0.1"]
+
+
+def test_overhead_accounting_is_read_below_shape_and_bandwidth() -> None:
+    text = """ FastEthernet0/1
+
+  Service-policy output: Shape
+
+    Class-map: class-default (match-any)
+      3 packets, 300 bytes
+      shape (average) cir 1000000, bc 4000, be 4000
+      target shape rate 1000000
+       Overhead Accounting Enabled
+      bandwidth remaining ratio 1
+      Overhead Accounting enabled
+"""
+    found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
+    assert found["overhead_accounting"] == "enabled"
+    assert "unrecognised" not in found
+
+
 def test_nested_policies_and_both_directions() -> None:
     parsed = parse_policy_map_interface(read("nested.classic"))
     voice = class_of(parsed, "Serial0/1/0", "input", "Mark", "Voice")

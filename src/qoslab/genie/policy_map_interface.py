@@ -410,6 +410,7 @@ _BODY: list[tuple[str, Handler]] = [
     (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _numbers),
     (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _numbers),
     (rf"shape \((?P<kind>\w+)\) cir (?P<cir>{_N}), *bc (?P<bc>{_N}), *be (?P<be>{_N})", _shape),
+    (r"Overhead Accounting ([Ee]nabled)", _text("overhead_accounting")),
     (rf"target shape rate (?P<target_shape_rate>{_N})", _numbers),
     (rf"bandwidth (?P<bandwidth_kbps>{_N}) \(?kbps\)?", _numbers),
     (rf"bandwidth (?P<bandwidth_percent>{_N})% \((?P<bandwidth_kbps>{_N}) kbps\)", _numbers),
@@ -442,7 +443,8 @@ _BODY: list[tuple[str, Handler]] = [
 """Lines inside a class, in the order in which they are tried."""
 
 _BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]
-_INTERFACE = re.compile(r"[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*")
+_INTERFACE = re.compile(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?:: VC \d+/\d+ -)?")
+"""An interface, with its circuit on ATM."""
 
 
 def parse_policy_map_interface(text: str, interface: str = "") -> Values:
@@ -456,8 +458,8 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
         if not line:
             continue
         reader.indent = len(raw) - len(raw.lstrip())
-        if _INTERFACE.fullmatch(line):
-            reader.open_interface(line)
+        if on := _INTERFACE.fullmatch(line):
+            reader.open_interface(on["name"])
             continue
         if reader.interface is None:
             if not interface or not line.startswith("Service-policy"):

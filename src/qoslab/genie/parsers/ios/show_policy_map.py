@@ -37,7 +37,7 @@ _SHARED_QUEUE = {
         }
     }
 }
-_TEXTS = ("queue_limit_packets", "shape_type", "output_queue")
+_TEXTS = ("queue_limit_packets", "shape_type", "output_queue", "overhead_accounting")
 _FLAGS = ("drop", "queueing", "flow_based_fair_queueing")
 _NUMBERS = (
     "packets",
