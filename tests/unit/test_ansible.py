@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -28,7 +29,7 @@ from ansible.template import Templar
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import helper as helper_choice
-from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, TaskResult, _keep, device_message
+from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outcome, TaskResult, _keep, device_message
 from qoslab.shipped import shipped
 
 REFUSED = {
@@ -275,6 +276,37 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done.stdout + done.stderr
     assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', with which a template" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", IOS_MODULES)
+def test_what_a_session_loads_beforehand_is_there(name: str) -> None:
+    """Where a release has moved a module, each task would load it again, and nothing else would tell."""
+    assert importlib.util.find_spec(name) is not None
+
+
+def test_a_session_loads_it_in_the_process_whose_forks_do_the_tasks(tmp_path: Path) -> None:
+    first = yaml.safe_load((shipped("playbooks") / "session.yml").read_text())[0]
+    (load,) = (task for task in first["tasks"] if "session_modules" in str(task))
+    (tmp_path / "told_once.py").write_text("import os\nos.environ['TOLD_ONCE'] = str(os.getpid())\n")
+    told = {"ansible.builtin.debug": {"msg": "{{ lookup('env', 'TOLD_ONCE') }} of {{ lookup('pipe', 'echo $PPID') }}"}}
+    play = {"hosts": "localhost", "gather_facts": False, "connection": "local", "tasks": [load, told]}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    extra = json.dumps({"session_modules": ["told_once", "no_such_module"]})
+    ansible = subprocess.Popen(
+        [Path(sys.executable).with_name("ansible-playbook"), tmp_path / "play.yml", "-e", extra],
+        env=os.environ
+        | {
+            "ANSIBLE_LOOKUP_PLUGINS": str(shipped("playbooks") / "lookup_plugins"),
+            "ANSIBLE_HOME": str(tmp_path),
+            "PYTHONPATH": str(tmp_path),
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    said, _ = ansible.communicate()
+    found = re.search(r'"msg": "(\d+) of (\d+)"', said)
+    assert found is not None, said
+    assert int(found[1]) == ansible.pid != int(found[2])
 
 
 @pytest.mark.parametrize("playbook", ["apply.yml", "restore.yml", "session.yml"])

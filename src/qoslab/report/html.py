@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
@@ -25,9 +26,10 @@ def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
     return folder.replace(folder.report.name, to_html(build_page(folder, outcome)))
 
 
-def to_html(page: Page) -> str:
-    """Lay the report out."""
-    environment = Environment(
+@cache
+def _environment() -> Environment:
+    """Keeps the templates that it has compiled."""
+    return Environment(
         loader=FileSystemLoader(shipped("reports")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -35,14 +37,22 @@ def to_html(page: Page) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def to_html(page: Page) -> str:
+    """Lay the report out."""
     plotly, script = (_plotly(), _asset("report.js")) if page.graphs else (Markup(), Markup())
-    return environment.get_template("report.html.j2").render(
-        page=page,
-        style=_asset("report.css"),
-        script=script,
-        plotly=plotly,
-        script_hashes=Markup(" ".join(_hash(each) for each in (plotly, script) if each) or "'none'"),
-        graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            page=page,
+            style=_asset("report.css"),
+            script=script,
+            plotly=plotly,
+            script_hashes=Markup(" ".join(_hash(each) for each in (plotly, script) if each) or "'none'"),
+            graphs=[(graph.id, Markup(graph.json)) for graph in page.graphs],
+        )
     )
 
 

@@ -49,6 +49,20 @@ ORDERS_PER_SESSION = 50
 PROGRAMS = "bin"
 """Folder within the session's own: programs that come before all others."""
 
+COLLECTIONS = "ansible_collections"
+IOS_MODULES = (
+    "qoslab.ios.in_force",
+    "qoslab.ios.templates",
+    "ansible.plugins.httpapi",
+    "ansible.plugins.netconf",
+    f"{COLLECTIONS}.ansible.netcommon.plugins.become.enable",
+    f"{COLLECTIONS}.cisco.ios.plugins.action.ios",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_command",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_config",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
+)
+"""What the tasks of the role `ios` import; Ansible does so while it waits for a lab, not in each task anew."""
+
 BEHIND_TRAFFIC = 10
 """The nice value of Ansible, so that configuring one lab does not delay the packets of another."""
 
@@ -198,11 +212,14 @@ class AnsibleSession:
         before: Path,
         on_task: Callable[[Intent, str, str], None] | None = None,
         check: Callable[[], None] | None = None,
+        modules: Sequence[str] = IOS_MODULES,
     ) -> None:
         """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task.
 
-        `check` is called now and then while an order is carried out; what it raises ends the order.
+        `check` is called now and then while an order is carried out; what it raises ends the order. `modules` are what
+        Ansible imports beforehand.
         """
+        self._modules = tuple(modules)
         self._check = check
         self._inventory = inventory.resolve()
         self._before = before.resolve()
@@ -270,7 +287,7 @@ class AnsibleSession:
                 project_dir=str(self._playbooks),
                 playbook="session.yml",
                 inventory=[str(self._inventory)],
-                extravars={"session_orders": str(scratch / "orders")},
+                extravars={"session_orders": str(scratch / "orders"), "session_modules": list(self._modules)},
                 envvars=environment(scratch, self._playbooks, self._helper),
                 settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
                 event_handler=keep,

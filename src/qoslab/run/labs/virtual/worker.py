@@ -16,7 +16,7 @@ from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
-from qoslab.run.devices.ansible.session import AnsibleSession, Outcome
+from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outcome
 from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import write_inventory
 from qoslab.run.devices.routers import Routers
@@ -79,19 +79,22 @@ class LabWorker:
             self._leave()
         try:
             if self._lab is None:
-                self._enter()
+                self._enter(experiment)
             self._start(experiment)
             self._reached = routers
         except BaseException:
             self._leave()
             raise
 
-    def _enter(self) -> None:
+    def _enter(self, experiment: Experiment) -> None:
         """Start what outlasts a lab: Ansible and the observer, both of which take seconds, so while it is built."""
         folder = self._exit.enter_context(Scratch("run"))
         scratch = self._scratch = folder.path
         (scratch / "sockets").mkdir()
-        self._session = AnsibleSession(scratch / "inventory.json", before=scratch / "before", check=self._check)
+        modules = IOS_MODULES if reached_by(experiment.topology, "command line") else ()
+        self._session = AnsibleSession(
+            scratch / "inventory.json", before=scratch / "before", check=self._check, modules=modules
+        )
         self._exit.callback(self._session.close)
         if self._session.note:
             self._note(self._session.note)
