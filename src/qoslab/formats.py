@@ -547,6 +547,8 @@ class InputQueuesConfig(TypedDict):
 class InterfaceConfig(TypedDict):
     """An interface."""
 
+    access_groups_input: NotRequired[list[str]]
+    access_groups_output: NotRequired[list[str]]
     bandwidth_kbps: int
     clock_rate_bps: NotRequired[int | None]
     enabled: bool
@@ -562,6 +564,7 @@ class InterfaceConfig(TypedDict):
     service_policy_output: NotRequired[str | None]
     subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
+    tcp_adjust_mss: NotRequired[int | None]
     tx_ring_limit: NotRequired[int | None]
     virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
@@ -570,6 +573,8 @@ class InterfaceConfig(TypedDict):
 class InterfaceConfigPart(TypedDict):
     """An interface."""
 
+    access_groups_input: NotRequired[list[str]]
+    access_groups_output: NotRequired[list[str]]
     bandwidth_kbps: NotRequired[int]
     clock_rate_bps: NotRequired[int | None]
     enabled: NotRequired[bool]
@@ -585,6 +590,7 @@ class InterfaceConfigPart(TypedDict):
     service_policy_output: NotRequired[str | None]
     subinterfaces: NotRequired[dict[str, SubinterfaceConfig]]
     switch: NotRequired[SwitchPortConfig | None]
+    tcp_adjust_mss: NotRequired[int | None]
     tx_ring_limit: NotRequired[int | None]
     virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
@@ -594,6 +600,8 @@ class InterfaceCounters(TypedDict):
     """One interface."""
 
     access_list_hits: int | None
+    denied_input: Count
+    denied_output: Count
     enabled: bool
     input: DirectionCounters
     line_rate_bps: int
@@ -1627,12 +1635,15 @@ class StreamReport(TypedDict):
 class SubinterfaceConfig(TypedDict):
     """An IEEE 802.1Q subinterface of a router's Ethernet port."""
 
+    access_groups_input: NotRequired[list[str]]
+    access_groups_output: NotRequired[list[str]]
     bandwidth_kbps: int
     enabled: bool
     inside: NotRequired[str | None]
     native: NotRequired[bool]
     service_policy_input: NotRequired[str | None]
     service_policy_output: NotRequired[str | None]
+    tcp_adjust_mss: NotRequired[int | None]
     vlan: int
 
 

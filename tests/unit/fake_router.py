@@ -54,6 +54,8 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
         "queueing_delay": None,
         "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
         "access_list_hits": None,
+        "denied_input": {"packets": 0, "bytes": 0},
+        "denied_output": {"packets": 0, "bytes": 0},
         "rate_limit_input": [],
         "rate_limit_output": [],
         "subinterfaces": {},

@@ -294,7 +294,8 @@ impl Policy {
                 DropReason::Priority => state.drops.priority.add(bytes),
                 DropReason::Random => state.drops.random.add(bytes),
                 DropReason::RandomTail => state.drops.random_tail.add(bytes),
-                DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
+                // Access lists deny ahead of the classes.
+                DropReason::Denied | DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }
             if in_rate {
                 state.dropped.add(now, bytes, load_interval_s);

@@ -78,6 +78,28 @@ impl TransitKeys {
     }
 }
 
+/// A fragment of an IPv4 packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// The key of the packet: the same for all its fragments.
+    pub packet: u64,
+    /// More of them follow.
+    pub more: bool,
+}
+
+impl TransitKeys {
+    /// The fragment of an IPv4 packet in `frame`. `None` for anything else.
+    pub fn fragment(&self, frame: &[u8]) -> Option<Fragment> {
+        let found = Layout::of(frame).filter(|found| found.ethertype == ethertype::IPV4)?;
+        let header = Ipv4::of(frame.get(found.network..)?)?;
+        let more = header.more_fragments();
+        (more || header.later_fragment()).then(|| {
+            let packet = (header.identification(), header.protocol(), header.source(), header.destination());
+            Fragment { packet: self.hash.hash_one(packet), more }
+        })
+    }
+}
+
 /// A packet that may be one of IP SLA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]

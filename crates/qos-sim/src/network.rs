@@ -26,6 +26,8 @@ pub(crate) struct End {
     pub over: Option<(usize, Option<u16>)>,
     pub framing: Framing,
     pub rate_bps: u64,
+    /// The most bytes of a TCP segment over IPv4 that SYNs through here may ask for.
+    pub adjust_mss: Option<u16>,
     /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the
     /// one at the other end of its cable (`receive`).
     pub engine: usize,
@@ -126,6 +128,13 @@ impl Network {
         self.ends[end].over.map_or(end, |(physical, _)| physical)
     }
 
+    /// The end by which a frame with that VLAN (0: without a tag) comes in at an end of a link.
+    pub fn entered(&self, physical: usize, vlan: u16) -> usize {
+        let at =
+            |end: &&usize| self.ends[**end].over.is_some_and(|(on, tag)| on == physical && tag.unwrap_or(0) == vlan);
+        self.nodes[self.ends[physical].node].ends.iter().find(at).copied().unwrap_or(physical)
+    }
+
     /// The end at an interface of a node.
     pub fn interface(&self, node: usize, interface: &str) -> Option<usize> {
         self.nodes[node].ends.iter().copied().find(|end| self.ends[*end].interface == interface)
@@ -150,7 +159,7 @@ impl Network {
                 return wrong(format!("{path}.delay_ns"), message);
             }
             for (side, end) in link.ends.iter().enumerate() {
-                self.add_end(link, end, &format!("{path}.ends[{side}]"))?;
+                self.add_end(scenario, link, end, &format!("{path}.ends[{side}]"))?;
             }
         }
         for (number, link) in scenario.links.iter().enumerate() {
@@ -167,7 +176,7 @@ impl Network {
     }
 
     /// Puts an end of a link at its node.
-    fn add_end(&mut self, link: &Link, end: &LinkEnd, path: &str) -> Result<(), ConfigError> {
+    fn add_end(&mut self, scenario: &Scenario, link: &Link, end: &LinkEnd, path: &str) -> Result<(), ConfigError> {
         let node = self.node(&end.node, &format!("{path}.node"))?;
         if self.nodes[node].kind == NodeKind::Host && link.framing != Framing::Ethernet {
             let message = "found a host on a serial link, expected Ethernet framing: put a router there";
@@ -180,10 +189,13 @@ impl Network {
         for (field, address) in end.addresses() {
             self.check_address(node, address, format!("{path}.{field}"))?;
         }
+        let config = scenario.nodes[&end.node].configuration.as_ref();
+        let configured = config.and_then(|config| config.interfaces.get(&end.interface));
         self.nodes[node].ends.push(self.ends.len());
         self.ends.push(End {
             node,
             interface: end.interface.clone(),
+            adjust_mss: configured.and_then(|port| port.tcp_adjust_mss),
             addresses: end.addresses().map(|(_, address)| address).collect(),
             over: None,
             framing: link.framing,
@@ -222,7 +234,8 @@ impl Network {
             self.nodes[node].ends.push(self.ends.len());
             let over = Some((physical, (!vlan.native).then_some(vlan.vlan)));
             let (interface, addresses) = (end.interface.clone(), vec![address]);
-            self.ends.push(End { node, interface, addresses, over, framing, rate_bps, engine, port });
+            let adjust_mss = found.and_then(|found| found.tcp_adjust_mss);
+            self.ends.push(End { node, interface, addresses, over, framing, rate_bps, adjust_mss, engine, port });
         }
         Ok(())
     }

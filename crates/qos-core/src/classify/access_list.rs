@@ -5,6 +5,7 @@ use std::ops::BitOr;
 
 use crate::config::classification::{AccessAction, AccessListEntry, PortMatch, PortOperator};
 use crate::frame::descriptor::{Descriptor, Network};
+use crate::wire::ip::protocol;
 
 /// An access list in force, with its hits.
 #[derive(Clone, Debug)]
@@ -106,6 +107,27 @@ impl AccessList {
         }
     }
 
+    /// Whether an interface that the list filters lets a packet pass; counts its hit. A list without entries lets all
+    /// pass (Cisco, "ip access-group": one that does not exist), and any list packets of the other family.
+    pub fn lets_pass(&mut self, descriptor: &Descriptor) -> bool {
+        let network = if self.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 };
+        if self.entries.is_empty() || descriptor.network != network {
+            return true;
+        }
+        match self.first(descriptor) {
+            Some(index) => {
+                self.hits[index] += 1;
+                self.entries[index].action == AccessAction::Permit
+            }
+            None => is_neighbour_discovery(descriptor),
+        }
+    }
+
+    /// Whether its entries are about IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        matches!(self.addresses, Addresses::Ipv6(_))
+    }
+
     /// The first entry that matches; packets of the other family match none.
     fn first(&self, descriptor: &Descriptor) -> Option<usize> {
         match (&self.addresses, descriptor.network, descriptor.source, descriptor.destination) {
@@ -136,6 +158,14 @@ impl AccessList {
                 && entry_matches(entry, descriptor, self.later_fragments)
         })
     }
+}
+
+/// Neighbour solicitation or advertisement: what every IPv6 access list permits ahead of its implicit deny (Cisco,
+/// "ipv6 access-list").
+fn is_neighbour_discovery(descriptor: &Descriptor) -> bool {
+    const SOLICITATION: u8 = 135;
+    const ADVERTISEMENT: u8 = 136;
+    descriptor.protocol == protocol::ICMPV6 && matches!(descriptor.icmp, Some((SOLICITATION | ADVERTISEMENT, _)))
 }
 
 fn port_matches(wanted: &PortMatch, port: u16) -> bool {

@@ -1,7 +1,9 @@
 //! The compiler: from the configuration to the plans of the ports. Everything is checked here.
 
+pub(crate) mod access_groups;
 pub(crate) mod access_lists;
 mod account;
+pub(crate) mod adjust_mss;
 pub(crate) mod bandwidth;
 pub(crate) mod catalyst;
 pub(crate) mod class_maps;

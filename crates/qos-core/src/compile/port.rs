@@ -2,7 +2,9 @@
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
-use crate::compile::{catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces};
+use crate::compile::{
+    access_groups, adjust_mss, catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces,
+};
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
 use crate::config::queueing::InterfaceFairQueue;
@@ -10,10 +12,10 @@ use crate::config::router::Generation;
 use crate::config::wiring::PortConfig;
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
+use crate::plan::admission::{AdmissionPlan, AdmissionsPlan};
 use crate::plan::classes::{ClassPlan, PolicyPlan};
 use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RingPlan, RouterPlan, SustainedPlan};
 use crate::plan::queue::QueuePlan;
-use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::{self, Sharing};
 use crate::time::{Duration, Rate};
 use crate::wire::framing::{Framing, Medium, CELL};
@@ -25,7 +27,7 @@ fn serial(framing: Framing) -> bool {
 /// The plan of a port that is not configured.
 pub(crate) fn unconfigured(port: &PortConfig) -> PortPlan {
     let config = InterfaceConfig::new(port.link.rate_bps / 1_000);
-    assemble(port, &config, None, None, RateLimitsPlan::default())
+    assemble(port, &config, None, None, AdmissionsPlan::default())
 }
 
 fn assemble(
@@ -33,7 +35,7 @@ fn assemble(
     config: &InterfaceConfig,
     input: Option<PolicyPlan>,
     output: Option<PolicyPlan>,
-    limits: RateLimitsPlan,
+    admission: AdmissionsPlan,
 ) -> PortPlan {
     let medium = port.link.framing.medium();
     let (rate, sustained) = rates(port, config);
@@ -45,7 +47,7 @@ fn assemble(
         input,
         subinterfaces: subinterfaces::plans(&config.subinterfaces),
         police_in_drop_rate: true,
-        kind: KindPlan::Router(Box::new(RouterPlan { limits, ..router(config, medium, rate, output) })),
+        kind: KindPlan::Router(Box::new(RouterPlan { admission, ..router(config, medium, rate, output) })),
     }
 }
 
@@ -94,7 +96,7 @@ fn router(config: &InterfaceConfig, medium: Medium, rate: Rate, output: Option<P
         conversations,
         output,
         queueing: None,
-        limits: RateLimitsPlan::default(),
+        admission: AdmissionsPlan::default(),
     }
 }
 
@@ -170,11 +172,17 @@ fn configured_router(
     };
     let input = attached("service_policy_input", &config.service_policy_input, false)?;
     let output = attached("service_policy_output", &config.service_policy_output, true)?;
-    let limits = rate_limits::plans(context, config, &format!("interfaces.{name}"))?;
     subinterfaces::check(name, port, config, context)?;
+    let own = format!("interfaces.{name}");
+    adjust_mss::check(config, &own)?;
+    let admission = |output: bool| {
+        let groups = access_groups::plan(context, config, output, &own)?;
+        Ok::<_, ConfigError>(AdmissionPlan { groups, limits: rate_limits::plans(context, config, output, &own)? })
+    };
+    let admission = AdmissionsPlan { input: admission(false)?, output: admission(true)? };
     let input = subinterfaces::attached(context, name, config, false)?.or(input);
     let output = subinterfaces::attached(context, name, config, true)?.or(output);
-    let mut plan = assemble(port, config, input, output, limits);
+    let mut plan = assemble(port, config, input, output, admission);
     if let (Some(queueing), KindPlan::Router(router)) = (&config.queueing, &mut plan.kind) {
         let ring = ring(config, port.link.framing.medium(), plan.rate, true);
         let base = RouterPlan { ring, ..(**router).clone() };

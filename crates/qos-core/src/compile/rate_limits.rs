@@ -7,29 +7,26 @@ use crate::config::interface::InterfaceConfig;
 use crate::config::policy::{greatest, SetField};
 use crate::config::rate_limit::{RateLimitAction, RateLimitConfig};
 use crate::error::ConfigError;
-use crate::plan::rate_limit::{RateLimitPlan, RateLimitsPlan};
+use crate::plan::rate_limit::RateLimitPlan;
 
 /// Lines of one direction.
 const MAX_LINES: usize = 100;
 
-/// The lines of an interface; `path` is its own.
+/// The lines of an interface in one direction; `path` is its own.
 pub(crate) fn plans(
     context: &Context<'_>,
     config: &InterfaceConfig,
+    output: bool,
     path: &str,
-) -> Result<RateLimitsPlan, ConfigError> {
-    let direction = |field: &str, lines: &[RateLimitConfig]| {
-        if lines.len() > MAX_LINES {
-            let message = format!("{} lines: at most {MAX_LINES} are possible", lines.len());
-            return Err(ConfigError::too_much(format!("{path}.{field}"), message));
-        }
-        let path = |index: usize| format!("{path}.{field}[{index}]");
-        lines.iter().enumerate().map(|(index, line)| plan(context, line, &path(index))).collect()
-    };
-    Ok(RateLimitsPlan {
-        input: direction("rate_limit_input", &config.rate_limit_input)?,
-        output: direction("rate_limit_output", &config.rate_limit_output)?,
-    })
+) -> Result<Vec<RateLimitPlan>, ConfigError> {
+    let field = if output { "rate_limit_output" } else { "rate_limit_input" };
+    let lines = if output { &config.rate_limit_output } else { &config.rate_limit_input };
+    if lines.len() > MAX_LINES {
+        let message = format!("{} lines: at most {MAX_LINES} are possible", lines.len());
+        return Err(ConfigError::too_much(format!("{path}.{field}"), message));
+    }
+    let path = |index: usize| format!("{path}.{field}[{index}]");
+    lines.iter().enumerate().map(|(index, line)| plan(context, line, &path(index))).collect()
 }
 
 fn plan(context: &Context<'_>, line: &RateLimitConfig, path: &str) -> Result<RateLimitPlan, ConfigError> {

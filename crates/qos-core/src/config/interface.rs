@@ -51,6 +51,17 @@ pub struct InterfaceConfig {
     /// `max-reserved-bandwidth`: per cent of the bandwidth that classes may reserve (classic only); null for 75.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_reserved_percent: Option<u32>,
+    /// `ip tcp adjust-mss`: the most bytes of a TCP segment over IPv4 that SYNs through it may ask for, either way; 500
+    /// to 1460. The engine, which knows no options, only carries it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub tcp_adjust_mss: Option<u16>,
+    /// Access lists that what comes in has to be permitted by (`ip access-group`, `ipv6 traffic-filter`): at most one
+    /// of a family, for packets of that family. One without entries permits everything.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_groups_input: Vec<String>,
+    /// Access lists that what goes out has to be permitted by, but for what the router itself sends.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_groups_output: Vec<String>,
     /// `rate-limit input`, in order; ahead of the policy-map.
     #[cfg_attr(feature = "serde", serde(default))]
     pub rate_limit_input: Vec<RateLimitConfig>,
@@ -106,6 +117,17 @@ pub struct SubinterfaceConfig {
     /// The interface that leads to the router's own IP stack, as a port's `inside`. The engine only carries it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub inside: Option<String>,
+    /// `ip tcp adjust-mss`: the most bytes of a TCP segment over IPv4 that SYNs through it may ask for, either way; 500
+    /// to 1460. The engine, which knows no options, only carries it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub tcp_adjust_mss: Option<u16>,
+    /// Access lists that what comes in has to be permitted by (`ip access-group`, `ipv6 traffic-filter`): at most one
+    /// of a family, for packets of that family. One without entries permits everything.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_groups_input: Vec<String>,
+    /// Access lists that what goes out has to be permitted by, but for what the router itself sends.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub access_groups_output: Vec<String>,
     /// Policy-map applied to what comes in.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
@@ -123,6 +145,9 @@ impl SubinterfaceConfig {
             native: false,
             bandwidth_kbps,
             inside: None,
+            tcp_adjust_mss: None,
+            access_groups_input: Vec::new(),
+            access_groups_output: Vec::new(),
             service_policy_input: None,
             service_policy_output: None,
         }
@@ -158,6 +183,9 @@ impl InterfaceConfig {
             fair_queue: None,
             queueing: None,
             max_reserved_percent: None,
+            tcp_adjust_mss: None,
+            access_groups_input: Vec::new(),
+            access_groups_output: Vec::new(),
             rate_limit_input: Vec::new(),
             rate_limit_output: Vec::new(),
             service_policy_input: None,

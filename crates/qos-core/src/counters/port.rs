@@ -71,6 +71,10 @@ pub struct InterfaceCounters {
     pub link: LinkCounters,
     /// Always null: hits are counted by access list.
     pub access_list_hits: Option<u64>,
+    /// What access lists of the interface did not permit of what came in.
+    pub denied_input: Count,
+    /// What they did not permit of what was to go out.
+    pub denied_output: Count,
     /// The `rate-limit` lines for what comes in, in order.
     pub rate_limit_input: Vec<RateLimitCounters>,
     /// The `rate-limit` lines for what goes out, in order.
@@ -141,8 +145,8 @@ pub struct DirectionCounters {
     pub rate_bps: f64,
     /// Average in packets per second.
     pub rate_pps: f64,
-    /// Packets dropped, whatever the reason. (Output drops are not in `packets`; input ones are, except while the
-    /// interface is down.)
+    /// Packets dropped, whatever the reason but for those that access lists denied. (Output drops are not in `packets`;
+    /// input ones are, except while the interface is down.)
     pub drops: u64,
 }
 

@@ -5,6 +5,8 @@
 pub enum DropReason {
     /// A policer's action.
     Police,
+    /// An access list of the interface does not permit the packet.
+    Denied,
     /// The queue was full.
     Tail,
     /// The flow's share of the queue was full.
@@ -25,8 +27,9 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, in the order of [`PortTotals`].
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Police,
+        DropReason::Denied,
         DropReason::Tail,
         DropReason::Flow,
         DropReason::Priority,
@@ -41,6 +44,7 @@ impl DropReason {
     pub fn name(self) -> &'static str {
         match self {
             DropReason::Police => "police",
+            DropReason::Denied => "denied",
             DropReason::Tail => "tail",
             DropReason::Flow => "flow",
             DropReason::Priority => "priority",

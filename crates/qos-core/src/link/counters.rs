@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::counters::count::Count;
 use crate::counters::port::{InterfaceCounters, InterfaceQueueCounters, LinkCounters, RingCounters};
 use crate::link::inbound::Inbound;
 use crate::link::outbound::{Outbound, OutboundCounters};
@@ -29,6 +30,8 @@ pub(crate) fn interface_counters<P>(
         queueing_delay,
         link: LinkCounters { input: inbound.link_counters(), output: link },
         access_list_hits: None,
+        denied_input: Count::default(),
+        denied_output: Count::default(),
         rate_limit_input: Vec::new(),
         rate_limit_output: Vec::new(),
         policy_input: None,

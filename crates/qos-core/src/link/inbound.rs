@@ -117,14 +117,14 @@ impl<P> Inbound<P> {
         }
     }
 
-    /// The port has no subinterface for a frame of [`next`](Self::next).
-    pub fn refuse(&mut self, frame: InFlight<P>, outputs: &mut Outputs<P>) {
+    /// A frame of [`next`](Self::next) does not come to the input policy.
+    pub fn refuse(&mut self, reason: DropReason, frame: InFlight<P>, outputs: &mut Outputs<P>) {
         let InFlight { arrives, descriptor, payload, .. } = frame;
-        self.drop(arrives, &descriptor, payload, DropReason::Disabled, outputs);
+        self.drop(arrives, &descriptor, payload, reason, outputs);
     }
 
     fn drop(&mut self, time: Time, descriptor: &Descriptor, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        self.traffic.dropped(reason, descriptor.counted_len, true);
+        self.traffic.dropped(reason, descriptor.counted_len, reason != DropReason::Denied);
         outputs.drop_inside(time, self.port, reason, payload);
     }
 

@@ -112,7 +112,11 @@ impl<P> Outbound<P> {
     }
 
     pub fn drop(&mut self, now: Time, bytes: u32, payload: P, reason: DropReason, outputs: &mut Outputs<P>) {
-        let shown = reason != DropReason::Police || defaults::OUTPUT_DROPS_COUNT_POLICE;
+        let shown = match reason {
+            DropReason::Police => defaults::OUTPUT_DROPS_COUNT_POLICE,
+            DropReason::Denied => false,
+            _ => true,
+        };
         self.traffic.dropped(reason, bytes, shown);
         outputs.drop_wire(now, self.port, reason, payload);
     }

@@ -1,6 +1,8 @@
 //! Plans: what a port runs, with every default filled in. Plain data between the compiler, which makes them, and the
 //! run time.
 
+pub(crate) mod access_groups;
+pub(crate) mod admission;
 pub(crate) mod catalyst;
 pub(crate) mod classes;
 pub(crate) mod interface_queueing;

@@ -1,10 +1,10 @@
 //! The plan of a port.
 
 use crate::counters::port::{ReservedConversations, Strategy};
+use crate::plan::admission::AdmissionsPlan;
 use crate::plan::catalyst::CatalystPlan;
 use crate::plan::classes::PolicyPlan;
 use crate::plan::interface_queueing::InterfaceQueueingPlan;
-use crate::plan::rate_limit::RateLimitsPlan;
 use crate::plan::tree::NodePlan;
 use crate::time::{Duration, Rate};
 
@@ -48,7 +48,7 @@ pub(crate) enum KindPlan {
     Catalyst(Box<CatalystPlan>),
 }
 
-/// What only a router's port runs: its way out, and the limits of both ways.
+/// What only a router's port runs: its way out, and what stands ahead of the policies of both ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterPlan {
     pub ring: RingPlan,
@@ -64,7 +64,7 @@ pub(crate) struct RouterPlan {
     pub output: Option<PolicyPlan>,
     /// Queueing without a policy-map.
     pub queueing: Option<Box<InterfaceQueueingPlan>>,
-    pub limits: RateLimitsPlan,
+    pub admission: AdmissionsPlan,
 }
 
 /// The transmit ring.

@@ -14,10 +14,3 @@ pub(crate) struct RateLimitPlan {
     pub conform: RateLimitAction,
     pub exceed: RateLimitAction,
 }
-
-/// Those of an interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RateLimitsPlan {
-    pub input: Vec<RateLimitPlan>,
-    pub output: Vec<RateLimitPlan>,
-}

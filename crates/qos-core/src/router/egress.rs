@@ -1,4 +1,4 @@
-//! A router port's egress: `rate-limit`, output policy, queues, transmit ring, link.
+//! A router port's egress: access lists, `rate-limit`, output policy, queues, transmit ring, link.
 //!
 //! Three kinds of events happen here: a packet arrives; a frame starts on the wire, which frees a place in the ring; a
 //! shaper lets a packet go. They are settled in order of time, and no earlier than needed: see [`crate::Engine`] on
@@ -23,7 +23,7 @@ use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::scheduler::Scheduler;
 use crate::queueing::statistics;
-use crate::router::rate_limits::RateLimits;
+use crate::router::admission::Admission;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
@@ -35,7 +35,7 @@ pub(crate) struct Egress<P> {
     plan: RouterPlan,
     police_in_drop_rate: bool,
     seed: u64,
-    limits: Option<Box<RateLimits>>,
+    admission: Option<Box<Admission>>,
     policy: Option<Policy>,
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
@@ -55,7 +55,7 @@ impl<P> Egress<P> {
             outbound,
             police_in_drop_rate: port.police_in_drop_rate,
             seed,
-            limits: RateLimits::of(&plan.limits.output, now),
+            admission: Admission::of(&plan.admission.output, now),
             policy: Egress::<P>::policy(port, plan, now),
             scheduler: Scheduler::new(&plan.nodes, plan.hold, seed, port.rate, now),
             ring: TxRing::new(plan.ring),
@@ -88,7 +88,7 @@ impl<P> Egress<P> {
         self.ring.set_limit(plan.ring);
         self.scheduler.set_hold(plan.hold);
         self.scheduler.set_rate(port.rate);
-        RateLimits::replace(&mut self.limits, &plan.limits.output, now);
+        Admission::replace(&mut self.admission, &plan.admission.output, now);
         let old = std::mem::replace(&mut self.plan, plan.clone());
         let police_in_drop_rate = std::mem::replace(&mut self.police_in_drop_rate, port.police_in_drop_rate);
         let queues = old.nodes != plan.nodes || old.queueing != plan.queueing;
@@ -168,10 +168,10 @@ impl<P> Egress<P> {
             let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
             return self.drop(arrival, item, DropReason::Disabled, outputs);
         }
-        if let Some(limits) = &mut self.limits {
-            if !limits.admit(arrival, &mut descriptor, lists) {
+        if let Some(admission) = &mut self.admission {
+            if let Some(reason) = admission.refuses(arrival, &mut descriptor, lists) {
                 let item = Item { descriptor, payload, class: None, arrival, delayed: 0 };
-                return self.drop(arrival, item, DropReason::Police, outputs);
+                return self.drop(arrival, item, reason, outputs);
             }
         }
         let verdict = self.policy.as_mut().map(|policy| policy.apply(arrival, &mut descriptor, lists));
@@ -408,13 +408,17 @@ impl<P> Egress<P> {
     }
 
     pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {
-        RateLimits::counters(self.limits.as_deref(), now)
+        Admission::limit_counters(self.admission.as_deref(), now)
+    }
+
+    pub fn denied(&self) -> Count {
+        Admission::denied(self.admission.as_deref())
     }
 
     pub fn clear(&mut self, now: Time) {
         self.outbound.clear(now);
-        if let Some(limits) = &mut self.limits {
-            limits.clear(now);
+        if let Some(admission) = &mut self.admission {
+            admission.clear(now);
         }
         if let Some(vlans) = &mut self.vlans {
             vlans.clear();

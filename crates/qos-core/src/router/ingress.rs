@@ -1,13 +1,15 @@
-//! A router port's ingress: the link, then `rate-limit` and the input policy.
+//! A router port's ingress: the link, then access lists, `rate-limit` and the input policy.
 
 use crate::classify::access_list::AccessList;
+use crate::counters::count::Count;
 use crate::counters::policy::PolicyCounters;
 use crate::counters::rate_limit::RateLimitCounters;
+use crate::frame::drop_reason::DropReason;
 use crate::link::inbound::Inbound;
 use crate::link::outputs::Outputs;
 use crate::plan::port::{PortPlan, RouterPlan};
 use crate::policy::Policy;
-use crate::router::rate_limits::RateLimits;
+use crate::router::admission::Admission;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
 
@@ -15,7 +17,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) struct Ingress<P> {
     pub inbound: Inbound<P>,
-    limits: Option<Box<RateLimits>>,
+    admission: Option<Box<Admission>>,
     policy: Option<Policy>,
     /// Of a port with subinterfaces.
     pub vlans: Option<Box<Vlans>>,
@@ -23,12 +25,12 @@ pub(crate) struct Ingress<P> {
 
 impl<P> Ingress<P> {
     pub fn new(inbound: Inbound<P>, (plan, router): (&PortPlan, &RouterPlan), now: Time) -> Ingress<P> {
-        let (limits, policy) = (RateLimits::of(&router.limits.input, now), Policy::input(plan, now));
-        Ingress { inbound, limits, policy, vlans: Vlans::of(&plan.subinterfaces, None) }
+        let (admission, policy) = (Admission::of(&router.admission.input, now), Policy::input(plan, now));
+        Ingress { inbound, admission, policy, vlans: Vlans::of(&plan.subinterfaces, None) }
     }
 
     pub fn configure(&mut self, now: Time, old: &PortPlan, (new, router): (&PortPlan, &RouterPlan)) {
-        RateLimits::replace(&mut self.limits, &router.limits.input, now);
+        Admission::replace(&mut self.admission, &router.admission.input, now);
         self.inbound.configure(new);
         Policy::replace_input(&mut self.policy, now, old, new);
         if old.subinterfaces != new.subinterfaces {
@@ -47,15 +49,16 @@ impl<P> Ingress<P> {
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
             if self.vlans.as_mut().is_some_and(|vlans| !vlans.takes(&frame.descriptor)) {
-                self.inbound.refuse(frame, outputs);
+                self.inbound.refuse(DropReason::Disabled, frame, outputs);
                 continue;
             }
-            let limited = match &mut self.limits {
-                Some(limits) => !limits.admit(frame.arrives, &mut frame.descriptor, lists),
-                None => false,
-            };
+            if let Some(admission) = &mut self.admission {
+                if let Some(reason) = admission.refuses(frame.arrives, &mut frame.descriptor, lists) {
+                    self.inbound.refuse(reason, frame, outputs);
+                    continue;
+                }
+            }
             let pass = match &mut self.policy {
-                _ if limited => false,
                 Some(policy) => {
                     let bytes = frame.descriptor.counted_len;
                     let verdict = policy.apply(frame.arrives, &mut frame.descriptor, lists);
@@ -75,13 +78,17 @@ impl<P> Ingress<P> {
     }
 
     pub fn limit_counters(&self, now: Time) -> Vec<RateLimitCounters> {
-        RateLimits::counters(self.limits.as_deref(), now)
+        Admission::limit_counters(self.admission.as_deref(), now)
+    }
+
+    pub fn denied(&self) -> Count {
+        Admission::denied(self.admission.as_deref())
     }
 
     pub fn clear(&mut self, now: Time) {
         self.inbound.clear(now);
-        if let Some(limits) = &mut self.limits {
-            limits.clear(now);
+        if let Some(admission) = &mut self.admission {
+            admission.clear(now);
         }
         if let Some(vlans) = &mut self.vlans {
             vlans.clear();

@@ -1,6 +1,8 @@
 //! A router's port: from the wire through the input policy inside, and from there through output policy, queues and
 //! transmit ring onto the wire.
 
+pub(crate) mod access_groups;
+pub(crate) mod admission;
 pub(crate) mod egress;
 pub(crate) mod ingress;
 pub(crate) mod port;

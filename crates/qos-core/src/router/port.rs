@@ -96,6 +96,8 @@ impl<P> RouterPort<P> {
         });
         let subinterfaces = subinterfaces.collect();
         InterfaceCounters {
+            denied_input: self.ingress.denied(),
+            denied_output: self.egress.denied(),
             rate_limit_input: self.ingress.limit_counters(now),
             rate_limit_output: self.egress.limit_counters(now),
             numbered_queues: self.egress.numbered_counters(),

@@ -27,8 +27,7 @@ struct Line {
 }
 
 impl RateLimits {
-    /// None where there are no lines: a packet then costs one comparison.
-    pub fn of(plans: &[RateLimitPlan], now: Time) -> Option<Box<RateLimits>> {
+    pub fn new(plans: &[RateLimitPlan], now: Time) -> RateLimits {
         let line = |plan: &RateLimitPlan| Line {
             meter: AccessRate::new(plan.rate_bps, plan.normal_bytes, plan.extended_bytes, now),
             plan: plan.clone(),
@@ -37,15 +36,12 @@ impl RateLimits {
             last: None,
             counting: now,
         };
-        (!plans.is_empty()).then(|| Box::new(RateLimits { lines: plans.iter().map(line).collect() }))
+        RateLimits { lines: plans.iter().map(line).collect() }
     }
 
-    /// Puts other lines in force; the same ones go on.
-    pub fn replace(limits: &mut Option<Box<RateLimits>>, plans: &[RateLimitPlan], now: Time) {
-        let present = limits.as_ref().map_or(&[][..], |limits| &limits.lines);
-        if !present.iter().map(|line| &line.plan).eq(plans) {
-            *limits = RateLimits::of(plans, now);
-        }
+    /// Whether these are its lines.
+    pub fn runs(&self, plans: &[RateLimitPlan]) -> bool {
+        self.lines.iter().map(|line| &line.plan).eq(plans)
     }
 
     /// Meters and marks a packet by each line that it comes to: whether it may pass.
@@ -79,8 +75,7 @@ impl RateLimits {
         true
     }
 
-    pub fn counters(limits: Option<&RateLimits>, now: Time) -> Vec<RateLimitCounters> {
-        let lines = limits.map_or(&[][..], |limits| &limits.lines);
+    pub fn counters(&self, now: Time) -> Vec<RateLimitCounters> {
         let counters = |line: &Line| RateLimitCounters {
             conformed: line.conformed,
             exceeded: line.exceeded,
@@ -88,7 +83,7 @@ impl RateLimits {
             last_packet_ns: line.last.map(|last| now.since(last).0),
             counting_ns: now.since(line.counting).0,
         };
-        lines.iter().map(counters).collect()
+        self.lines.iter().map(counters).collect()
     }
 
     /// Zeroes the counters; the token buckets stay.

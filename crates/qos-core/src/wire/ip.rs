@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::wire::bytes::u16_at;
+use crate::wire::checksum;
 use crate::wire::ethernet::{ethertype, Layout};
 
 /// Bytes of an IPv4 header without options.
@@ -191,11 +192,8 @@ fn rewrite_traffic_class(frame: &mut [u8], mask: u8, bits: u8) -> bool {
             }
             packet[1] = tos;
             let new = u16::from_be_bytes([packet[0], tos]);
-            let checksum = u16::from_be_bytes([packet[10], packet[11]]);
-            let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-            sum = (sum & 0xffff) + (sum >> 16);
-            sum = (sum & 0xffff) + (sum >> 16);
-            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            let sum = checksum::updated(u16::from_be_bytes([packet[10], packet[11]]), old, new);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
             true
         }
         ethertype::IPV6 if packet.len() >= IPV6_HEADER && packet[0] >> 4 == 6 => {

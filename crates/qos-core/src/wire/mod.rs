@@ -3,9 +3,11 @@
 //! Frames come from a network, so nothing about them is believed: any bytes are safe input.
 
 pub mod bytes;
+pub(crate) mod checksum;
 pub mod ethernet;
 pub(crate) mod framing;
 pub mod ip;
+pub mod tcp;
 
 pub use framing::{counted_header, Framing};
 pub use ip::protocol;

@@ -1,5 +1,6 @@
 //! The engine's integration tests, one program: each file is a module, `common` what they share.
 
+mod access_groups;
 mod admission;
 mod behaviour;
 mod cells;
@@ -31,5 +32,6 @@ mod srr;
 mod subinterfaces;
 mod switch;
 mod switch_config;
+mod tcp_options;
 mod tokens_lost;
 mod tx_ring_delays;

@@ -1,6 +1,7 @@
 //! From the links inwards: to the engine, and from there to the kernel or to the ports of a switch.
 
 use qos_core::frame::parse;
+use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Descriptor, Time};
 
 use super::port::{Arrival, Held, Port, Sending};
@@ -58,11 +59,17 @@ impl Dataplane {
                 }
                 let Departure { time, port, descriptor, mut payload, .. } = departure;
                 let port_number = usize::from(port.0);
+                let port_mss = self.ports[port_number].adjust_mss;
                 let subinterface = self.ports[port_number].subinterface_mut(descriptor.vlan);
+                let adjust_mss = subinterface.as_ref().map_or(port_mss, |each| each.adjust_mss);
                 if subinterface.is_some() && descriptor.tags > 0 {
                     retag(self.pool.get(&payload.frame), None, &mut self.bytes);
                     let untagged = self.pool.put(&self.bytes);
                     self.pool.free(std::mem::replace(&mut payload.frame, untagged));
+                }
+                // Before the key is made of what the kernel gets.
+                if let Some(most) = adjust_mss {
+                    lower_mss(self.pool.get_mut(&payload.frame), most);
                 }
                 self.passed = self.passed.max(time);
                 self.sla.arriving(self.pool.get(&payload.frame), time);

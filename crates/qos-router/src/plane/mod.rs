@@ -31,6 +31,8 @@ use crate::sla::{self, Agent, Namespace};
 
 /// Frames that may be in transit through the kernel.
 const IN_TRANSIT: usize = 4096;
+/// Packets of which fragments may be on their way.
+const FRAGMENTED: usize = 1024;
 /// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
 /// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
@@ -55,6 +57,8 @@ pub struct Dataplane {
     pool: FramePool,
     keys: TransitKeys,
     in_transit: InTransit,
+    /// Packets whose first fragment has come out of the kernel, which may have made more of them.
+    fragmented: InTransit,
     /// The ports that switch instead of handing frames to the kernel.
     bridge: Bridge,
     lateness: Lateness,
@@ -102,6 +106,7 @@ impl Dataplane {
             pool: FramePool::default(),
             keys: TransitKeys::default(),
             in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
+            fragmented: InTransit::new(FRAGMENTED, TRANSIT_NS),
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
@@ -200,6 +205,14 @@ impl Dataplane {
         let opened = self.open_subinterfaces(config)?;
         self.engine.configure(self.reached, &config.engine)?;
         self.put_subinterfaces(config, opened);
+        for port in &mut self.ports {
+            port.adjust_mss = None;
+        }
+        for (name, interface) in &config.engine.interfaces {
+            if let Some(id) = self.engine.port(name) {
+                self.ports[usize::from(id.0)].adjust_mss = interface.tcp_adjust_mss;
+            }
+        }
         self.bridge.configure(&config.engine, self.engine.ports().map(|(_, name)| name));
         self.sla.configure(sla, self.clock.now());
         Ok(())

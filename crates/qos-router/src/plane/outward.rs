@@ -1,12 +1,14 @@
 //! From the kernel and the engine outwards: onto the links.
 
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
+use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Output, Side, Time};
 
 use super::port::{Arrival, Held, Sending};
 use super::Dataplane;
 use crate::bridge::retag;
-use crate::frame::stamp_reply;
+use crate::frame::{stamp_reply, TransitKeys};
+use crate::in_transit::{InTransit, Transit};
 use crate::ring::BATCH;
 
 /// Frames of the router's own that may wait for the engine to catch up with their time; further ones wait in the ring.
@@ -68,14 +70,16 @@ impl Dataplane {
     /// Takes what the kernel has sent by a port, or by a subinterface of it.
     fn take_from_kernel(&mut self, number: usize, subinterface: Option<usize>) {
         let port = &mut self.ports[number];
-        let (inside, tag) = match (subinterface.map(|index| &mut port.subinterfaces[index]), &mut port.inside) {
-            (Some(subinterface), _) => {
-                let tag = subinterface.tag();
-                (&mut subinterface.inside, tag)
-            }
-            (None, Some(inside)) => (inside, None),
-            (None, None) => return,
-        };
+        let adjust_mss = port.adjust_mss;
+        let (inside, tag, adjust_mss) =
+            match (subinterface.map(|index| &mut port.subinterfaces[index]), &mut port.inside) {
+                (Some(subinterface), _) => {
+                    let (tag, adjust_mss) = (subinterface.tag(), subinterface.adjust_mss);
+                    (&mut subinterface.inside, tag, adjust_mss)
+                }
+                (None, Some(inside)) => (inside, None, adjust_mss),
+                (None, None) => return,
+            };
         if !inside.ring.ready() {
             return;
         }
@@ -91,8 +95,11 @@ impl Dataplane {
                 };
                 // The kernel's interfaces have no more than a packet of 1500 bytes, so a tag has room.
                 let mut descriptor = parse(bytes, port.framing);
-                let transit = self.keys.key(bytes).and_then(|key| self.in_transit.take(now.0, key));
+                let transit = in_transit(&self.keys, (&mut self.in_transit, &mut self.fragmented), now, bytes);
                 let frame = self.pool.put(bytes);
+                if let Some(most) = adjust_mss {
+                    lower_mss(self.pool.get_mut(&frame), most);
+                }
                 let event = match transit {
                     Some(transit) => {
                         descriptor.qos_group = transit.qos_group;
@@ -155,4 +162,21 @@ impl Dataplane {
             before = after;
         });
     }
+}
+
+/// What was remembered of a frame that comes out of the kernel, in the ledgers of packets and of those that come in
+/// fragments: one that the kernel has made goes as the packet whose first one has come before it.
+fn in_transit(
+    keys: &TransitKeys,
+    (packets, fragmented): (&mut InTransit, &mut InTransit),
+    now: Time,
+    bytes: &[u8],
+) -> Option<Transit> {
+    let transit = keys.key(bytes).and_then(|key| packets.take(now.0, key));
+    let Some(fragment) = keys.fragment(bytes) else { return transit };
+    let transit = transit.or_else(|| fragmented.take(now.0, fragment.packet));
+    if let Some(transit) = transit.filter(|_| fragment.more) {
+        fragmented.insert(now.0, fragment.packet, transit);
+    }
+    transit
 }

@@ -62,6 +62,8 @@ pub(super) struct Subinterface {
     pub vlan: u16,
     /// Its frames have no tag on the link either.
     pub native: bool,
+    /// The most bytes of a TCP segment that SYNs may ask for.
+    pub adjust_mss: Option<u16>,
     pub inside: Interface,
 }
 
@@ -69,7 +71,7 @@ impl Subinterface {
     /// Opens the interface; `place` is where it is named in the configuration.
     pub fn open(config: &SubinterfaceConfig, name: &str, place: &str) -> Result<Self, StartError> {
         let inside = Interface::open(name, place, INSIDE_SLOTS)?;
-        Ok(Self { vlan: config.vlan, native: config.native, inside })
+        Ok(Self { vlan: config.vlan, native: config.native, adjust_mss: config.tcp_adjust_mss, inside })
     }
 
     /// The tag of its frames on the link.
@@ -89,6 +91,8 @@ pub(super) struct Port {
     pub peer: Option<usize>,
     pub wire: Interface,
     pub subinterfaces: Vec<Subinterface>,
+    /// The most bytes of a TCP segment that SYNs may ask for.
+    pub adjust_mss: Option<u16>,
     /// Frames from the router's side that have not been given to the engine yet.
     pub arrivals: Vec<Arrival>,
 }
@@ -182,7 +186,9 @@ impl Port {
             let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
             (inside.join().expect("opening does not panic"), wire)
         });
-        Ok(Self { id, framing, inside: inside?, peer, wire: wire?, subinterfaces: Vec::new(), arrivals: Vec::new() })
+        let (inside, wire) = (inside?, wire?);
+        let (subinterfaces, arrivals) = (Vec::new(), Vec::new());
+        Ok(Self { id, framing, inside, peer, wire, subinterfaces, adjust_mss: None, arrivals })
     }
 
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {

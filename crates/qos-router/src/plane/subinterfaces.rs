@@ -59,7 +59,8 @@ impl Dataplane {
                 new
             });
             let Some(subinterface) = new.or_else(|| kept.remove(inside)) else { continue };
-            let subinterface = Subinterface { vlan: each.vlan, native: each.native, ..subinterface };
+            let subinterface =
+                Subinterface { vlan: each.vlan, native: each.native, adjust_mss: each.tcp_adjust_mss, ..subinterface };
             self.ports[usize::from(id.0)].subinterfaces.push(subinterface);
         }
     }

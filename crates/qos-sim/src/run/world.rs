@@ -11,7 +11,7 @@ use super::routes::Routes;
 use super::tally::Tally;
 use crate::event_queue::{Event, EventQueue};
 use crate::network::Network;
-use crate::packet::{PacketId, Pool, Way};
+use crate::packet::{Content, PacketId, Pool, Way};
 use crate::report::{Report, RouterReport};
 use crate::scenario::{NodeKind, Scenario, FORMAT};
 use crate::traffic::{Kind, Traffic};
@@ -92,7 +92,7 @@ impl World {
 
     /// A router sends a packet on.
     pub(super) fn forward(&mut self, station: usize, node: usize, departure: Departure<PacketId>) {
-        let Departure { time, descriptor, payload, .. } = departure;
+        let Departure { time, port, descriptor, payload, .. } = departure;
         let packet = self.pool.get_mut(payload);
         (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
         let stream = &self.traffic.streams[packet.stream as usize];
@@ -107,6 +107,14 @@ impl World {
             self.pool.take(payload);
             return;
         };
+        if let (Content::Tcp(segment), false) = (&mut packet.content, packet.ipv6) {
+            if let Some(options) = &mut segment.syn_options {
+                let entered = self.network.entered(self.network.ports[station][usize::from(port.0)], descriptor.vlan);
+                for most in [entered, end].into_iter().filter_map(|end| self.network.ends[end].adjust_mss) {
+                    options.mss = options.mss.min(most);
+                }
+            }
+        }
         let at = &self.network.ends[end];
         // As the frame would be described on the other link: a class of service does not outlast its tag.
         let descriptor = match at.over {
