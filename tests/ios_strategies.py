@@ -14,20 +14,21 @@ from qoslab.ios.commands.class_map import PROTOCOLS
 from qoslab.ios.commands.routing import route_order
 from qoslab.ios.model.device import (
     AccessEntry,
+    AccessGroups,
     AccessList,
-    AddressMatch,
     Device,
     Generation,
     Hardware,
     Interface,
     InterfaceFairQueue,
     Line,
-    PortMatch,
     Remark,
     StaticRoute,
     User,
 )
 from qoslab.ios.model.interface_queueing import CustomList, CustomQueue, PriorityList, QueueRule, Shaper
+from qoslab.ios.model.matches import AddressMatch, PortMatch
+from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
@@ -476,6 +477,69 @@ def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap],
 
 
 @st.composite
+def access_groups(draw: DrawFn, names: tuple[str, ...]) -> AccessGroups:
+    return AccessGroups(draw(maybe(st.sampled_from(names))), draw(maybe(st.sampled_from(names))))
+
+
+@st.composite
+def packet_sizes(draw: DrawFn) -> dict[str, int | None]:
+    mtu = draw(maybe(st.integers(1300, 1499)))
+    line = mtu or 1500
+    return {
+        "mtu": mtu,
+        "ip_mtu": draw(maybe(st.integers(68, line - 1))),
+        "ipv6_mtu": draw(maybe(st.integers(1280, line - 1))),
+        "tcp_adjust_mss": draw(maybe(st.integers(500, 1460))),
+    }
+
+
+@st.composite
+def object_groups(draw: DrawFn) -> dict[str, ObjectGroup]:
+    found: dict[str, ObjectGroup] = {}
+    addresses = st.integers(1, 0xFFFFFF00).map(IPv4Address)
+    networks = st.one_of(
+        st.just(NetworkObject("any")),
+        addresses.map(lambda each: NetworkObject("host", each)),
+        addresses.map(lambda each: NetworkObject("range", each, each + 5)),
+        addresses.map(lambda each: NetworkObject("subnet", each, IPv4Address("255.255.255.0"))),
+    )
+    services = st.one_of(
+        st.just(ServiceObject()),
+        st.builds(ServiceObject, st.sampled_from([(6,), (17,), (6, 17)]), st.none(), st.none() | _group_ports),
+        st.builds(ServiceObject, st.just((6,)), _group_ports, _group_ports),
+        st.sampled_from([ServiceObject((1,)), ServiceObject((1,), icmp_type=8), ServiceObject((47,))]),
+    )
+    for name in draw(st.lists(st.sampled_from(["NetA", "NetB", "NetC"]), unique=True)):
+        nested = [NetworkObject("group", group=other) for other in found if draw(st.booleans())]
+        own = draw(st.lists(networks, min_size=1, max_size=3, unique=True))
+        found[name] = ObjectGroup(name, "network", draw(maybe(texts)), (*own, *nested))
+    for name in draw(st.lists(st.sampled_from(["SvcA", "SvcB"]), unique=True)):
+        own_services = draw(st.lists(services, min_size=1, max_size=3, unique=True))
+        found[name] = ObjectGroup(name, "service", draw(maybe(texts)), services=tuple(own_services))
+    return found
+
+
+_group_ports = st.builds(PortMatch, st.sampled_from(("eq", "gt", "lt")), st.tuples(st.integers(0, 65535))) | st.builds(
+    PortMatch, st.just("range"), st.just((2000, 2005))
+)
+
+
+@st.composite
+def grouped_lists(draw: DrawFn, groups: dict[str, ObjectGroup]) -> dict[str, AccessList]:
+    networks: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "network")]
+    services: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "service")]
+    entries = st.builds(
+        AccessEntry,
+        action=st.sampled_from(("permit", "deny")),
+        source_group=st.sampled_from(networks),
+        destination_group=st.sampled_from(networks),
+        service_group=st.sampled_from(services),
+    )
+    lines = draw(st.lists(entries, max_size=3, unique=True))
+    return {"Grouped": AccessList("Grouped", "extended", tuple(lines))} if lines else {}
+
+
+@st.composite
 def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generation) -> Interface:
     serial = name.startswith("Serial")
     fair_queue = draw(maybe(fair_queues(generation, serial)))
@@ -495,6 +559,9 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
         ),
         ipv6_link_local=draw(maybe(st.sampled_from([IPv6Address("fe80::1"), IPv6Address("fe80::2")]))),
         ipv6_enable=draw(st.booleans()),
+        filters=draw(access_groups(("1", "101", "P5001", "Absent"))),
+        ipv6_filters=draw(access_groups(("V6", "Absent"))),
+        **draw(packet_sizes()),
         encapsulation=draw(maybe(st.just("ppp"))) if serial else None,
         load_interval_s=draw(maybe(st.sampled_from([30, 60, 600]))),
         shutdown=draw(st.booleans()),
@@ -552,6 +619,7 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
     classes = draw(class_maps())
     maps = draw(policy_maps(chosen, list(classes)))
     users = draw(st.lists(st.sampled_from(["admin", "lab"]), unique=True))
+    groups = draw(object_groups()) if chosen == "hqf" else {}
     return Device(
         hardware(chosen),
         hostname=draw(st.sampled_from(["Router", "R1", "edge-2.lab_x"])),
@@ -575,7 +643,8 @@ def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
         policy_maps=maps,
         interfaces={name: draw(interfaces(name, number, maps, chosen)) for number, name in enumerate(PORTS)},
         routes=draw(routes()),
-        access_lists=draw(access_lists()) | draw(ipv6_access_lists()),
+        object_groups=groups,
+        access_lists=draw(access_lists()) | draw(ipv6_access_lists()) | draw(grouped_lists(groups)),
         rate_limit_lists=draw(rate_limit_lists()),
         priority_lists=draw(priority_lists()),
         queue_lists=draw(queue_lists()),

@@ -275,11 +275,13 @@ def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
 def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
     """Yield the changes below a line: removals, the last first, then additions."""
     misplaced = _misplaced(target, present)
-    for key, block in reversed(present.children.items()):
-        if key not in target.children or key in misplaced:
-            yield " " * depth + block.taken_back
+    gone = [
+        block for key, block in reversed(present.children.items()) if key not in target.children or key in misplaced
+    ]
+    yield from (" " * depth + block.taken_back for block in gone if not block.how.late)
     for key, block in target.children.items():
         yield from _changed(block, None if key in misplaced else present.children.get(key), depth)
+    yield from (" " * depth + block.taken_back for block in gone if block.how.late)
 
 
 def _misplaced(target: Block, present: Block) -> set[str]:

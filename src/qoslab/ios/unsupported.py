@@ -96,9 +96,24 @@ REFUSED = (
         mode="class-map",
         requires="router",
     ),
-    Refused("segment sizes that TCP agrees on are not rewritten", "ip tcp adjust-mss <rest:line>", mode="interface"),
-    Refused("every line takes packets of up to 1500 bytes", "(mtu|ip mtu) <rest:line>", mode="interface"),
-    Refused("packets are not filtered: access lists classify", "ip access-group <rest:line>", mode="interface"),
+    Refused(
+        "segment sizes that TCP agrees on are not rewritten",
+        "ip tcp adjust-mss <rest:line>",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "every line takes packets of up to 1500 bytes",
+        "(mtu|ip mtu) <rest:line>",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused(
+        "packets are not filtered: access lists classify",
+        "ip access-group <rest:line>",
+        mode="interface",
+        requires="switch",
+    ),
     Refused("the marks of packets are not mapped by tables", ">table-map <rest:line>"),
     Refused(
         "frames are not bridged by a router",

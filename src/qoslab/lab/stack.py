@@ -37,7 +37,7 @@ from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, P
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.routes import NULL, IpAddress, installable_routes
-from qoslab.lab import subinterfaces
+from qoslab.lab import packet_sizes, subinterfaces
 from qoslab.lab.names import linux_interface
 
 CLONE_NEWNET = 0x40000000
@@ -202,6 +202,8 @@ class IpStack:
             if up == (shutdown := device.is_shut_down(interface)):
                 netlink.link("set", index=index, state="down" if shutdown else "up")
         self._apply_own(netlink, links["lo"]["index"], present, device)
+        packet_sizes.apply(netlink, device, {link["index"]: self._ios.get(name, "") for name, link in links.items()})
+        packet_sizes.apply_ipv6(device, {name: linux for name, linux in self._linux.items() if linux in links})
         self._apply_routes(netlink, device, {name: link["index"] for name, link in links.items()})
 
     @staticmethod
@@ -221,20 +223,22 @@ class IpStack:
 
     def _apply_routes(self, netlink: IPRoute, device: Device, indices: dict[str, int]) -> None:
         wanted = {
-            (prefix, gateway, self._index(interface, indices), distance)
+            (prefix, gateway, self._index(interface, indices), distance, _mtu(device, prefix, gateway, interface))
             for prefix, gateway, interface, distance in installable_routes(device)
         }
         have = set()
-        for prefix, gateway, index, metric in self._static_routes(netlink):
+        for (prefix, gateway, index, metric), mtu in self._static_routes(netlink):
             by_interface = gateway is None or gateway in IPV6_LINK_LOCAL
-            have.add((prefix, gateway, index if by_interface else None, metric))
+            have.add((prefix, gateway, index if by_interface else None, metric, mtu))
         for command, routes in (("del", have - wanted), ("add", wanted - have)):
-            for prefix, gateway, index, distance in routes:
+            for prefix, gateway, index, distance, mtu in routes:
                 keys: dict[str, Any] = {"dst": str(prefix), "proto": RTPROT_STATIC, "priority": distance}
                 if gateway is None and index is None:
                     continue
                 if gateway is not None:
                     keys["gateway"] = str(gateway)
+                if mtu is not None and command == "add":
+                    keys["metrics"] = {"mtu": mtu}
                 if index == NOWHERE:
                     keys["type"] = "blackhole"
                 elif index is not None:
@@ -254,11 +258,11 @@ class IpStack:
         return indices.get(self._linux.get(port, ""))
 
     @staticmethod
-    def _static_routes(netlink: IPRoute) -> Iterator[_KernelRoute]:
+    def _static_routes(netlink: IPRoute) -> Iterator[tuple[_KernelRoute, int | None]]:
         for family in FAMILIES:
             for route in netlink.get_routes(family=family, table=RT_TABLE_MAIN):
                 if route["proto"] == RTPROT_STATIC:
-                    yield _kernel_route(family, route)
+                    yield _kernel_route(family, route), packet_sizes.kernel_mtu(route)
 
     async def ports(self) -> dict[str, Port]:
         """The router's interfaces that are wired."""
@@ -373,6 +377,13 @@ def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
         NOWHERE if route["type"] == RTN_BLACKHOLE else route.get_attr("RTA_OIF"),
         route.get_attr("RTA_PRIORITY") or 0,
     )
+
+
+def _mtu(
+    device: Device, prefix: IPv4Network | IPv6Network, gateway: IpAddress | None, interface: str | None
+) -> int | None:
+    """The longest packets of a static route; None: those of its interface."""
+    return packet_sizes.route_mtu(device, gateway, interface) if isinstance(prefix, IPv4Network) else None
 
 
 def _icmp_socket(options: PingOptions) -> socket.socket:

@@ -414,6 +414,7 @@ def _network(device: Device) -> tuple[object, ...]:
             (
                 *(each.name, device.is_shut_down(each), each.vlan, each.address, each.secondary_addresses),
                 *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable, each.circuit is not None),
+                *(each.mtu, each.ip_mtu, each.ipv6_mtu),
             )
             for each in interfaces
         ],

@@ -64,6 +64,8 @@ class Router:
         for interface in self.device.interfaces.values():
             if interface.secondary_addresses:
                 yield f"a secondary address on {interface.name}"
+            if not interface.mtu == interface.ip_mtu == interface.ipv6_mtu is None:
+                yield f"an MTU of its own on {interface.name}"
             if len(interface.ipv6_addresses) > 1:
                 yield f"a second IPv6 address on {interface.name}"
             if interface.ipv6_addresses and not self.device.ipv6_unicast_routing:

@@ -99,6 +99,13 @@ def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
     return match
 
 
+def _length(text: str) -> IPv4Address | None:
+    """The mask of `/27`."""
+    if not re.fullmatch(r"/[0-9]{1,2}", text) or int(text[1:]) > 32:
+        return None
+    return IPv4Address((1 << 32) - (1 << 32 - int(text[1:])))
+
+
 def _octet(text: str) -> int | None:
     """The value of one or two hexadecimal digits."""
     return int(text, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,2}", text) else None
@@ -156,6 +163,7 @@ TYPES: dict[str, ArgumentType] = {
     "address": ArgumentType("A.B.C.D", _address),
     "mask": ArgumentType("A.B.C.D", _address),
     "wildcard": ArgumentType("A.B.C.D", _address),
+    "length": ArgumentType("/nn", _length),
     "ipv6-address": ArgumentType("X:X:X:X::X", _ipv6_address),
     "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _ipv6_prefix),
     "word": ArgumentType("WORD", _word),

@@ -44,6 +44,8 @@ MODES: dict[str, Mode] = {
     "standard-acl": Mode("config-std-nacl", "config"),
     "extended-acl": Mode("config-ext-nacl", "config"),
     "ipv6-acl": Mode("config-ipv6-acl", "config"),
+    "network-group": Mode("config-network-group", "config"),
+    "service-group": Mode("config-service-group", "config"),
     "host-interface": Mode("config-if", "config"),
     "kept": Mode("config-kept", None),
 }

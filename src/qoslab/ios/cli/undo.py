@@ -41,6 +41,8 @@ class Undo:
     """Whether it comes first where addresses are written anew: with one of them it would be refused."""
     verbatim: bool = False
     """Whether it is a text that may go over several lines; such come last."""
+    late: bool = False
+    """Whether it is taken back after its neighbours have been entered: without it there may be nothing left."""
     goes_with: str | None = None
     """Syntax of the key of the line that takes this one along when it is removed."""
     split: Callable[[Any], Sequence[str]] | None = None

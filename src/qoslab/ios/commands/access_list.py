@@ -1,30 +1,30 @@
 """Access lists: numbered and named, standard and extended.
 
-Access lists serve classification here. `log` is kept as typed; a class-map that uses the list does not log, on IOS
-neither.
+They classify, and filter interfaces (`access_group`). `log` is kept as typed and logs nothing; a class-map that uses
+the list does not log on IOS either.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
+from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
-    ANY_ADDRESS,
     AccessEntry,
     AccessList,
-    AddressMatch,
     Device,
-    PortMatch,
     Remark,
 )
+from qoslab.ios.model.matches import ANY_ADDRESS, AddressMatch, PortMatch
 from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text
+from qoslab.ios.model.object_groups import addresses, services
 from qoslab.ios.model.ports import (
     BY_NUMBER,
     BY_PORT,
@@ -51,15 +51,21 @@ SEQUENCE_STEP = 10
 DUPLICATE_SEQUENCE = "% Duplicate sequence number"
 OTHER_KIND = "% A named {kind} access list with this name already exists"
 INVALID_NAME = "% Invalid access list name."
+NO_SUCH_GROUP = "% There is no {kind} object group {name}"
+EMPTY_GROUP = "% Object group {name} is empty"
+TOO_MANY = "% Object groups of access list {name} stand for {count} entries, at most {limit} are possible"
+MOST_EXPANDED = 2048
+"""Entries that the object groups of one list stand for; of a Catalyst 4500, whose manual says it, it is the same."""
 KINDS = {"standard": "standard IP", "extended": "extended IP", "ipv6": "IPv6"}
 
-_OTHER_PROTOCOLS = "|".join(name for name in PROTOCOLS if name not in ("tcp", "udp", "icmp"))
+OTHER_PROTOCOLS = "|".join(name for name in PROTOCOLS if name not in ("tcp", "udp", "icmp"))
 _OPTIONS = "[(dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
 _TCP_OPTIONS = "[(established|dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
 
 
-def _address(side: str) -> str:
-    return f"(any|host <{side}:address>|<{side}:address> <{side}-wildcard:wildcard>)"
+def _address(side: str, *, groups: bool = False) -> str:
+    group = f"|object-group <{side}-group:word>" if groups else ""
+    return f"(any|host <{side}:address>{group}|<{side}:address> <{side}-wildcard:wildcard>)"
 
 
 def ports_syntax(side: str, kind: str) -> str:
@@ -71,18 +77,32 @@ def ports_syntax(side: str, kind: str) -> str:
 
 
 _SOURCE, _DESTINATION = _address("source"), _address("destination")
-_ICMP = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
-EXTENDED = tuple(
-    f"(permit|deny) {body}"
-    for body in (
-        f"tcp {_SOURCE} {ports_syntax('source', 'tcp-port')} {_DESTINATION} {ports_syntax('destination', 'tcp-port')} "
-        f"{_TCP_OPTIONS}",
-        f"udp {_SOURCE} {ports_syntax('source', 'udp-port')} {_DESTINATION} {ports_syntax('destination', 'udp-port')} "
-        f"{_OPTIONS}",
-        f"icmp {_SOURCE} {_DESTINATION} {_ICMP} {_OPTIONS}",
-        f"({_OTHER_PROTOCOLS}|<protocol:0-255>) {_SOURCE} {_DESTINATION} {_OPTIONS}",
+ICMP_SYNTAX = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
+
+
+def _extended(source: str, destination: str) -> tuple[str, ...]:
+    """The syntax of entries of extended lists with these addresses."""
+    tcp, udp = (
+        (ports_syntax("source", f"{name}-port"), ports_syntax("destination", f"{name}-port")) for name in ("tcp", "udp")
     )
+    return tuple(
+        f"(permit|deny) {body}"
+        for body in (
+            f"tcp {source} {tcp[0]} {destination} {tcp[1]} {_TCP_OPTIONS}",
+            f"udp {source} {udp[0]} {destination} {udp[1]} {_OPTIONS}",
+            f"icmp {source} {destination} {ICMP_SYNTAX} {_OPTIONS}",
+            f"({OTHER_PROTOCOLS}|<protocol:0-255>) {source} {destination} {_OPTIONS}",
+        )
+    )
+
+
+EXTENDED = _extended(_SOURCE, _DESTINATION)
+_GROUP_SOURCE, _GROUP_DESTINATION = _address("source", groups=True), _address("destination", groups=True)
+GROUPED = (
+    *_extended(_GROUP_SOURCE, _GROUP_DESTINATION),
+    f"(permit|deny) object-group <service:word> {_GROUP_SOURCE} {_GROUP_DESTINATION} {_OPTIONS}",
 )
+"""Entries that may name object groups: 12.4(20)T and later."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 
 _HELP = {
@@ -99,6 +119,10 @@ _HELP = {
     "sequence": "Sequence Number",
     "any": "Any host",
     "host": "A single host",
+    "object-group": "Object group",
+    "service": "Service object group name",
+    "source-group": "Source network object group",
+    "destination-group": "Destination network object group",
     "source": "Source address",
     "source-wildcard": "Source wildcard bits",
     "destination": "Destination address",
@@ -202,6 +226,9 @@ def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
         precedence=args.optional("precedence", int),
         fragments="fragments" in args,
         log="log" in args,
+        service_group=args.optional("service", str),
+        source_group=args.optional("source-group", str),
+        destination_group=args.optional("destination-group", str),
     )
 
 
@@ -247,7 +274,7 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
         return
     text = args.optional("text", str)
     line = entry_of(args, _IPV4) if text is None else Remark(text)
-    lists[name] = with_line(lists.get(name, AccessList(name, kind)), line)
+    _put(session, with_line(lists.get(name, AccessList(name, kind)), line), line)
 
 
 _NUMBERED = Undo(table=True, referred=4)
@@ -264,18 +291,21 @@ def _numbered_standard(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "standard")
 
 
-_EXTENDED_BODY = "|".join(EXTENDED)
-
-
-@CONFIG.add(
-    "config",
-    f"access-list <list:extended-list> ({_EXTENDED_BODY}|remark <text:line>)",
-    no=f"access-list <list:extended-list> [{_EXTENDED_BODY}|remark <text:line>]",
-    undo=_NUMBERED,
-    help=_HELP,
-)
 def _numbered_extended(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "extended")
+
+
+# The first that matches is taken: a line without groups is one of the plain ones.
+for _entries, _requires in ((EXTENDED, frozenset[str]()), (GROUPED, frozenset({"hqf"}))):
+    _any_entry = "|".join(_entries)
+    CONFIG.add(
+        "config",
+        f"access-list <list:extended-list> ({_any_entry}|remark <text:line>)",
+        no=f"access-list <list:extended-list> [{_any_entry}|remark <text:line>]",
+        undo=_NUMBERED,
+        requires=_requires,
+        help=_HELP,
+    )(_numbered_extended)
 
 
 _NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended (<number:extended-list>|<name:word>))"
@@ -319,14 +349,40 @@ def _line(session: ConfigSession, args: Args) -> None:
     text = args.optional("text", str)
     line = entry_of(args, _IPV4) if text is None else Remark(text)
     if not args.unset:
-        lists[name] = with_line(present, line, args.optional("sequence", int))
+        _put(session, with_line(present, line, args.optional("sequence", int)), line)
     elif line in present.lines:
         lists[name] = without_line(present, present.lines.index(line))
+
+
+def _put(session: ConfigSession, access_list: AccessList, line: AccessEntry | Remark) -> None:
+    """Put a list with a new line in place, where its object groups allow that."""
+    device = session.device
+    if isinstance(line, AccessEntry) and line.object_groups:
+        _check_group(device, line.service_group, "service")
+        _check_group(device, line.source_group, "network")
+        _check_group(device, line.destination_group, "network")
+        check_expansion(device, (access_list,))
+    device.access_lists[access_list.name] = access_list
+
+
+def _check_group(device: Device, name: str | None, kind: Literal["network", "service"]) -> None:
+    """Refuse a group that is not there, or that stands for nothing."""
+    if name is None:
+        return
+    group = device.object_groups.get(name)
+    if group is None or group.kind != kind:
+        raise RejectedError(NO_SUCH_GROUP.format(kind=kind, name=name))
+    if not (addresses(device.object_groups, name) if kind == "network" else services(device.object_groups, name)):
+        raise RejectedError(EMPTY_GROUP.format(name=name))
 
 
 CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, undo=Undo(STANDARD), help=_HELP)(_line)
 for _body in EXTENDED:
     CONFIG.add("extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, undo=Undo(_body), help=_HELP)(_line)
+for _body in GROUPED:
+    CONFIG.add(
+        "extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, undo=Undo(_body), requires={"hqf"}, help=_HELP
+    )(_line)
 CONFIG.add(("standard-acl", "extended-acl"), "remark <text:line>", no="remark <text:line>", help=_HELP)(_line)
 
 
@@ -374,9 +430,10 @@ def access_line(access_list: AccessList, line: AccessEntry | Remark) -> str:
     if access_list.kind == "standard":
         source = _standard_source(line.source)
         return f"{line.action} {source}{' log' if line.log else ''}"
-    words = [line.action, protocol_text(line.protocol), _extended_address(line.source)]
+    protocol = protocol_text(line.protocol) if line.service_group is None else f"object-group {line.service_group}"
+    words = [line.action, protocol, _extended_address(line.source, line.source_group)]
     words += port_words(line, line.source_port)
-    words.append(_extended_address(line.destination))
+    words.append(_extended_address(line.destination, line.destination_group))
     words += port_words(line, line.destination_port)
     if line.protocol == ICMP and line.icmp_type is not None:
         words.append(icmp_text(line.icmp_type, line.icmp_code))
@@ -399,7 +456,9 @@ def _standard_source(match: AddressMatch) -> str:
     return f"{match.address}" if int(match.wildcard) == 0 else f"{match.address} {match.wildcard}"
 
 
-def _extended_address(match: AddressMatch) -> str:
+def _extended_address(match: AddressMatch, group: str | None) -> str:
+    if group is not None:
+        return f"object-group {group}"
     if match == ANY_ADDRESS:
         return "any"
     return f"host {match.address}" if int(match.wildcard) == 0 else f"{match.address} {match.wildcard}"
@@ -416,7 +475,7 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
             **{f"{PROTOCOL_LIST}{name}": _of_protocol(name) for name in _protocols(device)},
-            **{name: _engine_access_list(each) for name, each in device.access_lists.items()},
+            **{name: _engine_access_list(device, each) for name, each in device.access_lists.items()},
         }
     }
 
@@ -455,8 +514,55 @@ def _named_lists(device: Device) -> set[str]:
     return names | {str(number) for number in numbers}
 
 
-def _engine_access_list(access_list: AccessList) -> list[formats.AccessListEntry]:
-    return [_engine_entry(entry) for entry in access_list.entries]
+def _engine_access_list(device: Device, access_list: AccessList) -> list[formats.AccessListEntry]:
+    return [_engine_entry(each) for entry in access_list.entries for each in expanded(device, entry)]
+
+
+def expanded(device: Device, entry: AccessEntry) -> list[AccessEntry]:
+    """Return an entry without object groups: one for each combination of what they stand for."""
+    if not entry.object_groups:
+        return [entry]
+    return [
+        replace(each, source=source, destination=destination, source_group=None, destination_group=None)
+        for each in _by_service(device, entry)
+        for source in _by_address(device, entry.source, entry.source_group)
+        for destination in _by_address(device, entry.destination, entry.destination_group)
+    ]
+
+
+def _by_address(device: Device, match: AddressMatch, group: str | None) -> list[AddressMatch]:
+    return [match] if group is None else addresses(device.object_groups, group)
+
+
+def _by_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
+    if entry.service_group is None:
+        return [entry]
+    return [
+        replace(
+            entry,
+            service_group=None,
+            protocol=protocol,
+            source_port=each.source_port,
+            destination_port=each.destination_port,
+            icmp_type=each.icmp_type,
+            icmp_code=each.icmp_code,
+        )
+        for each in services(device.object_groups, entry.service_group)
+        for protocol in each.protocols or (None,)
+    ]
+
+
+def check_expansion(device: Device, lists: Iterable[AccessList]) -> None:
+    """Refuse access lists whose object groups stand for more entries than the data plane should ask a packet for."""
+    for each in lists:
+        count = sum(_expansions(device, entry) for entry in each.entries if entry.object_groups)
+        if count > MOST_EXPANDED:
+            raise RejectedError(TOO_MANY.format(name=each.name, count=count, limit=MOST_EXPANDED))
+
+
+def _expansions(device: Device, entry: AccessEntry) -> int:
+    sides = ((entry.source, entry.source_group), (entry.destination, entry.destination_group))
+    return len(_by_service(device, entry)) * prod(len(_by_address(device, *side)) for side in sides)
 
 
 def _engine_entry(entry: AccessEntry) -> formats.AccessListEntry:

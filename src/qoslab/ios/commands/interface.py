@@ -318,6 +318,10 @@ def _lines(interface: Interface) -> Iterator[str]:
         yield f"ip address {interface.address.ip} {interface.address.netmask}"
     elif not interface.secondary_addresses and (interface.port is None or not interface.port.switched):
         yield "no ip address"
+
+
+@INTERFACE_LINES.at(34)
+def _further_lines(interface: Interface) -> Iterator[str]:
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
     if interface.load_interval_s is not None:

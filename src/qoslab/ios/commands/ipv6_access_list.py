@@ -1,6 +1,6 @@
 """IPv6 access lists: `ipv6 access-list NAME` and its entries.
 
-They serve classification, as those of IPv4 do (`access_list`). `flow-label`, `routing`, `mobility` and the options of
+They serve as those of IPv4 do (`access_list`). `flow-label`, `routing`, `mobility` and the options of
 filters (`reflect`, `time-range`) are not taken.
 """
 
@@ -26,7 +26,8 @@ from qoslab.ios.commands.access_list import (
     with_line,
     without_line,
 )
-from qoslab.ios.model.device import ANY_IPV6_ADDRESS, AccessEntry, AccessList, AddressMatch, Device, Remark
+from qoslab.ios.model.device import AccessEntry, AccessList, Device, Remark
+from qoslab.ios.model.matches import ANY_IPV6_ADDRESS, AddressMatch
 from qoslab.ios.model.names import ipv6_text
 from qoslab.ios.model.ports import (
     ICMPV6,

@@ -6,11 +6,13 @@ What a subinterface shares with a port (addresses, policies) the modules of thos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.access_group import engine_filters
+from qoslab.ios.commands.adjust_mss import engine_adjust_mss
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
@@ -74,16 +76,16 @@ def _lines(interface: Interface) -> Iterator[str]:
 @ENGINE_INTERFACE.at(70, family="router")
 def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
     parts = {
-        each.name: _part(each, each.vlan, interface)
+        each.name: _part(device, each, each.vlan, interface)
         for each in device.subinterfaces(interface.name)
         if each.vlan is not None
     }
     return {"subinterfaces": parts} if parts else {}
 
 
-def _part(interface: Interface, vlan: int, port: Interface) -> formats.SubinterfaceConfig:
+def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> formats.SubinterfaceConfig:
     own = interface.bandwidth_kbps
-    return {
+    part: formats.SubinterfaceConfig = {
         "enabled": not interface.shutdown,
         "vlan": vlan,
         "native": interface.native,
@@ -91,6 +93,8 @@ def _part(interface: Interface, vlan: int, port: Interface) -> formats.Subinterf
         "service_policy_input": interface.service_policy_input,
         "service_policy_output": interface.service_policy_output,
     }
+    more = {**engine_filters(device, interface), **engine_adjust_mss(interface)}
+    return cast("formats.SubinterfaceConfig", part | more)
 
 
 @OUTPUT_RULES.at(5, family="router")

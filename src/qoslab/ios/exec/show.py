@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
-from qoslab.ios.show.access_lists import show_access_lists
+from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
+from qoslab.ios.show.ip_interface import show_ip_interface, show_ipv6_interface
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
 from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
 from qoslab.ios.show.queueing import (
@@ -217,13 +218,31 @@ async def _counters_of(session: ExecSession, name: str) -> formats.InterfaceCoun
     },
 )
 async def _show_ip_interface_brief(session: ExecSession, args: Args) -> str:
+    return show_ip_interface_brief(session.device, await session.environment.ports(), _from_startup(session))
+
+
+def _from_startup(session: ExecSession) -> frozenset[str]:
+    """The interfaces that have the address with which the router started."""
     device, boot = session.device, session.environment.boot_device
-    from_startup = [
+    return frozenset(
         name
         for name, interface in device.interfaces.items()
         if name in boot.interfaces and boot.interfaces[name].address == interface.address
-    ]
-    return show_ip_interface_brief(device, await session.environment.ports(), from_startup)
+    )
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show ip interface [<name:interface>|<own:host-interface>]",
+    requires={"router"},
+    help={"interface": "IP interface status and configuration", "own": "Interface type and number"},
+)
+async def _show_ip_interface(session: ExecSession, args: Args) -> str:
+    own = args.optional("own", str)
+    if own is not None and own not in session.device.host_interfaces:
+        raise args.invalid("own")
+    name = session.known_interface(args) or own
+    return show_ip_interface(session.device, await session.environment.ports(), _from_startup(session), name)
 
 
 @EXEC.add(ANY_MODE, "show ip route", help={"route": "IP routing table"})
@@ -249,6 +268,16 @@ async def _show_access_lists(session: ExecSession, args: Args) -> str:
         name=args.optional("list", str),
         version=4 if "ip" in args else None,
     )
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show object-group [<group:word>]",
+    requires={"hqf"},
+    help={"object-group": "List object groups", "group": "Object group name"},
+)
+async def _show_object_group(session: ExecSession, args: Args) -> str:
+    return show_object_groups(session.device, args.optional("group", str))
 
 
 _IPV6 = {"ipv6": "IPv6 information"}
@@ -277,6 +306,17 @@ async def _show_ipv6_access_list(session: ExecSession, args: Args) -> str:
 )
 async def _show_ipv6_interface_brief(session: ExecSession, args: Args) -> str:
     return show_ipv6_interface_brief(session.device, await session.environment.ports())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show ipv6 interface [<name:interface>]",
+    requires={"router"},
+    help={**_IPV6, "interface": "IPv6 interface status and configuration"},
+)
+async def _show_ipv6_interface(session: ExecSession, args: Args) -> str:
+    name = session.known_interface(args)
+    return show_ipv6_interface(session.device, await session.environment.ports(), name)
 
 
 @EXEC.add(ANY_MODE, "show ipv6 route", requires={"router"}, help={**_IPV6, "route": "Show IPv6 route table entries"})

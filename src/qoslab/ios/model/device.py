@@ -17,7 +17,9 @@ from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.kept import NONE_KEPT, KeptLines
+from qoslab.ios.model.matches import ANY_ADDRESS, AddressMatch, PortMatch
 from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.object_groups import ObjectGroup
 from qoslab.ios.model.policy import ClassMap, PolicyMap
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
 
@@ -62,6 +64,17 @@ class InterfaceFairQueue:
     reserved_queues: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AccessGroups:
+    """The access lists that filter an interface's packets of one version of IP, by name or number in decimal."""
+
+    input: str | None = None
+    output: str | None = None
+
+
+NO_ACCESS_GROUPS = AccessGroups()
+
+
 @dataclass(slots=True)
 class Interface:
     """One interface; `name` is the full name."""
@@ -75,6 +88,17 @@ class Interface:
     ipv6_link_local: IPv6Address | None = None
     """None is the one made of the hardware address."""
     ipv6_enable: bool = False
+    filters: AccessGroups = NO_ACCESS_GROUPS
+    """`ip access-group`."""
+    ipv6_filters: AccessGroups = NO_ACCESS_GROUPS
+    """`ipv6 traffic-filter`."""
+    mtu: int | None = None
+    """Bytes of packet that the line takes; None is 1500."""
+    ip_mtu: int | None = None
+    """Bytes of an IPv4 packet; None is what the line takes."""
+    ipv6_mtu: int | None = None
+    tcp_adjust_mss: int | None = None
+    """Bytes of a TCP segment over IPv4 that SYNs may ask for at most."""
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
     circuit: Circuit | None = None
@@ -169,30 +193,11 @@ class StaticRoute:
 
 
 @dataclass(frozen=True, slots=True)
-class AddressMatch:
-    """An address and its wildcard, of one family: bits set in the wildcard do not matter."""
-
-    address: IPv4Address | IPv6Address
-    wildcard: IPv4Address | IPv6Address
-
-
-ANY_ADDRESS = AddressMatch(IPv4Address("0.0.0.0"), IPv4Address("255.255.255.255"))
-ANY_IPV6_ADDRESS = AddressMatch(IPv6Address(0), IPv6Address((1 << 128) - 1))
-
-
-@dataclass(frozen=True, slots=True)
-class PortMatch:
-    """TCP or UDP ports; `range` has two, `gt`, `lt` one, `eq` and `neq` one or more."""
-
-    op: Literal["eq", "neq", "gt", "lt", "range"]
-    ports: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AccessEntry:
     """One entry of an access list. `protocol` None is `ip` or `ipv6`.
 
-    A standard list uses only action, source and log.
+    A standard list uses only action, source and log. Where an object group is named, the address beside it is any, and
+    the protocol None.
     """
 
     action: Literal["permit", "deny"]
@@ -208,6 +213,15 @@ class AccessEntry:
     precedence: int | None = None
     fragments: bool = False
     log: bool = False
+    service_group: str | None = None
+    source_group: str | None = None
+    destination_group: str | None = None
+
+    @property
+    def object_groups(self) -> list[str]:
+        """The object groups that it names."""
+        names = (self.service_group, self.source_group, self.destination_group)
+        return [name for name in names if name is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +327,7 @@ class Device:
     """Loopback interfaces, and Null0 where it has lines."""
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
+    object_groups: dict[str, ObjectGroup] = field(default_factory=dict)
     rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
     """`access-list rate-limit`, by number."""
     priority_lists: dict[int, PriorityList] = field(default_factory=dict)
@@ -405,6 +420,7 @@ class Device:
             host_interfaces=dict(self.host_interfaces),
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
+            object_groups=dict(self.object_groups),
             rate_limit_lists=dict(self.rate_limit_lists),
             priority_lists=dict(self.priority_lists),
             queue_lists=dict(self.queue_lists),

@@ -1,12 +1,14 @@
-"""`show access-lists [X]`, `show ip access-lists [X]` and `show ipv6 access-list [X]`."""
+"""`show access-lists [X]`, `show ip access-lists [X]`, `show ipv6 access-list [X]` and `show object-group [X]`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.ios.commands.access_list import access_line, access_list_order
+from qoslab.ios.commands.access_list import access_line, access_list_order, expanded
 from qoslab.ios.commands.ipv6_access_list import ipv6_access_line
-from qoslab.ios.model.device import ANY_ADDRESS, AccessEntry, AccessList, Device
+from qoslab.ios.commands.object_group import group_lines, group_order
+from qoslab.ios.model.device import AccessEntry, AccessList, Device
+from qoslab.ios.model.matches import ANY_ADDRESS
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -30,12 +32,27 @@ def show_access_lists(
         for sequence, entry in zip(access_list.numbers, access_list.lines, strict=True):
             if not isinstance(entry, AccessEntry):
                 continue
-            matched = next(hits, {"packets": 0})["packets"]
+            # The data plane may lag behind an edit of another login.
+            matched = sum(next(hits, {"packets": 0})["packets"] for _ in expanded(device, entry))
             hit = f" ({matched} match{'' if matched == 1 else 'es'})" if matched else ""
             if ipv6:
                 lines.append(f"    {ipv6_access_line(entry)}{hit} sequence {sequence}")
             else:
                 lines.append(f"    {sequence} {_entry(access_list, entry)}{hit}")
+    return "".join(line + "\n" for line in lines)
+
+
+def show_object_groups(device: Device, name: str | None = None) -> str:
+    """`show object-group [X]`: every object group, or one, with its objects."""
+    lines: list[str] = []
+    for each in group_order(device):
+        group = device.object_groups[each]
+        if name in (None, each):
+            lines += [
+                f"{group.kind.capitalize()} object group {each}",
+                *(f" {line}" for line in group_lines(group)),
+                "",
+            ]
     return "".join(line + "\n" for line in lines)
 
 

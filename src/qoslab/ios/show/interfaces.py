@@ -11,6 +11,7 @@ from qoslab.ios.environment import Activity, Port
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
+from qoslab.ios.model.mtu import line_mtu
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.rates import interval_text, rate_shown
@@ -55,6 +56,8 @@ def unwired(
         "queueing_delay": None,
         "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},
         "access_list_hits": None,
+        "denied_input": {"packets": 0, "bytes": 0},
+        "denied_output": {"packets": 0, "bytes": 0},
         "rate_limit_input": [],
         "rate_limit_output": [],
         "policy_input": None,
@@ -153,7 +156,7 @@ class InterfaceView:
             default = self.counters["line_rate_bps"] // 1000
             delay = hardware.delay_us * hardware.bandwidth_kbps // max(default, 1)
         bandwidth = default if interface.bandwidth_kbps is None else interface.bandwidth_kbps
-        mtu = 1500 if port is None else port.mtu
+        mtu = line_mtu(interface) if port is None else min(line_mtu(interface), port.mtu)
         below = f" sub MTU {mtu}," if interface.atm else ""
         yield f"  MTU {mtu} bytes,{below} BW {bandwidth} {self.kbit}, DLY {delay} usec, "
         yield (

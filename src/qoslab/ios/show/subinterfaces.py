@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.environment import Port
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
+from qoslab.ios.model.mtu import line_mtu
 from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, states
 from qoslab.ios.show.times import elapsed_text
 
@@ -35,8 +36,8 @@ def show_subinterface(
     if interface.address is not None:
         lines.append(f"  Internet address is {interface.address}")
     own = parent.bandwidth_kbps if interface.bandwidth_kbps is None else interface.bandwidth_kbps
-    bandwidth, mtu = hardware.bandwidth_kbps if own is None else own, 1500 if port is None else port.mtu
-    lines.append(f"  MTU {mtu} bytes, BW {bandwidth} {kbit}, DLY {hardware.delay_us} usec, ")
+    bandwidth = hardware.bandwidth_kbps if own is None else own
+    lines.append(f"  MTU {line_mtu(parent)} bytes, BW {bandwidth} {kbit}, DLY {hardware.delay_us} usec, ")
     lines.append("     reliability 255/255, txload 1/255, rxload 1/255")
     if interface.atm:
         lines.append("  Encapsulation ATM")

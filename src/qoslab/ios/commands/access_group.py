@@ -1,0 +1,126 @@
+"""Access lists that filter an interface's packets: `ip access-group` and `ipv6 traffic-filter`.
+
+A list that nobody has configured, or that has no entries, lets everything pass; what the router itself sends is not
+filtered on its way out (Cisco, "ip access-group").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, cast
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.device import AccessGroups, Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+# Our own words.
+OTHER_FAMILY = "% Access list {name} is one of {family}"
+
+_IPV4 = "ip access-group (<list:1-199>|<list:1300-2699>|<name:word>) (in|out)"
+_HELP = {
+    "list": "IP access list (standard or extended)",
+    "name": "Access-list name",
+    "in": "inbound packets",
+    "out": "outbound packets",
+}
+
+
+@CONFIG.add(
+    ("interface", "subinterface"),
+    _IPV4,
+    no="ip access-group [(<list:1-199>|<list:1300-2699>|<name:word>)] (in|out)",
+    undo=Undo(line="ip access-group <name:word> (in|out)", attaches=True),
+    requires={"router"},
+    help={**_HELP, "access-group": "Specify access control for packets"},
+)
+def _access_group(session: ConfigSession, args: Args) -> None:
+    number = args.optional("list", int)
+    _attach(session, args, args.optional("name", str) if number is None else str(number), 4)
+
+
+@CONFIG.add(
+    ("interface", "subinterface"),
+    "ipv6 traffic-filter <name:word> (in|out)",
+    no="ipv6 traffic-filter [<name:word>] (in|out)",
+    undo=Undo(line="ipv6 traffic-filter <name:word> (in|out)", attaches=True),
+    requires={"router"},
+    help={
+        **_HELP,
+        "ipv6": "IPv6 interface subcommands",
+        "traffic-filter": "Access control list for packets",
+    },
+)
+def _traffic_filter(session: ConfigSession, args: Args) -> None:
+    _attach(session, args, args.optional("name", str), 6)
+
+
+def _attach(session: ConfigSession, args: Args, name: str | None, version: Literal[4, 6]) -> None:
+    interface = session.interface
+    if name is not None and args.optional("name", str) == name and not name[0].isalpha():
+        # A number that no list has.
+        raise args.invalid("name")
+    if args.unset:
+        name = None
+    elif name is not None and name in session.device.access_lists and not _filters(session.device, name, version):
+        raise RejectedError(OTHER_FAMILY.format(name=name, family="IPv4" if version == 6 else "IPv6"))
+    present = interface.filters if version == 4 else interface.ipv6_filters
+    changed = replace(present, input=name) if "in" in args else replace(present, output=name)
+    if version == 4:
+        interface.filters = changed
+    else:
+        interface.ipv6_filters = changed
+
+
+def _filters(device: Device, name: str, version: Literal[4, 6]) -> bool:
+    """Whether there is an access list of that name for that version of IP."""
+    found = device.access_lists.get(name)
+    return found is not None and (found.kind == "ipv6") == (version == 6)
+
+
+@INTERFACE_LINES.at(31, family="router")
+def _lines(interface: Interface) -> Iterator[str]:
+    yield from _printed("ip access-group", interface.filters)
+
+
+@INTERFACE_LINES.at(86, family="router")
+def _ipv6_lines(interface: Interface) -> Iterator[str]:
+    yield from _printed("ipv6 traffic-filter", interface.ipv6_filters)
+
+
+def _printed(command: str, groups: AccessGroups) -> Iterator[str]:
+    if groups.input is not None:
+        yield f"{command} {groups.input} in"
+    if groups.output is not None:
+        yield f"{command} {groups.output} out"
+
+
+def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[str]]:
+    """Return the names of the access lists in force on an interface, for what comes in and for what goes out."""
+    names: tuple[list[str], list[str]] = ([], [])
+    versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = (
+        (interface.filters, 4),
+        (interface.ipv6_filters, 6),
+    )
+    for groups, version in versions:
+        for found, name in zip(names, (groups.input, groups.output), strict=True):
+            # A list that is not there permits all; there may be one of that name for the other version.
+            if name is not None and _filters(device, name, version):
+                found.append(name)
+    return names
+
+
+def engine_filters(device: Device, interface: Interface) -> dict[str, list[str]]:
+    """Return the data plane's keys of an interface's or a subinterface's filters."""
+    names = dict(zip(("access_groups_input", "access_groups_output"), filter_names(device, interface), strict=True))
+    return {key: value for key, value in names.items() if value}
+
+
+@ENGINE_INTERFACE.at(51, family="router")
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+    return cast("formats.InterfaceConfigPart", engine_filters(device, interface))

@@ -1,0 +1,45 @@
+"""`ip tcp adjust-mss`: the segment size that TCP's SYNs may ask for where they pass the interface, either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+
+@CONFIG.add(
+    ("interface", "subinterface"),
+    "ip tcp adjust-mss <bytes:500-1460>",
+    no="ip tcp adjust-mss [<bytes:500-1460>]",
+    requires={"router"},
+    help={
+        "tcp": "TCP header compression and other parameters",
+        "adjust-mss": "Adjust the mss of transit packets",
+        "bytes": "Maximum segment size in bytes",
+    },
+)
+def _adjust_mss(session: ConfigSession, args: Args) -> None:
+    session.interface.tcp_adjust_mss = None if args.unset else args.value("bytes", int)
+
+
+@INTERFACE_LINES.at(33, family="router")
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.tcp_adjust_mss is not None:
+        yield f"ip tcp adjust-mss {interface.tcp_adjust_mss}"
+
+
+def engine_adjust_mss(interface: Interface) -> dict[str, int]:
+    """Return the data plane's key of an interface or a subinterface."""
+    return {} if interface.tcp_adjust_mss is None else {"tcp_adjust_mss": interface.tcp_adjust_mss}
+
+
+@ENGINE_INTERFACE.at(53, family="router")
+def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+    return cast("formats.InterfaceConfigPart", engine_adjust_mss(interface))

@@ -1,0 +1,96 @@
+"""The longest packets of an interface: `mtu`, `ip mtu` and `ipv6 mtu`.
+
+The lines of a lab take packets of up to 1500 bytes, so that a greater figure, which the hardware may take, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
+from qoslab.ios.model.device import Interface
+from qoslab.ios.model.mtu import DEFAULT_MTU, line_mtu
+from qoslab.ios.registry import INTERFACE_LINES
+
+NO_LONGER = f"every line takes packets of up to {DEFAULT_MTU} bytes"
+MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
+"""What `?` lists as the greatest, by type of interface [R]."""
+
+
+@CONFIG.add(
+    "interface",
+    "mtu <bytes:64-17940>",
+    no="mtu [<bytes:64-17940>]",
+    requires={"router"},
+    help={"mtu": "Set the interface Maximum Transmission Unit (MTU)", "bytes": "MTU size in bytes"},
+)
+def _mtu(session: ConfigSession, args: Args) -> None:
+    interface = session.interface
+    bytes_ = DEFAULT_MTU if args.unset else args.value("bytes", int)
+    if bytes_ > MOST.get(interface.kind, DEFAULT_MTU):
+        raise args.invalid("bytes")
+    if bytes_ > DEFAULT_MTU:
+        raise UnsupportedError(NO_LONGER)
+    before = line_mtu(interface)
+    interface.mtu = None if bytes_ == DEFAULT_MTU else bytes_
+    # Cisco, "mtu": those of the protocols change with it where they were the same, and are never above it.
+    if interface.ip_mtu is not None and (interface.ip_mtu == before or interface.ip_mtu >= bytes_):
+        interface.ip_mtu = None
+    if interface.ipv6_mtu is not None and (interface.ipv6_mtu == before or interface.ipv6_mtu >= bytes_):
+        interface.ipv6_mtu = None
+
+
+@CONFIG.add(
+    ("interface", "subinterface"),
+    "ip mtu <bytes:68-1500>",
+    no="ip mtu [<bytes:68-1500>]",
+    requires={"router"},
+    help={"mtu": "Set IP Maximum Transmission Unit", "bytes": "MTU (bytes)"},
+)
+def _ip_mtu(session: ConfigSession, args: Args) -> None:
+    session.interface.ip_mtu = _below_line(session, args)
+
+
+@CONFIG.add(
+    ("interface", "subinterface"),
+    "ipv6 mtu <bytes:1280-1500>",
+    no="ipv6 mtu [<bytes:1280-1500>]",
+    requires={"router"},
+    help={
+        "ipv6": "IPv6 interface subcommands",
+        "mtu": "Set IPv6 Maximum Transmission Unit",
+        "bytes": "MTU (bytes)",
+    },
+)
+def _ipv6_mtu(session: ConfigSession, args: Args) -> None:
+    session.interface.ipv6_mtu = _below_line(session, args)
+
+
+def _below_line(session: ConfigSession, args: Args) -> int | None:
+    """The figure of a protocol; None where it is the line's, which is not printed."""
+    if args.unset:
+        return None
+    interface, bytes_ = session.interface, args.value("bytes", int)
+    line = line_mtu(session.device.interfaces[interface.parent or interface.name])
+    if bytes_ > line:
+        raise args.invalid("bytes")
+    return None if bytes_ == line else bytes_
+
+
+@INTERFACE_LINES.at(12, family="router")
+def _lines(interface: Interface) -> Iterator[str]:
+    if interface.mtu is not None:
+        yield f"mtu {interface.mtu}"
+
+
+@INTERFACE_LINES.at(32, family="router")
+def _ip_lines(interface: Interface) -> Iterator[str]:
+    if interface.ip_mtu is not None:
+        yield f"ip mtu {interface.ip_mtu}"
+
+
+@INTERFACE_LINES.at(87, family="router")
+def _ipv6_lines(interface: Interface) -> Iterator[str]:
+    if interface.ipv6_mtu is not None:
+        yield f"ipv6 mtu {interface.ipv6_mtu}"

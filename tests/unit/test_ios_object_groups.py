@@ -1,0 +1,159 @@
+"""Object groups: what is printed, what the data plane is given, what is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from fake_router import FakeRouter, typed
+from hypothesis import given
+from ios_configured import configured, lines_of
+
+from ios_strategies import devices
+from qoslab.errors import IosError
+from qoslab.ios.commands.access_list import expanded
+from qoslab.ios.compile import compile_device
+from qoslab.ios.diff import lines_between
+from qoslab.ios.model.device import Device
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render
+from qoslab.ios.show.access_lists import show_access_lists
+
+GROUPS = """\
+object-group network INSIDE
+ host 10.0.0.1
+ 10.1.0.0 255.255.0.0
+ group-object OTHERS
+object-group service APPS
+ icmp echo
+ tcp smtp
+ tcp source gt 1023 eq 443
+ tcp-udp range 2000 2005
+"""
+TEXT = f"""\
+object-group network OTHERS
+ range 10.2.0.0 10.2.0.2
+{GROUPS}ip access-list extended EDGE
+ permit object-group APPS any object-group INSIDE
+ deny tcp object-group INSIDE eq www any log
+ permit ip any any
+"""
+
+
+def groups(text: str = TEXT) -> Device:
+    return configured(text, "hqf")
+
+
+def test_groups_are_printed_as_they_are_and_what_they_hold_first() -> None:
+    device = groups()
+    lines = lines_of(device)
+    start = lines.index("object-group service APPS")
+    assert [line for line in lines[start : start + 14] if line != "!"] == [
+        "object-group service APPS",
+        "icmp echo",
+        "tcp eq smtp",
+        "tcp source gt 1023 eq 443",
+        "tcp-udp range 2000 2005",
+        "object-group network OTHERS",
+        "range 10.2.0.0 10.2.0.2",
+        "object-group network INSIDE",
+        "host 10.0.0.1",
+        "10.1.0.0 255.255.0.0",
+        "group-object OTHERS",
+    ]
+    assert "permit object-group APPS any object-group INSIDE" in lines
+    assert "deny tcp object-group INSIDE eq www any log" in lines
+    assert parse_config(render(device), device.hardware) == device
+
+
+def test_an_entry_is_one_for_each_combination() -> None:
+    entries = compile_device(groups())["access_lists"]["EDGE"]
+    inside = [("10.0.0.1", "0.0.0.0"), ("10.1.0.0", "0.0.255.255"), ("10.2.0.0", "0.0.0.1"), ("10.2.0.2", "0.0.0.0")]
+    services = [(1, None, None), (6, None, [25]), (6, [1023], [443]), (6, None, [2000, 2005]), (17, None, [2000, 2005])]
+    found = [
+        (
+            each["action"],
+            each["protocol"],
+            *(None if each[port] is None else each[port]["ports"] for port in ("source_port", "destination_port")),
+            (each["destination"]["address"], each["destination"]["wildcard"]),
+        )
+        for each in entries[:20]
+    ]
+    assert found == [("permit", *service, place) for service, place in product(services, inside)]
+    denied = [(each["action"], each["source"]["address"], each["source_port"]) for each in entries[20:24]]
+    assert denied == [("deny", address, {"op": "eq", "ports": [80]}) for address, _ in inside]
+    assert len(entries) == 25
+
+
+def test_an_entry_counts_all_that_its_groups_stand_for() -> None:
+    counters: Any = {"access_lists": {"EDGE": [{"packets": number} for number in range(25)]}}
+    shown = show_access_lists(groups(), counters, name="EDGE")
+    assert shown.splitlines()[1:] == [
+        f"    10 permit object-group APPS any object-group INSIDE ({sum(range(20))} matches)",
+        f"    20 deny tcp object-group INSIDE eq www any log ({sum(range(20, 24))} matches)",
+        "    30 permit ip any any (24 matches)",
+    ]
+
+
+def test_the_groups_are_shown() -> None:
+    router = FakeRouter()
+    router.device = groups()
+    one = typed(router, "show object-group OTHERS\n")
+    assert "Network object group OTHERS\n range 10.2.0.0 10.2.0.2\n" in one
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("no object-group network INSIDE", "% Object group INSIDE is in use, it can not be removed"),
+        ("no object-group network OTHERS", "% Object group OTHERS is in use, it can not be removed"),
+        ("object-group network OTHERS\nno range 10.2.0.0 10.2.0.2", "its last object can not be removed"),
+        ("object-group service INSIDE", "% Object group INSIDE is one of addresses"),
+        ("object-group network OTHERS\ngroup-object INSIDE", "% Object group OTHERS can not hold itself"),
+        ("object-group network OTHERS\ngroup-object APPS", "% Object group APPS is one of services"),
+        ("object-group network OTHERS\ngroup-object NONE", "% Object group NONE is not configured"),
+        ("object-group network OTHERS\n10.0.0.0 255.0.255.0", "Bad mask 0xFF00FF00 for address 10.0.0.0"),
+        ("object-group network OTHERS\nrange 10.0.0.9 10.0.0.1", "% Invalid input"),
+        ("access-list 101 permit ip object-group NONE any", "% There is no network object group NONE"),
+        ("access-list 101 permit object-group INSIDE any any", "% There is no service object group INSIDE"),
+        ("object-group network NEW\naccess-list 101 permit ip any object-group NEW", "% Object group NEW is empty"),
+    ],
+)
+def test_what_does_not_hold_is_refused(lines: str, reason: str) -> None:
+    with pytest.raises(IosError, match=reason):
+        apply(groups(), lines)
+
+
+def test_groups_that_stand_for_too_much_are_refused() -> None:
+    hosts = "".join(f" host 10.7.{number}.1\n" for number in range(64))
+    text = f"object-group network MANY\n{hosts}access-list 101 permit ip object-group MANY object-group "
+    with pytest.raises(IosError, match="% Object groups of access list 101 stand for 4096 entries, at most 2048"):
+        configured(f"{text}MANY\n", "hqf")
+    device = configured(f"{text}INSIDE\n".replace("access-list", f"{TEXT}access-list"), "hqf")
+    with pytest.raises(IosError, match="at most 2048"):
+        apply(device, "object-group network OTHERS\n range 10.9.0.1 10.9.255.254\n")
+    assert len(device.object_groups["OTHERS"].networks) == 1
+
+
+def test_a_classic_router_and_a_switch_know_no_groups() -> None:
+    with pytest.raises(IosError, match="% Invalid input"):
+        configured("object-group network A\n")
+    with pytest.raises(IosError, match="% Invalid input"):
+        configured("access-list 101 permit ip object-group A any\n")
+
+
+def test_a_group_in_use_is_changed_in_place() -> None:
+    before, after = groups(), groups(TEXT.replace("range 10.2.0.0 10.2.0.2", "host 10.3.0.1"))
+    for wanted, device in ((before, after.copy()), (after, before.copy()), (configured("", "hqf"), after.copy())):
+        apply(device, "\n".join(lines_between(wanted, device)))
+        assert device == wanted
+
+
+@given(devices("hqf"))
+def test_what_is_expanded_has_no_groups(device: Device) -> None:
+    for each in device.access_lists.values():
+        for entry in each.entries:
+            found = expanded(device, entry)
+            assert found == [entry] if not entry.object_groups else len(found) > 0
+            assert not any(one.object_groups for one in found)
