@@ -10,6 +10,7 @@ mod dynamic_bucket;
 mod error_kinds;
 mod examples;
 mod fairness;
+mod hierarchical_policers;
 mod interface_queueing;
 mod ipv6;
 mod lateness;
