@@ -43,6 +43,7 @@ from qoslab.ios.model.policy import (
     PolicyClass,
     PolicyMap,
     Priority,
+    QueueLimit,
     RandomDetect,
     RedThresholds,
     Shape,
@@ -305,7 +306,7 @@ def random_detects(draw: DrawFn) -> RandomDetect:
     for value in sorted(values):
         low, high = sorted(draw(st.tuples(st.integers(1, 4096), st.integers(1, 4096))))
         thresholds.append((value, RedThresholds(low, high, draw(maybe(st.integers(1, 65535))))))
-    return RandomDetect(basis, draw(maybe(st.integers(1, 16))), draw(st.booleans()), tuple(thresholds))  # type: ignore[arg-type]
+    return RandomDetect(basis, draw(maybe(st.integers(1, 16))), draw(st.booleans()), thresholds=tuple(thresholds))  # type: ignore[arg-type]
 
 
 @st.composite
@@ -328,7 +329,7 @@ def policy_classes(
         fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096])))))
         if fair and queues
         else None,
-        queue_limit=draw(maybe(st.integers(1, 4096))) if queues else None,
+        queue_limit=draw(maybe(st.builds(QueueLimit, st.integers(1, 4096)))) if queues else None,
         random_detect=draw(maybe(random_detects())) if early else None,
         marks=draw(marks()),
         service_policy=draw(maybe(st.sampled_from(children))) if children else None,

@@ -187,7 +187,9 @@ class ClassQueueCounters(TypedDict):
     discipline: DisciplineName
     flows: int | None
     in_ring_packets: int
-    limit_packets: int
+    limit_bytes: int | None
+    limit_ms: int | None
+    limit_packets: int | None
     max_flows: int | None
     output: Count
     per_flow_limit: int | None
@@ -1012,6 +1014,7 @@ class PolicyClass(TypedDict):
     police_aggregate: NotRequired[str | None]
     priority: NotRequired[PriorityConfig | None]
     queue_limit: NotRequired[QueueLimit | None]
+    queue_thresholds: NotRequired[list[QueueThreshold]]
     random_detect: NotRequired[RandomDetectConfig | None]
     service_policy: NotRequired[str | None]
     set: NotRequired[list[SetAction]]
@@ -1031,6 +1034,7 @@ class PolicyClassPart(TypedDict):
     police_aggregate: NotRequired[str | None]
     priority: NotRequired[PriorityConfig | None]
     queue_limit: NotRequired[QueueLimit | None]
+    queue_thresholds: NotRequired[list[QueueThreshold]]
     random_detect: NotRequired[RandomDetectConfig | None]
     service_policy: NotRequired[str | None]
     set: NotRequired[list[SetAction]]
@@ -1146,8 +1150,23 @@ class PropagationCounters(TypedDict):
 
 
 @final
-class QueueLimit(TypedDict):
-    """A queue's length."""
+class QueueLimitBytes(TypedDict):
+    """Counted bytes (later generation)."""
+
+    bytes: int
+
+
+@final
+class QueueLimitMs(TypedDict):
+    """Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of what is around
+    it (later generation)."""
+
+    ms: int
+
+
+@final
+class QueueLimitPackets(TypedDict):
+    """Packets."""
 
     packets: int
 
@@ -1172,6 +1191,15 @@ class QueueSetConfig(TypedDict):
 
     buffers: list[int]
     thresholds: list[QueueThresholds]
+
+
+@final
+class QueueThreshold(TypedDict):
+    """The length that a queue may have when a packet with that value comes."""
+
+    field: ThresholdField
+    limit: QueueLimit
+    value: int
 
 
 @final
@@ -1212,6 +1240,7 @@ class RandomDetectConfig(TypedDict):
     ecn: NotRequired[bool]
     exponential_weight: NotRequired[int | None]
     thresholds: NotRequired[list[RandomDetectThreshold]]
+    unit: NotRequired[LimitUnit | None]
 
 
 @final
@@ -1222,6 +1251,7 @@ class RandomDetectCounters(TypedDict):
     classes: list[RandomDetectRow]
     ecn_mark: Count | None
     exponential_weight: int
+    in_bytes: bool
     mean_depth: float
 
 
@@ -1326,6 +1356,7 @@ class ResolvedClass(TypedDict):
     name: str
     police: ResolvedPolice | None
     priority: ResolvedPriority | None
+    queue_limit_bytes: int | None
     queue_limit_packets: int | None
     random_detect: ResolvedRandomDetect | None
     service_policy: str | None
@@ -1387,11 +1418,12 @@ class ResolvedRandomDetect(TypedDict):
     classes: list[ResolvedRandomDetectRow]
     ecn: bool
     exponential_weight: int
+    in_bytes: bool
 
 
 @final
 class ResolvedRandomDetectRow(TypedDict):
-    """Thresholds of one precedence or code point, in packets."""
+    """Thresholds of one precedence or code point, in packets or bytes."""
 
     denominator: int
     max: int
@@ -1834,6 +1866,7 @@ Generation: TypeAlias = Literal["classic", "hqf"]
 InterfaceQueueing: TypeAlias = InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom
 JitterDistribution: TypeAlias = Literal["uniform", "normal", "exponential"]
 Kind: TypeAlias = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
+LimitUnit: TypeAlias = Literal["packets", "bytes", "ms"]
 LossConfig: TypeAlias = LossConfigRandom | LossConfigGilbertElliott
 MatchMode: TypeAlias = Literal["all", "any"]
 NodeKind: TypeAlias = Literal["host", "router"]
@@ -1857,6 +1890,7 @@ ProtocolName: TypeAlias = Literal[
     "ip",
     "ipv6",
 ]
+QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs
 QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
 RateLayer: TypeAlias = Literal["payload", "ip"]
@@ -1880,4 +1914,5 @@ SubscriberEncapsulation: TypeAlias = Literal[
     "mux-dot1q-rbe",
 ]
 SwitchportMode: TypeAlias = Literal["access", "trunk"]
+ThresholdField: TypeAlias = Literal["dscp", "precedence", "cos"]
 Trust: TypeAlias = Literal["dscp", "cos", "ip-precedence"]

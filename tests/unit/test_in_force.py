@@ -23,7 +23,7 @@ from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.defaults import spelled_out
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.policy import Amount, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import Amount, PolicyClass, PolicyMap, QueueLimit
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.model.experiment import Topology
@@ -448,7 +448,7 @@ def changes(policy: PolicyMap, each: PolicyClass) -> list[PolicyClass | None]:
     if each.bandwidth is not None:
         found.append(replace(each, bandwidth=replace(each.bandwidth, number=each.bandwidth.number + 1)))
     if each.queue_limit is not None:
-        found.append(replace(each, queue_limit=each.queue_limit + 1))
+        found.append(replace(each, queue_limit=QueueLimit(each.queue_limit.number + 1)))
     if each.marks:
         mark = each.marks[0]
         found.append(replace(each, marks=(replace(mark, value=(mark.value + 1) % 8), *each.marks[1:])))

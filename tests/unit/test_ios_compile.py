@@ -48,6 +48,7 @@ def test_the_articles_policer() -> None:
                         },
                         "shape": None,
                         "queue_limit": None,
+                        "queue_thresholds": [],
                         "fair_queue": None,
                         "bandwidth": None,
                         "priority": None,
@@ -119,6 +120,7 @@ def test_queueing() -> None:
         "basis": "dscp",
         "exponential_weight": 5,
         "ecn": True,
+        "unit": "packets",
         "thresholds": [
             {"value": 10, "min": 10, "max": 20, "denominator": None},
             {"value": 46, "min": 20, "max": 30, "denominator": 5},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from ios_configured import configured, lines_of
@@ -111,6 +112,42 @@ def test_actions_as_printed(typed: str, printed: list[str]) -> None:
     assert lines[start : lines.index("!", start)] == printed
     apply(device, f"policy-map P\nclass Data\n{typed}")
     assert lines_of(device)[start : start + len(printed)] == printed
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("queue-limit 20", ["queue-limit 20 packets"]),
+        ("queue-limit 62500 bytes", ["queue-limit 62500 bytes"]),
+        ("queue-limit 20 bytes\nno queue-limit\nqueue-limit 30 ms", ["queue-limit 30 ms"]),
+        (
+            "queue-limit dscp af12 40\nqueue-limit dscp 10 30 packets\nqueue-limit 64",
+            ["queue-limit 64 packets", "queue-limit dscp af11 30 packets", "queue-limit dscp af12 40 packets"],
+        ),
+        ("queue-limit precedence 3 9\nqueue-limit cos 3 9\nno queue-limit cos 3\nno queue-limit precedence 3", []),
+        (
+            "shape average 9000\nrandom-detect\nrandom-detect precedence 2 100 bytes 200 bytes 10",
+            ["shape average 9000", "random-detect", "random-detect precedence 2 100 bytes 200 bytes 10"],
+        ),
+        (
+            "shape average 9000\nrandom-detect\nrandom-detect precedence 2 1 ms 2 ms\n"
+            "no random-detect precedence 2\nrandom-detect precedence 2 5 9",
+            ["shape average 9000", "random-detect", "random-detect precedence 2 5 9"],
+        ),
+    ],
+)
+def test_limits_as_printed(typed: str, printed: list[str]) -> None:
+    typed = f"class-map Data\nmatch any\npolicy-map P\nclass Data\n{typed}"
+    device = parse_config("", hardware("hqf"))
+    for _ in range(2):
+        # What is refused changes nothing: `queue-limit cos` beside `queue-limit precedence` is.
+        session = ConfigSession(device)
+        for line in typed.splitlines():
+            with suppress(CliError):
+                session.execute(line)
+        lines = lines_of(device)
+        start = lines.index("class Data") + 1
+        assert lines[start : lines.index("!", start)] == printed
 
 
 @pytest.mark.parametrize(

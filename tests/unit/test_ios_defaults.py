@@ -19,7 +19,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.defaults import spelled_out
 from qoslab.ios.model import ip_sla
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.model.policy import ClassMap, Criterion, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import ClassMap, Criterion, PolicyClass, PolicyMap, QueueLimit
 from qoslab.ios.rules import check_attached, check_policy
 from qoslab.programs import SIMULATOR, own_program
 
@@ -99,7 +99,7 @@ def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject,
     elif feature == "priority":
         each = PolicyClass("A", priority=data.draw(priorities(generation)))
     else:
-        limit = data.draw(st.sampled_from((63, 64, 65)))
+        limit = QueueLimit(data.draw(st.sampled_from((63, 64, 65))))
         each = PolicyClass("A", bandwidth=data.draw(bandwidths("percent")), queue_limit=limit)
     percent = data.draw(st.sampled_from((None, 74, 75))) if generation == "classic" else None
     try:

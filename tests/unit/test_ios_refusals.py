@@ -232,6 +232,43 @@ def test_clients_take_refusals_for_errors(text: str, said: str) -> None:
     assert marked_as_errors(answer) == [True, True, True]
 
 
+LIMITS = "policy-map P\nclass class-default\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("queue-limit 4097", "@12"),
+        ("queue-limit 3401 ms", "@12"),
+        ("queue-limit 64000001 bytes", "@12"),
+        ("queue-limit dscp af11 4097 packets", "@22"),
+        ("queue-limit cos 8 5", "@16"),
+        ("queue-limit 9 ms\nqueue-limit dscp af11 5", "queue-limit and random-detect in different units"),
+        ("queue-limit 9 ms\nrandom-detect\nrandom-detect precedence 1 5 9", "queue-limit and random-detect in"),
+        ("random-detect\nrandom-detect precedence 1 5 bytes 9", "% Incomplete command."),
+        ("random-detect\nrandom-detect precedence 1 5 bytes 9 ms", "@35"),
+        ("random-detect\nrandom-detect precedence 1 9 ms 3401 ms", "@32"),
+        ("random-detect\nrandom-detect precedence 1 9 ms 11 ms\nrandom-detect precedence 2 9 11", "queue-limit and r"),
+        ("queue-limit dscp af11 5\nqueue-limit cos 1 5", "queue-limit by dscp and by cos can not be configured in"),
+        ("fair-queue\nqueue-limit 9 ms", "queue-limit in bytes or ms, or by a field, can not be configured in"),
+        ("queue-limit dscp 1 9\nfair-queue", "queue-limit in bytes or ms, or by a field, can not be configured in"),
+    ],
+)
+def test_limits_that_no_queue_has(text: str, said: str) -> None:
+    check_refusal(parse_config("", hardware("hqf")), LIMITS + text, said)
+
+
+@pytest.mark.parametrize("line", ["queue-limit 9 ms", "queue-limit dscp af11 9", "random-detect dscp 1 5 ms 9 ms"])
+def test_the_classic_generation_counts_packets(line: str) -> None:
+    device = parse_config("policy-map P\nclass class-default\nrandom-detect dscp-based", hardware("classic"))
+    session = ConfigSession(device)
+    for each in LIMITS.splitlines():
+        session.execute(each)
+    with pytest.raises(CliError) as caught:
+        session.execute(line)
+    assert caught.value.render()[1] == CARET
+
+
 @pytest.mark.parametrize("said", ["Sum total of class bandwidths exceeds 99 percent", "% Error: bad_config: no"])
 def test_clients_take_the_later_generations_refusals_for_errors(said: str) -> None:
     assert marked_as_errors(f"bandwidth percent 60\r\n{said}\r\nR1(config-pmap-c)#") == [True, True, True]

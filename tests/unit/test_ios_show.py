@@ -73,6 +73,8 @@ SHAPE = {
 QUEUE = {
     "discipline": "weighted_fair",
     "limit_packets": 64,
+    "limit_bytes": None,
+    "limit_ms": None,
     "depth_packets": 69,
     "depth_bytes": 90_000,
     "in_ring_packets": 0,

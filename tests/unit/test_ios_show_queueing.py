@@ -47,6 +47,8 @@ def queue(depth: int = 0, output: dict[str, int] | None = None, **more: Any) -> 
     empty = {
         "discipline": "fifo",
         "limit_packets": 64,
+        "limit_bytes": None,
+        "limit_ms": None,
         "depth_packets": depth,
         "depth_bytes": 0,
         "in_ring_packets": 0,
@@ -177,6 +179,7 @@ def test_ours_reads_all_of_the_earlier_generation() -> None:
 RED = {
     "basis": "precedence",
     "exponential_weight": 9,
+    "in_bytes": False,
     "mean_depth": 3.7,
     "ecn_mark": None,
     "classes": [
@@ -250,6 +253,40 @@ def test_marks_of_early_detection(generation: Generation) -> None:
     assert marks == {str(n): ("0", "0") for n in range(8)} | {"1": ("43", "5375")}
     rows = [row for row in observed_class_rows("R1", ours, 6.0) if row["class"] == "High"]
     assert [row["random_detect_ecn_mark_packets"] for row in rows] == [43]
+
+
+def test_limits_in_bytes() -> None:
+    """The figures are those of prints of IOS XE; how thresholds by code point are printed is not known."""
+    text = (
+        f"{CLASSES}policy-map WAN\n class High\n  bandwidth 300\n  queue-limit 10 ms\n  queue-limit dscp af12 5 ms\n"
+        "  random-detect dscp-based\n  random-detect dscp ef 5 ms 9 ms\n"
+    )
+    table = DSCP | {"in_bytes": True, "mean_depth": 15000.4}
+    high = class_counters(
+        "High",
+        match="all",
+        queue=queue(7, depth_bytes=9476, limit_packets=None, limit_bytes=375000, limit_ms=10),
+        bandwidth=bandwidth(kbps=300),
+        random_detect=table,
+    )
+    shown = printed(text, "hqf", [high, class_counters()], [])
+    assert "      queue limit 10 ms/ 375000 bytes\n      dscp af12 queue limit 5 ms\n" in shown
+    ours = parse_policy_map_interface(shown)
+    assert "unrecognised" not in str(ours)
+    assert parse("ios", "show policy-map interface", shown).parsed == ours
+    found = classes_of(ours)["High"]
+    assert (found["queue_limit_ms"], found["queue_limit_bytes"], found["queue_depth"]) == (10, 375000, 9476)
+    (row,) = (row for row in observed_class_rows("R1", ours, 6.0) if row["class"] == "High")
+    # How many packets these are the print does not say.
+    assert (row["queue_depth_packets"], row["queue_depth_bytes"], row["queue_limit_ms"]) == (None, 9476, 10)
+    assert found["queue_thresholds"] == {"dscp": {"af12": "5 ms"}}
+    assert found["random_detect"]["mean_queue_depth"] == 15000
+    theirs = classes_of(ShowPolicyMapInterface(device=Mock()).parse(output=shown))["High"]["random_detect"]
+    assert list(theirs["class"]) == ["default", "af11", "ef"]
+    listed = parse_policy_map(shown_policy_map(text, "hqf"))["policy_map"]["WAN"]["class"]["High"]
+    assert "unrecognised" not in listed
+    assert (listed["queue_limit_ms"], listed["queue_thresholds"]) == (10, {"dscp": {"af12": "5 ms"}})
+    assert listed["random_detect"]["class"]["ef"]["min_threshold"] == "5 ms"
 
 
 def test_early_detection_stands_in_its_columns() -> None:

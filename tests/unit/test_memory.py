@@ -42,6 +42,16 @@ def test_queues_are_counted_where_packets_wait() -> None:
     assert held(CLASSES.replace(" service-policy output Parent\n", "")) - before == 200 - 1000
 
 
+@pytest.mark.parametrize(
+    ("limit", "packets"),
+    # A frame of 24 bytes is held in as much memory as the largest one. The interface has 100 Mb/s.
+    [("24000 bytes", 1000 + 1), ("3 ms", 37_500 // 24 + 1), ("9 packets", 9), ("dscp ef 9", 64)],
+)
+def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets: int) -> None:
+    text = CLASSES.replace("  fair-queue 64\n", "").replace("queue-limit 400", f"queue-limit {limit}")
+    assert held(text) - held("") == packets + 200 - 1000
+
+
 def experiment(folder: Path, text: str, template: str = "") -> Path:
     (folder / "t.j2").write_text(template)
     (folder / "e.yml").write_text(text)

@@ -19,6 +19,7 @@ PLAIN_CLASS: dict[str, Any] = {
     "police": None,
     "shape": None,
     "queue_limit": None,
+    "queue_thresholds": [],
     "service_policy": None,
     "bandwidth": None,
     "priority": None,

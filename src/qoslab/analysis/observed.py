@@ -99,7 +99,12 @@ def _queue(entry: Mapping[str, Any], around: _Around) -> Row:
     depth = entry.get("traffic_shaping", {}).get("queue_depth", entry.get("queue_depth"))
     if depth is None and "priority" in entry and around.in_all("queue_depth") == 0:
         depth = 0
-    return {"queue_discipline": NOT_PRINTED, "queue_depth_packets": depth}
+    if "queue_limit_bytes" not in entry:
+        return {"queue_discipline": NOT_PRINTED, "queue_depth_packets": depth}
+    # The depth is in the unit of the limit.
+    limits = {f"queue_limit_{unit}": entry.get(f"queue_limit_{unit}") for unit in ("bytes", "ms")}
+    packets = 0 if depth == 0 else None
+    return {"queue_discipline": NOT_PRINTED, "queue_depth_packets": packets, "queue_depth_bytes": depth, **limits}
 
 
 def _drops(entry: Mapping[str, Any], around: _Around) -> Row:

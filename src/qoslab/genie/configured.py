@@ -48,6 +48,8 @@ _CLASS_LINES = [
         rf"(?: Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
         rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N})",
         rf"queue-limit (?P<queue_limit_packets>{_N}) packets",
+        rf"queue-limit (?P<queue_limit_bytes>{_N}) bytes",
+        rf"queue-limit (?P<queue_limit_ms>{_N}) ms",
         rf"cir (?P<cir_bps>{_N}) \(bps\)(?: bc (?P<bc_bits>{_N}) \(bits\))?(?: be (?P<be_bits>{_N}) \(bits\))?",
         rf"cir (?P<cir_percent>{_N})%(?: bc (?P<bc_msec>{_N}) \(msec\))?(?: be (?P<be_msec>{_N}) \(msec\))?",
     )
@@ -60,7 +62,8 @@ _FLAGS = {
 
 
 _RED_ROW = re.compile(
-    rf"(?P<value>\w+) +(?P<min_threshold>{_N}|-) +(?P<max_threshold>{_N}|-) +(?P<mark_probability>1/{_N})"
+    rf"(?P<value>\w+) +(?P<min_threshold>{_N}(?: bytes| ms)?|-) +(?P<max_threshold>{_N}(?: bytes| ms)?|-)"
+    rf" +(?P<mark_probability>1/{_N})"
 )
 
 
@@ -100,6 +103,8 @@ def _class_line(found: Values, line: str) -> bool:
         found["fair_queue"] = int(match["queues"]) if match["queues"] else True
     elif match := re.fullmatch(rf"(?:packet-based wred, )?exponential weight ({_N})", line):
         found.setdefault("random_detect", {})["exponential_weight"] = int(match[1])
+    elif match := re.fullmatch(rf"queue-limit (dscp|precedence|cos) (\w+) ({_N} \w+)", line):
+        found.setdefault("queue_thresholds", {}).setdefault(match[1], {})[match[2]] = match[3]
     elif line == "explicit congestion notification":
         found.setdefault("random_detect", {})["explicit_congestion_notification"] = True
     elif "random_detect" in found and (match := _RED_ROW.fullmatch(line)):

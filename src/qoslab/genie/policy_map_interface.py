@@ -1,11 +1,10 @@
 """`show policy-map interface` as IOS 12.4 and 15 print it, into the structure that Genie's parser for IOS XE has.
 
 Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
-`flow_drops`, `bytes_drops`, `flow_based_fair_queueing`, `maximum_hashed_queues`, `unrecognised` (lines that nothing
-here knows); in `random_detect`: `explicit_congestion_notification`, in its classes `ecn_mark_packets` and
-`ecn_mark_bytes`; in `police`: `cir_percent`, `pir_percent`,
-`dynamic_bucket` (of no IOS). Where Genie files the excess burst of a policer with one line of
-parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
+`flow_drops`, `bytes_drops`, `queue_limit_ms`, `queue_thresholds`, `flow_based_fair_queueing`, `maximum_hashed_queues`,
+`unrecognised` (lines that nothing here knows); in `random_detect`: `explicit_congestion_notification`, in its classes
+`ecn_mark_packets` and `ecn_mark_bytes`; in `police`: `cir_percent`, `pir_percent`, `dynamic_bucket` (of no IOS). Where
+Genie files the excess burst of a policer with one line of parameters under `pir_bc_bytes`, it is `cir_be_bytes` here.
 
 The layout: interface, `Service-policy`, `Class-map`, counters, each indented deeper than the one before; a nested
 policy-map is indented deeper than its class.
@@ -200,6 +199,11 @@ def _marked(reader: _Reader, match: Match[str]) -> None:
 def _queue_limit(reader: _Reader, match: Match[str]) -> None:
     # a text in Genie's structure
     reader.part()["queue_limit_packets"] = match["limit"]
+
+
+def _queue_threshold(reader: _Reader, match: Match[str]) -> None:
+    limits = reader.part("queue_thresholds", match["field"])
+    limits[match["value"]] = f"{match['limit']} {match['unit']}"
 
 
 def _shape(reader: _Reader, match: Match[str]) -> None:
@@ -406,6 +410,12 @@ _BODY: list[tuple[str, Handler]] = [
     ),
     (rf"queue limit (?P<limit>{_N}) packets", _queue_limit),
     (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _numbers),
+    (rf"queue limit (?P<queue_limit_ms>{_N}) ms/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
+    (
+        rf"(?P<field>dscp|precedence|cos) (?P<value>\w+) queue limit (?P<limit>{_N}) (?P<unit>packets|bytes|ms)",
+        _queue_threshold,
+    ),
+    (r"\(bytes\) +\(bytes\)", _nothing),
     (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
     (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _numbers),
     (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _numbers),

@@ -20,6 +20,7 @@ from qoslab.ios.model.policy import (
     PolicyClass,
     PolicyMap,
     Priority,
+    QueueLimit,
     Shape,
 )
 
@@ -60,7 +61,7 @@ def _class(each: PolicyClass, device: Device) -> PolicyClass:
         police=None if each.police is None else _police(each.police),
         shape=None if each.shape is None else _shape(each.shape, device.generation),
         priority=None if each.priority is None else _priority(each.priority),
-        queue_limit=None if each.queue_limit == figures.QUEUE_LIMIT else each.queue_limit,
+        queue_limit=None if each.queue_limit == QueueLimit(figures.QUEUE_LIMIT) else each.queue_limit,
         marks=tuple(sorted(each.marks, key=lambda mark: mark.field)),
     )
 

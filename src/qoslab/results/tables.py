@@ -157,6 +157,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_counted("shape_delayed"),
             ("queue_discipline", pa.string()),
             ("queue_limit_packets", pa.int64()),
+            ("queue_limit_bytes", pa.int64()),
+            ("queue_limit_ms", pa.int64()),
             ("queue_depth_packets", pa.int64()),
             ("queue_depth_bytes", pa.int64()),
             ("queue_per_flow_limit", pa.int64()),

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qoslab.ios.model import figures
+from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Link
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Device
+    from qoslab.ios.model.policy import QueueLimit
 
 MOST = 2**30
 """Bytes that the queues of a router, or the links of an experiment, may hold together."""
 FRAME = 1514
 """Bytes of the largest frame."""
+SHORTEST = 24
+"""Counted bytes of the shortest packet: an IPv4 header on a serial line."""
 
 
 def queued(device: Device) -> int:
@@ -23,19 +27,19 @@ def queued(device: Device) -> int:
         packets += interface.hold_queue_out or figures.FAIR_HOLD_QUEUE
         packets += interface.tx_ring_limit or 0
         if interface.service_policy_output is not None:
-            packets += _policy(device, interface.service_policy_output)
+            packets += _policy(device, interface.service_policy_output, interface_bandwidth_kbps(interface))
     return packets * FRAME
 
 
-def _policy(device: Device, name: str) -> int:
+def _policy(device: Device, name: str, kbps: int) -> int:
     policy = device.policy_maps.get(name)
     if policy is None:
         return 0
     packets = 0
     for each in policy.classes:
-        limit = each.queue_limit or figures.QUEUE_LIMIT
+        limit = _packets(each.queue_limit, kbps)
         if each.service_policy is not None:
-            packets += _policy(device, each.service_policy)
+            packets += _policy(device, each.service_policy, kbps)
         elif each.fair_queue is not None:
             # Each flow's queue has its part of the limit; the limit of the class itself is not enforced then.
             queues = each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
@@ -43,6 +47,19 @@ def _policy(device: Device, name: str) -> int:
         else:
             packets += limit
     return packets
+
+
+def _packets(limit: QueueLimit | None, kbps: int) -> int:
+    """Packets that a queue holds. A limit in bytes holds more small ones, and each takes the memory of a large one.
+
+    No class leaves faster than its interface, of whose bandwidth milliseconds are at most.
+    """
+    if limit is None:
+        return figures.QUEUE_LIMIT
+    if limit.unit == "packets":
+        return limit.number
+    octets = limit.number if limit.unit == "bytes" else limit.number * kbps // 8
+    return octets // SHORTEST + 1
 
 
 def in_flight(link: Link) -> int:

@@ -61,8 +61,9 @@ def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str
         yield from _priority(place, has, intended.get("priority"))
         if "priority" not in has:
             yield from _bandwidth(place, has, intended.get("bandwidth"))
-        if (limit := intended.get("queue_limit")) is not None and "queue_limit_packets" in has:
-            yield from _figure(place, "queue-limit", "packets", int(has["queue_limit_packets"]), limit["packets"])
+        for unit, number in (intended.get("queue_limit") or {}).items():
+            if (shown_limit := has.get(f"queue_limit_{unit}")) is not None:
+                yield from _figure(place, "queue-limit", unit, int(shown_limit), number)
         child = intended.get("service_policy")
         if child is not None:
             shown_child = has.get("child_policy_name", {}).get(child)

@@ -3,8 +3,12 @@
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
 use crate::compile::parameters::in_range;
+use crate::compile::queue_limit::Depth;
 use crate::config::defaults;
-use crate::config::queueing::{BandwidthConfig, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig};
+use crate::config::policy::PolicyClass;
+use crate::config::queueing::{
+    BandwidthConfig, LimitUnit, PriorityConfig, PriorityUnit, QueueLimit, RandomDetectBasis, RandomDetectThreshold,
+};
 use crate::config::router::Generation;
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::{ResolvedPriority, ResolvedRandomDetectRow};
@@ -74,51 +78,80 @@ pub(crate) fn priority(config: PriorityConfig, base_bps: Option<u64>) -> Result<
     Ok(ResolvedPriority { unit: config.unit, kbps, percent, burst_bytes, level })
 }
 
-/// Random early detection with the generation's defaults.
+/// Random early detection of a class, with the generation's defaults. `rate_bps` is what milliseconds are of; without
+/// it thresholds in them have no rows.
 pub(crate) fn random_detect(
-    config: &RandomDetectConfig,
+    class: &PolicyClass,
     generation: Generation,
-) -> Result<RandomDetectPlan, ConfigError> {
+    rate_bps: Option<u64>,
+) -> Result<Option<RandomDetectPlan>, ConfigError> {
+    let Some(config) = &class.random_detect else { return Ok(None) };
     let exponential_weight = config.exponential_weight.unwrap_or(defaults::RANDOM_DETECT_WEIGHT);
     in_range("random_detect.exponential_weight", u64::from(exponential_weight), &(1..=16), "")?;
-    let (values, least): (u8, fn(Generation, u8) -> u32) = match config.basis {
-        RandomDetectBasis::Precedence => (8, |generation, value| match generation {
-            Generation::Classic => defaults::CLASSIC_RANDOM_DETECT_MIN[usize::from(value)],
-            Generation::Hqf => defaults::HQF_RANDOM_DETECT_MIN[usize::from(value)],
-        }),
-        RandomDetectBasis::Dscp => (64, |generation, value| {
-            let (by_precedence, by_drop) = match generation {
-                Generation::Classic => {
-                    (defaults::CLASSIC_RANDOM_DETECT_MIN, defaults::CLASSIC_RANDOM_DETECT_MIN_BY_DSCP)
-                }
-                Generation::Hqf => (defaults::HQF_RANDOM_DETECT_MIN, defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP),
-            };
-            defaults::random_detect_min_by_dscp(value, by_precedence, by_drop)
-        }),
+    let depth = Depth::of(class, rate_bps)?;
+    let limit = depth.limit(class)?;
+    let values = match config.basis {
+        RandomDetectBasis::Precedence => 8,
+        RandomDetectBasis::Dscp => 64,
     };
-    let mut rows: Vec<_> = (0..values)
-        .map(|value| ResolvedRandomDetectRow {
-            value,
-            min: least(generation, value),
-            max: defaults::RANDOM_DETECT_MAX,
-            denominator: defaults::RANDOM_DETECT_DENOMINATOR,
-        })
-        .collect();
+    let default = |value| default_row(config.basis, value, generation, limit.filter(|_| depth.in_bytes()));
+    let mut rows: Vec<_> = (0..values).map(default).collect();
     for (index, given) in config.thresholds.iter().enumerate() {
         let path = format!("random_detect.thresholds[{index}]");
         let Some(row) = rows.get_mut(usize::from(given.value)) else {
             let message = format!("{} is out of range: give 0 to {}", given.value, values - 1);
             return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
-        in_range(&format!("{path}.min"), u64::from(given.min), &(1..=4_096), "packets")?;
-        in_range(&format!("{path}.max"), u64::from(given.max), &(1..=4_096), "packets")?;
-        if given.min > given.max {
-            let message = format!("{} packets is less than the least threshold of {}", given.max, given.min);
-            return Err(ConfigError::out_of_range(format!("{path}.max"), message));
-        }
+        let (min, max) = thresholds(given, depth, &path)?;
         let denominator = given.denominator.unwrap_or(defaults::RANDOM_DETECT_DENOMINATOR);
         in_range(&format!("{path}.denominator"), u64::from(denominator), &(1..=65_536), "")?;
-        *row = ResolvedRandomDetectRow { value: given.value, min: given.min, max: given.max, denominator };
+        *row = ResolvedRandomDetectRow { value: given.value, min, max, denominator };
     }
-    Ok(RandomDetectPlan { basis: config.basis, exponential_weight, ecn: config.ecn, rows })
+    if depth.unit == LimitUnit::Ms && rate_bps.is_none() {
+        rows.clear();
+    }
+    let (basis, ecn, in_bytes) = (config.basis, config.ecn, depth.in_bytes());
+    Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, rows }))
+}
+
+/// The thresholds of a value that has none of its own; in a queue of `limit_bytes` they follow from that.
+fn default_row(
+    basis: RandomDetectBasis,
+    value: u8,
+    generation: Generation,
+    limit_bytes: Option<u64>,
+) -> ResolvedRandomDetectRow {
+    let (by_precedence, by_drop) = match generation {
+        Generation::Classic => (defaults::CLASSIC_RANDOM_DETECT_MIN, defaults::CLASSIC_RANDOM_DETECT_MIN_BY_DSCP),
+        Generation::Hqf => (defaults::HQF_RANDOM_DETECT_MIN, defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP),
+    };
+    let (min, max) = match (limit_bytes, basis) {
+        (Some(limit), _) => defaults::random_detect_bytes(value, basis == RandomDetectBasis::Dscp, limit),
+        (None, RandomDetectBasis::Precedence) => (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX),
+        (None, RandomDetectBasis::Dscp) => {
+            (defaults::random_detect_min_by_dscp(value, by_precedence, by_drop), defaults::RANDOM_DETECT_MAX)
+        }
+    };
+    ResolvedRandomDetectRow { value, min, max, denominator: defaults::RANDOM_DETECT_DENOMINATOR }
+}
+
+/// The least and the greatest threshold that were given, in packets or bytes.
+fn thresholds(given: &RandomDetectThreshold, depth: Depth, path: &str) -> Result<(u32, u32), ConfigError> {
+    let amount = |name: &str, number: u32| {
+        let path = format!("{path}.{name}");
+        let found = match depth.unit {
+            LimitUnit::Packets => Some(in_range(&path, u64::from(number), &(1..=4_096), "packets")?),
+            LimitUnit::Bytes => depth.amount(&path, QueueLimit::Bytes(number))?,
+            LimitUnit::Ms => depth.amount(&path, QueueLimit::Ms(number))?,
+        };
+        // Without a rate the row is taken out again.
+        Ok(found.map_or(0, |found| u32::try_from(found).unwrap_or(u32::MAX)))
+    };
+    let (min, max) = (amount("min", given.min)?, amount("max", given.max)?);
+    if given.min > given.max {
+        let unit = depth.unit.name();
+        let message = format!("{} {unit} is less than the least threshold of {}", given.max, given.min);
+        return Err(ConfigError::out_of_range(format!("{path}.max"), message));
+    }
+    Ok((min, max))
 }

@@ -1,7 +1,7 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
 use crate::compile::context::{Context, PathClass};
-use crate::compile::{account, bandwidth, parameters};
+use crate::compile::{account, bandwidth, parameters, queue_limit};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::router::Generation;
@@ -112,11 +112,11 @@ pub(crate) fn place(
             places.push(None);
             continue;
         }
-        let limit = parameters::queue_limit(class).map_err(|error| error.under(path))?;
+        let packets = || queue_limit::packets(class).map_err(|error| error.under(path));
         let (bandwidth, priority) = (shares.bandwidth[index], shares.priority[index]);
         let mut place = Place { leaf: nodes.len(), own: Some(nodes.len()), bandwidth, priority, conversation: None };
         if let Some(priority) = priority {
-            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), limit, here);
+            let leaf = priority_leaf(nodes, &mut priority_leaves, usize::from(priority.level - 1), packets()?, here);
             place = Place { leaf, own: classic.then_some(leaf), ..place };
             place.conversation = numbers.then_some(priority_conversation);
             places.push(Some(place));
@@ -127,7 +127,10 @@ pub(crate) fn place(
             (Rank::Weight(weight), Some(account)) => Rank::AccountedWeight(weight, account),
             (rank, _) => rank,
         };
-        let body = body(context, (path, class), rank, limit, here)?;
+        let kbps = bandwidth.and_then(|bandwidth| bandwidth.kbps);
+        let shape_bps = shapes[index].map(|shape| shape.cir_bps);
+        let rate_bps = kbps.map(|kbps| kbps * 1_000).or(shape_bps).unwrap_or(here.rate_bps);
+        let body = body(context, (path, class), (rank, rate_bps), here)?;
         if numbers && !default {
             conversation += 1;
             place.conversation = Some(conversation);
@@ -182,12 +185,11 @@ fn priority_leaf(
     leaf
 }
 
-/// The queue of a class without priority, or the choice between those of its child.
+/// The queue of a class without priority, which leaves at `rate_bps`, or the choice between those of its child.
 fn body(
     context: &Context<'_>,
     (path, class): (&str, &PolicyClass),
-    rank: Rank,
-    limit: Option<u32>,
+    (rank, rate_bps): (Rank, u64),
     here: Position,
 ) -> Result<BodyPlan, ConfigError> {
     let generation = context.config.generation;
@@ -196,14 +198,16 @@ fn body(
             Generation::Classic => Sharing::Sequence,
             Generation::Hqf => Sharing::Weighted,
         };
+        let limit = queue_limit::packets(class).map_err(|error| error.under(path))?;
         return Ok(BodyPlan::Inner { sharing, limit: limit.unwrap_or(defaults::QUEUE_LIMIT) });
     }
     let weight = match rank {
         Rank::Factor(factor) => factor,
         _ => None,
     };
-    let queue = parameters::class_queue(class, Some(here.to.bandwidth_kbps), generation, weight);
-    let random_detect = class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose();
+    let rates = (Some(here.to.bandwidth_kbps), Some(rate_bps));
+    let queue = parameters::class_queue(class, rates, generation, weight);
+    let random_detect = bandwidth::random_detect(class, generation, Some(rate_bps));
     Ok(BodyPlan::Leaf {
         queue: queue.map_err(|error| error.under(path))?,
         random_detect: random_detect.map_err(|error| error.under(path))?,

@@ -52,6 +52,7 @@ fn asks_for_queue(class: &PolicyClass) -> bool {
         || class.priority.is_some()
         || class.shape.is_some()
         || class.queue_limit.is_some()
+        || !class.queue_thresholds.is_empty()
         || class.fair_queue.is_some()
         || class.random_detect.is_some()
 }

@@ -15,6 +15,7 @@ pub(crate) mod interface_queueing;
 pub(crate) mod parameters;
 pub(crate) mod policy;
 pub(crate) mod port;
+pub(crate) mod queue_limit;
 pub(crate) mod rate_limits;
 pub(crate) mod resolve;
 pub(crate) mod rules;

@@ -2,6 +2,7 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
+use crate::compile::queue_limit;
 use crate::config::defaults;
 use crate::config::policy::{
     greatest, DynamicBucketConfig, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, ShapeBurst,
@@ -13,7 +14,7 @@ use crate::counters::resolved::{ResolvedFairQueue, ResolvedPolice, ResolvedShape
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
 use crate::plan::police::{Algorithm, DynamicPlan, PolicePlan};
-use crate::plan::queue::QueuePlan;
+use crate::plan::queue::{QueuePlan, ShownLimit};
 use crate::plan::shape::ShapePlan;
 use crate::time::{Duration, NANOS_PER_SECOND};
 
@@ -362,17 +363,6 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
     })
 }
 
-/// The queue limit that a class asks for.
-pub(crate) fn queue_limit(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
-    match class.queue_limit {
-        Some(limit) if limit.packets == 0 => {
-            Err(ConfigError::out_of_range("queue_limit.packets", "a queue of no packets: give at least 1"))
-        }
-        Some(limit) => Ok(Some(limit.packets)),
-        None => Ok(None),
-    }
-}
-
 /// A number of flow queues.
 pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     if FLOW_QUEUES.contains(&queues) && queues.is_power_of_two() {
@@ -396,15 +386,18 @@ pub(crate) fn flow_queueing(
     }
 }
 
-/// The queue of a class without priority. `bandwidth_kbps` is the interface's, where it is known; `weight` is the
-/// class's in the classic generation.
+/// The queue of a class without priority. `bandwidth_kbps` is the interface's and `rate_bps` what milliseconds of the
+/// class's limit are of, where they are known; `weight` is the class's in the classic generation.
 pub(crate) fn class_queue(
     class: &PolicyClass,
-    bandwidth_kbps: Option<u64>,
+    (bandwidth_kbps, rate_bps): (Option<u64>, Option<u64>),
     generation: Generation,
     weight: Option<u64>,
 ) -> Result<QueuePlan, ConfigError> {
-    let limit = queue_limit(class)?;
+    if generation == Generation::Hqf && class.fair_queue.is_none() {
+        return queue_limit::fifo(class, rate_bps);
+    }
+    let limit = queue_limit::packets(class)?;
     let flows = match class.fair_queue {
         None => None,
         Some(fair) => Some(fair.queues.map(|queues| flow_queues("fair_queue.queues", queues)).transpose()?),
@@ -420,7 +413,7 @@ pub(crate) fn class_queue(
             flow_queueing(flows, limit, bandwidth_kbps, class.shape.is_some())
         }
         Generation::Classic => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
-        Generation::Hqf if fair => {
+        Generation::Hqf => {
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
             QueuePlan::FairQueue {
                 flows: flows.unwrap_or(defaults::CLASS_FLOW_QUEUES),
@@ -429,14 +422,13 @@ pub(crate) fn class_queue(
                 limit,
             }
         }
-        Generation::Hqf => QueuePlan::Fifo { limit: limit.unwrap_or(defaults::QUEUE_LIMIT) },
     })
 }
 
 /// A queue's figures as `resolve` shows them.
-pub(crate) fn resolved_queue(plan: &QueuePlan) -> (u32, Option<ResolvedFairQueue>) {
+pub(crate) fn resolved_queue(plan: &QueuePlan) -> (ShownLimit, Option<ResolvedFairQueue>) {
     let fair = match *plan {
-        QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => None,
+        QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => None,
         QueuePlan::WeightedFair { flows, threshold, .. } => Some(ResolvedFairQueue {
             discipline: DisciplineName::WeightedFair,
             queues: flows,

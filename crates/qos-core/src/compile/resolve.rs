@@ -73,16 +73,17 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
     let generation = context.config.generation;
     let police = class.police.as_ref().map(|police| parameters::police(police, None)).transpose()?;
     let shape = class.shape.as_ref().map(|shape| parameters::shape(shape, None, generation)).transpose()?;
-    let queue = parameters::class_queue(class, None, generation, None)?;
+    let queue = parameters::class_queue(class, (None, None), generation, None)?;
     // A priority class has no queue of its own.
     let own = context.class_queues(class) && (class.priority.is_none() || class.queue_limit.is_some());
     let queue = own.then(|| parameters::resolved_queue(&queue));
-    let red = class.random_detect.as_ref().map(|red| bandwidth::random_detect(red, generation)).transpose()?;
+    let red = bandwidth::random_detect(class, generation, None)?;
     Ok(ResolvedClass {
         name: class.name.clone(),
         police,
         shape,
-        queue_limit_packets: queue.map(|(limit, _)| limit),
+        queue_limit_packets: queue.and_then(|(limit, _)| limit.packets),
+        queue_limit_bytes: queue.and_then(|(limit, _)| limit.bytes),
         fair_queue: queue.and_then(|(_, fair)| fair),
         bandwidth: class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, None)).transpose()?,
         priority: class.priority.map(|priority| bandwidth::priority(priority, None)).transpose()?,
@@ -90,6 +91,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
             basis: red.basis,
             exponential_weight: red.exponential_weight,
             ecn: red.ecn,
+            in_bytes: red.in_bytes,
             classes: match &class.random_detect {
                 Some(given) if red.basis == RandomDetectBasis::Dscp => {
                     let given: Vec<_> = given.thresholds.iter().map(|given| given.value).collect();

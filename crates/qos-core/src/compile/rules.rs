@@ -6,7 +6,7 @@
 use crate::compile::context::{Context, PathClass};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
-use crate::config::queueing::{BandwidthConfig, PriorityUnit};
+use crate::config::queueing::{BandwidthConfig, LimitUnit, PriorityUnit, RandomDetectConfig};
 use crate::config::router::Generation;
 use crate::error::ConfigError;
 use crate::plan::classes::CLASS_DEFAULT;
@@ -57,6 +57,11 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
     }
     if class.random_detect.is_some() && !default && class.bandwidth.is_none() && class.shape.is_none() {
         return refuse(path, "random_detect", "needs bandwidth or shape in the class");
+    }
+    let in_bytes = |red: &RandomDetectConfig| !matches!(red.unit, None | Some(LimitUnit::Packets));
+    if class.random_detect.as_ref().is_some_and(in_bytes) && (classic || class.fair_queue.is_some()) {
+        let message = "only a first-in-first-out queue of the later generation has it: give packets";
+        return refuse(path, "random_detect.unit", message);
     }
     if child_queues {
         if class.fair_queue.is_some() || class.random_detect.is_some() {

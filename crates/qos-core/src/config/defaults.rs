@@ -26,6 +26,10 @@ pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
 /// `queue-limit` of a class, packets.
 pub const QUEUE_LIMIT: u32 = 64;
 
+/// The same where thresholds are in bytes or milliseconds and `queue-limit` is not typed, bytes: so many packets of
+/// 1500 bytes [I].
+pub const QUEUE_LIMIT_BYTES: u64 = 96_000;
+
 /// Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude
 /// small numbers.
 pub const CLASS_FLOW_QUEUES: u32 = 256;
@@ -87,6 +91,22 @@ pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 
 /// The same of the classic generation. Unconfirmed.
 pub const CLASSIC_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([33, 28, 24], 37);
+
+/// Thresholds of early detection in bytes by precedence, or by code point, for a queue of `limit` bytes: at most half
+/// of it, at least (8 + precedence)/16 of that. Prints of IOS XE have these by precedence in tables of bytes; by drop
+/// precedence (14/16, 12/16 and 10/16; expedited forwarding 15/16) they are remembered [I], and so is that older
+/// routers have them too.
+pub fn random_detect_bytes(value: u8, by_dscp: bool, limit: u64) -> (u32, u32) {
+    let parts = match (by_dscp, value >> 3, value & 7) {
+        (false, _, precedence) => 8 + precedence,
+        (true, 5, 6) => 15,
+        (true, 1..=4, drop @ (2 | 4 | 6)) => 16 - drop,
+        (true, precedence, 0) => 8 + precedence,
+        (true, ..) => 8,
+    };
+    let max = (limit / 2).clamp(1, u64::from(u32::MAX));
+    ((max * u64::from(parts) / 16) as u32, max as u32)
+}
 
 /// Least threshold of a code point, with those of the generation by precedence and by drop precedence.
 pub const fn random_detect_min_by_dscp(dscp: u8, by_precedence: [u32; 8], by_drop: ([u32; 3], u32)) -> u32 {

@@ -32,12 +32,12 @@ pub use interface_queueing::{
 pub use json::from_json;
 pub use policy::{
     AccessEncapsulation, AccountConfig, DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig,
-    PoliceForm, PolicyClass, PolicyMap, QueueLimit, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
+    PoliceForm, PolicyClass, PolicyMap, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
     SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
 };
 pub use queueing::{
-    BandwidthConfig, InterfaceFairQueue, PriorityConfig, PriorityUnit, RandomDetectBasis, RandomDetectConfig,
-    RandomDetectThreshold,
+    BandwidthConfig, InterfaceFairQueue, LimitUnit, PriorityConfig, PriorityUnit, QueueLimit, QueueThreshold,
+    RandomDetectBasis, RandomDetectConfig, RandomDetectThreshold, ThresholdField,
 };
 pub use rate_limit::{RateLimitAction, RateLimitConfig, RateLimitOutcome};
 pub use router::{Generation, RouterConfig, FORMAT};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst::Trust;
-use crate::config::queueing::{BandwidthConfig, PriorityConfig, RandomDetectConfig};
+use crate::config::queueing::{BandwidthConfig, PriorityConfig, QueueLimit, QueueThreshold, RandomDetectConfig};
 
 /// A policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,9 @@ pub struct PolicyClass {
     /// Length of the class's queue (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<QueueLimit>,
+    /// Lengths of the queue for packets with a value of a field (output only, later generation).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue_thresholds: Vec<QueueThreshold>,
     /// Fair queueing within the class (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<FairQueueConfig>,
@@ -75,6 +78,7 @@ impl PolicyClass {
             shape: None,
             account: None,
             queue_limit: None,
+            queue_thresholds: Vec::new(),
             fair_queue: None,
             bandwidth: None,
             priority: None,
@@ -123,7 +127,7 @@ impl PolicyClass {
     /// With a queue of at most so many packets.
     #[must_use]
     pub fn queue_limit(mut self, packets: u32) -> PolicyClass {
-        self.queue_limit = Some(QueueLimit { packets });
+        self.queue_limit = Some(QueueLimit::Packets(packets));
         self
     }
 }
@@ -454,16 +458,6 @@ pub enum ShapeMode {
     Average,
     /// Committed and excess burst.
     Peak,
-}
-
-/// A queue's length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct QueueLimit {
-    /// Packets.
-    pub packets: u32,
 }
 
 /// Fair queueing.

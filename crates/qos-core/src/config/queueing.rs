@@ -55,6 +55,93 @@ pub enum PriorityUnit {
     Percent,
 }
 
+/// How much may wait, in one of the units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum QueueLimit {
+    /// Packets.
+    Packets(u32),
+    /// Counted bytes (later generation).
+    Bytes(u32),
+    /// Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of what is
+    /// around it (later generation).
+    Ms(u32),
+}
+
+impl QueueLimit {
+    /// Its unit.
+    pub(crate) fn unit(self) -> LimitUnit {
+        match self {
+            QueueLimit::Packets(_) => LimitUnit::Packets,
+            QueueLimit::Bytes(_) => LimitUnit::Bytes,
+            QueueLimit::Ms(_) => LimitUnit::Ms,
+        }
+    }
+}
+
+/// In which unit a queue's depth is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[allow(missing_docs)]
+pub enum LimitUnit {
+    Packets,
+    Bytes,
+    Ms,
+}
+
+impl LimitUnit {
+    /// As it is typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LimitUnit::Packets => "packets",
+            LimitUnit::Bytes => "bytes",
+            LimitUnit::Ms => "ms",
+        }
+    }
+}
+
+/// Which field of a packet picks its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum ThresholdField {
+    /// Differentiated services code point.
+    Dscp,
+    /// IP precedence.
+    Precedence,
+    /// Class of service of the VLAN tag.
+    Cos,
+}
+
+impl ThresholdField {
+    /// How many values it has.
+    pub(crate) fn values(self) -> u8 {
+        match self {
+            ThresholdField::Dscp => 64,
+            ThresholdField::Precedence | ThresholdField::Cos => 8,
+        }
+    }
+}
+
+/// The length that a queue may have when a packet with that value comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct QueueThreshold {
+    /// The field; the same in all of a class.
+    pub field: ThresholdField,
+    /// Its value.
+    pub value: u8,
+    /// The limit, in the unit of the class's own; at most that.
+    pub limit: QueueLimit,
+}
+
 /// Weighted random early detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -69,6 +156,9 @@ pub struct RandomDetectConfig {
     /// `random-detect ecn`: packets of ECN-capable transports are marked where they would be dropped at random.
     #[cfg_attr(feature = "serde", serde(default))]
     pub ecn: bool,
+    /// Unit of the thresholds; null for that of the queue's limit.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub unit: Option<LimitUnit>,
     /// Thresholds that differ from the default ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub thresholds: Vec<RandomDetectThreshold>,
@@ -94,9 +184,9 @@ pub enum RandomDetectBasis {
 pub struct RandomDetectThreshold {
     /// The precedence or code point.
     pub value: u8,
-    /// Mean depth in packets from which packets are dropped at random.
+    /// Mean depth from which packets are dropped at random.
     pub min: u32,
-    /// Mean depth in packets from which every packet is dropped.
+    /// Mean depth from which every packet is dropped.
     pub max: u32,
     /// Just below `max` one packet in this many is dropped; null for 10.
     #[cfg_attr(feature = "serde", serde(default))]

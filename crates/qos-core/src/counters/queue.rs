@@ -35,7 +35,9 @@ pub struct RandomDetectCounters {
     pub basis: RandomDetectBasis,
     /// Exponential weighting constant.
     pub exponential_weight: u8,
-    /// Mean depth in packets.
+    /// Mean depth and thresholds are in counted bytes, rather than in packets.
+    pub in_bytes: bool,
+    /// Mean depth.
     pub mean_depth: f64,
     /// What was marked as having met congestion; null where nothing is.
     pub ecn_mark: Option<Count>,
@@ -58,9 +60,9 @@ pub struct RandomDetectRow {
     pub tail_drop: Count,
     /// What was marked as having met congestion, in place of being dropped at random.
     pub ecn_mark: Count,
-    /// Least threshold, packets.
+    /// Least threshold.
     pub min: u32,
-    /// Greatest threshold, packets.
+    /// Greatest threshold.
     pub max: u32,
     /// Just below the greatest threshold one packet in this many is dropped.
     pub denominator: u32,
@@ -118,8 +120,12 @@ pub enum DisciplineName {
 pub struct ClassQueueCounters {
     /// How it queues.
     pub discipline: DisciplineName,
-    /// Most packets.
-    pub limit_packets: u32,
+    /// Most packets; null where the limit is in bytes.
+    pub limit_packets: Option<u32>,
+    /// Counted bytes from which on no packet is taken; null where the limit is in packets.
+    pub limit_bytes: Option<u32>,
+    /// The time that those bytes stand for, where the limit is one.
+    pub limit_ms: Option<u32>,
     /// Packets now.
     pub depth_packets: u64,
     /// Counted bytes now.

@@ -40,6 +40,7 @@ pub struct ResolvedClass {
     pub police: Option<ResolvedPolice>,
     pub shape: Option<ResolvedShape>,
     pub queue_limit_packets: Option<u32>,
+    pub queue_limit_bytes: Option<u32>,
     pub fair_queue: Option<ResolvedFairQueue>,
     pub bandwidth: Option<BandwidthCounters>,
     pub priority: Option<ResolvedPriority>,
@@ -69,10 +70,12 @@ pub struct ResolvedRandomDetect {
     pub basis: RandomDetectBasis,
     pub exponential_weight: u8,
     pub ecn: bool,
+    /// Whether thresholds are in bytes. Where they follow from a rate there are none.
+    pub in_bytes: bool,
     pub classes: Vec<ResolvedRandomDetectRow>,
 }
 
-/// Thresholds of one precedence or code point, in packets.
+/// Thresholds of one precedence or code point, in packets or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,16 +1,18 @@
 //! The plan of a queue and of its random early detection.
 
-use crate::config::queueing::RandomDetectBasis;
+use crate::config::queueing::{QueueLimit, RandomDetectBasis, ThresholdField};
 use crate::counters::queue::DisciplineName;
 use crate::counters::resolved::ResolvedRandomDetectRow;
 use crate::frame::descriptor::Descriptor;
 
 /// What to build a queue from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QueuePlan {
     Fifo {
         limit: u32,
     },
+    /// A FIFO whose limit is in bytes, or not the same for all packets.
+    Limited(Box<LimitsPlan>),
     /// `threshold` is that of the congestive discard; `total` is its own limit, without which the interface's
     /// hold-queue limits it.
     WeightedFair {
@@ -34,25 +36,31 @@ pub(crate) enum QueuePlan {
 impl QueuePlan {
     pub fn name(&self) -> DisciplineName {
         match self {
-            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => DisciplineName::Fifo,
+            QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => DisciplineName::Fifo,
             QueuePlan::WeightedFair { .. } => DisciplineName::WeightedFair,
             QueuePlan::FairQueue { .. } => DisciplineName::FairQueue,
         }
     }
 
     /// The limit that is shown.
-    pub fn limit(&self) -> u32 {
+    pub fn limit(&self) -> ShownLimit {
         match *self {
             QueuePlan::Fifo { limit } | QueuePlan::FairQueue { limit, .. } | QueuePlan::Conversation { limit, .. } => {
-                limit
+                ShownLimit::packets(limit)
             }
-            QueuePlan::WeightedFair { total, .. } => total.unwrap_or(crate::config::defaults::FAIR_HOLD_QUEUE),
+            QueuePlan::Limited(ref limits) => limits.shown(),
+            QueuePlan::WeightedFair { total, .. } => {
+                ShownLimit::packets(total.unwrap_or(crate::config::defaults::FAIR_HOLD_QUEUE))
+            }
         }
     }
 
     pub fn per_flow(&self) -> Option<u32> {
         match *self {
-            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } | QueuePlan::WeightedFair { .. } => None,
+            QueuePlan::Fifo { .. }
+            | QueuePlan::Limited(_)
+            | QueuePlan::Conversation { .. }
+            | QueuePlan::WeightedFair { .. } => None,
             QueuePlan::FairQueue { per_flow, .. } => per_flow,
         }
     }
@@ -65,9 +73,60 @@ impl QueuePlan {
     /// Flow queues that it makes.
     pub fn flows(&self) -> u32 {
         match *self {
-            QueuePlan::Fifo { .. } | QueuePlan::Conversation { .. } => 1,
+            QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => 1,
             QueuePlan::WeightedFair { flows, .. } | QueuePlan::FairQueue { flows, .. } => flows,
         }
+    }
+}
+
+/// The limits of a queue with every figure known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LimitsPlan {
+    /// As it was typed.
+    pub configured: Option<QueueLimit>,
+    /// Depth and limits are in counted bytes, rather than in packets.
+    pub in_bytes: bool,
+    pub limit: u64,
+    /// By the values of a field.
+    pub thresholds: Option<(ThresholdField, Vec<u64>)>,
+}
+
+impl LimitsPlan {
+    /// The limit of a packet.
+    pub fn of(&self, descriptor: &Descriptor) -> u64 {
+        let Some((field, rows)) = &self.thresholds else { return self.limit };
+        let value = match field {
+            ThresholdField::Dscp => descriptor.dscp,
+            ThresholdField::Precedence => descriptor.precedence(),
+            ThresholdField::Cos => descriptor.cos,
+        };
+        rows[usize::from(value)]
+    }
+
+    fn shown(&self) -> ShownLimit {
+        let known = u32::try_from(self.limit).ok();
+        ShownLimit {
+            packets: known.filter(|_| !self.in_bytes),
+            bytes: known.filter(|_| self.in_bytes),
+            ms: match self.configured {
+                Some(QueueLimit::Ms(ms)) => Some(ms),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A limit in its units: packets, or bytes, which may be those of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShownLimit {
+    pub packets: Option<u32>,
+    pub bytes: Option<u32>,
+    pub ms: Option<u32>,
+}
+
+impl ShownLimit {
+    pub fn packets(packets: u32) -> ShownLimit {
+        ShownLimit { packets: Some(packets), bytes: None, ms: None }
     }
 }
 
@@ -78,6 +137,8 @@ pub(crate) struct RandomDetectPlan {
     pub exponential_weight: u8,
     /// Mark ECN-capable packets rather than drop them at random.
     pub ecn: bool,
+    /// Depth and thresholds are in counted bytes, rather than in packets.
+    pub in_bytes: bool,
     /// By precedence (8) or code point (64).
     pub rows: Vec<ResolvedRandomDetectRow>,
 }

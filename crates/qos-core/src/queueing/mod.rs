@@ -3,6 +3,7 @@
 pub(crate) mod discipline;
 pub(crate) mod fair_queue;
 pub(crate) mod fifo;
+pub(crate) mod limited_fifo;
 pub(crate) mod queue;
 pub(crate) mod random_detect;
 pub(crate) mod scheduler;

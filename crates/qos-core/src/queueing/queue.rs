@@ -6,12 +6,14 @@ use crate::plan::queue::QueuePlan;
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::fair_queue::FairQueue;
 use crate::queueing::fifo::Fifo;
+use crate::queueing::limited_fifo::LimitedFifo;
 use crate::queueing::weighted_fair::WeightedFair;
 
 /// One of the disciplines.
 #[derive(Debug)]
 pub(crate) enum Queue<P> {
     Fifo(Fifo<P>),
+    Limited(LimitedFifo<P>),
     WeightedFair(WeightedFair<P>),
     Fair(FairQueue<P>),
 }
@@ -20,6 +22,7 @@ macro_rules! each {
     ($queue:expr, $inner:ident => $call:expr) => {
         match $queue {
             Queue::Fifo($inner) => $call,
+            Queue::Limited($inner) => $call,
             Queue::WeightedFair($inner) => $call,
             Queue::Fair($inner) => $call,
         }
@@ -31,6 +34,7 @@ impl<P> Queue<P> {
     pub fn of(plan: &QueuePlan, seed: u64) -> Queue<P> {
         match *plan {
             QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
+            QueuePlan::Limited(ref limits) => Queue::Limited(LimitedFifo::new((**limits).clone())),
             QueuePlan::WeightedFair { flows, threshold, total } => {
                 Queue::WeightedFair(WeightedFair::new(flows, threshold, total, None, seed))
             }
@@ -72,7 +76,7 @@ impl<P> Queue<P> {
     pub fn weighted(&mut self) -> Option<&mut WeightedFair<P>> {
         match self {
             Queue::WeightedFair(queue) => Some(queue),
-            Queue::Fifo(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
         }
     }
 
@@ -87,7 +91,7 @@ impl<P> Queue<P> {
     pub fn lowest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.lowest(),
-            Queue::Fifo(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
         }
     }
 
@@ -95,7 +99,7 @@ impl<P> Queue<P> {
     pub fn highest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.highest(),
-            Queue::Fifo(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
         }
     }
 

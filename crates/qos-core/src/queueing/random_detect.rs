@@ -78,10 +78,11 @@ impl RandomDetect {
         }
     }
 
-    /// A packet comes to a queue of `depth` packets; returns why it is dropped, if it is. One that may be marked
-    /// instead is.
-    pub fn arrive(&mut self, depth: u64, descriptor: &mut Descriptor) -> Option<DropReason> {
+    /// A packet comes to a queue of that `depth`; returns why it is dropped, if it is. One that may be marked instead
+    /// is.
+    pub fn arrive(&mut self, depth: Count, descriptor: &mut Descriptor) -> Option<DropReason> {
         self.arrived.add(descriptor.counted_len);
+        let depth = if self.plan.in_bytes { depth.bytes } else { depth.packets };
         let shift = u32::from(self.plan.exponential_weight);
         self.mean = self.mean - (self.mean >> shift) + ((depth << FRACTION) >> shift);
         let row = self.plan.row(descriptor);
@@ -137,6 +138,7 @@ impl RandomDetect {
         RandomDetectCounters {
             basis: self.plan.basis,
             exponential_weight: self.plan.exponential_weight,
+            in_bytes: self.plan.in_bytes,
             mean_depth: self.mean as f64 / (1u64 << FRACTION) as f64,
             ecn_mark: self.plan.ecn.then(|| self.seen.iter().fold(Count::default(), |sum, seen| sum.plus(seen.marked))),
             classes: rows

@@ -3,6 +3,7 @@
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::queue::{ClassQueueCounters, DisciplineName, PriorityQueueCounters, ShapeCounters};
+use crate::plan::queue::ShownLimit;
 use crate::plan::tree::BodyPlan;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::Node;
@@ -36,14 +37,16 @@ pub(crate) fn class<P>(
     in_ring: u64,
 ) -> ClassQueueCounters {
     let flows = node.queue().and_then(Discipline::<P>::flows);
-    let (discipline, limit_packets, per_flow_limit, by_flow) = match &node.plan.body {
+    let (discipline, limit, per_flow_limit, by_flow) = match &node.plan.body {
         BodyPlan::Leaf { queue, .. } => (queue.name(), queue.limit(), queue.per_flow(), queue.by_flow()),
-        BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, *limit, None, false),
+        BodyPlan::Inner { limit, .. } => (DisciplineName::Fifo, ShownLimit::packets(*limit), None, false),
     };
     let flows = flows.filter(|_| by_flow);
     ClassQueueCounters {
         discipline,
-        limit_packets,
+        limit_packets: limit.packets,
+        limit_bytes: limit.bytes,
+        limit_ms: limit.ms,
         depth_packets: node.depth.packets,
         depth_bytes: node.depth.bytes,
         in_ring_packets: in_ring,
@@ -61,7 +64,7 @@ pub(crate) fn priority<P>(level: u8, node: &Node<P>) -> PriorityQueueCounters {
     PriorityQueueCounters {
         level,
         limit_packets: match &node.plan.body {
-            BodyPlan::Leaf { queue, .. } => queue.limit(),
+            BodyPlan::Leaf { queue, .. } => queue.limit().packets.unwrap_or_default(),
             BodyPlan::Inner { limit, .. } => *limit,
         },
         depth_packets: node.depth.packets,
@@ -76,8 +79,8 @@ pub(crate) fn numbered<P>(number: u8, node: &Node<P>) -> NumberedQueueCounters {
         number,
         depth_packets: node.depth.packets,
         limit_packets: match &node.plan.body {
-            BodyPlan::Leaf { queue, .. } if queue.limit() < u32::MAX => queue.limit(),
-            BodyPlan::Leaf { .. } | BodyPlan::Inner { .. } => 0,
+            BodyPlan::Leaf { queue, .. } => queue.limit().packets.filter(|limit| *limit < u32::MAX).unwrap_or_default(),
+            BodyPlan::Inner { .. } => 0,
         },
         drops: node.drops,
         output: node.output,
@@ -91,7 +94,7 @@ pub(crate) fn interface_shaper<P>(node: &Node<P>) -> Option<InterfaceShaperCount
     Some(InterfaceShaperCounters {
         shape: shape(node)?,
         depth_packets: node.depth.packets,
-        limit_packets: queue.limit(),
+        limit_packets: queue.limit().packets.unwrap_or_default(),
         drops: node.drops,
         conversations: active,
         max_conversations: most,

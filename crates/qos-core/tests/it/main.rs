@@ -22,6 +22,7 @@ mod priority;
 mod priority_propagation;
 mod programs;
 mod published_shares;
+mod queue_limits;
 mod queueing_delay;
 mod random_detect;
 mod random_detect_idle;

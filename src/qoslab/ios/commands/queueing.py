@@ -1,4 +1,4 @@
-"""Queues of a class: `bandwidth`, `priority`, `queue-limit`, `fair-queue`, and what they may reserve."""
+"""Queues of a class: `bandwidth`, `priority`, `fair-queue`, and what they may reserve."""
 
 from __future__ import annotations
 
@@ -152,18 +152,6 @@ def _fair_queue(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, fair_queue=fair_queue))
 
 
-@CONFIG.add(
-    "policy-class",
-    "queue-limit <packets:1-4096> [packets]",
-    no=True,
-    requires={"router"},
-    help={"queue-limit": "Queue Max Threshold for Tail Drop", "packets": "Packets"},
-)
-def _queue_limit(session: ConfigSession, args: Args) -> None:
-    limit = None if args.unset else args.value("packets", int)
-    change_class(session, replace(session.policy_class, queue_limit=limit))
-
-
 # The running configuration.
 
 
@@ -194,10 +182,8 @@ def _bandwidth_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
         yield layout.queueing + _bandwidth_text(each) + account.account_text(each.bandwidth.account)
 
 
-@CLASS_LINES.at(60, family="router")
+@CLASS_LINES.at(65, family="router")
 def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
-    if each.queue_limit is not None:
-        yield f"{layout.queueing}queue-limit {each.queue_limit}{' packets' if layout.hqf else ''}"
     if each.fair_queue is not None:
         yield f"{layout.queueing}fair-queue{'' if each.fair_queue.queues is None else f' {each.fair_queue.queues}'}"
 
@@ -205,7 +191,6 @@ def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 @ENGINE_CLASS.at(40)
 def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     return {
-        "queue_limit": None if each.queue_limit is None else {"packets": each.queue_limit},
         "fair_queue": None if each.fair_queue is None else {"queues": each.fair_queue.queues},
         "bandwidth": None if each.bandwidth is None else _engine_bandwidth(each.bandwidth),
         "priority": None if each.priority is None else _engine_priority(each.priority),
@@ -359,13 +344,10 @@ def _listed_queues(
         yield f"      Bandwidth {text}{_classic_threshold(typed)}" if classic else f"      bandwidth {text}"
 
 
-@LISTED_CLASS.at(40)
-def _listed_limits(
+@LISTED_CLASS.at(45)
+def _listed_flows(
     config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
 ) -> Iterator[str]:
-    limit = typed.get("queue_limit")
-    if limit is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
-        yield f"      queue-limit {limit['packets']} packets"
     if (fair := typed.get("fair_queue")) is not None:
         queues = fair.get("queues")
         yield "      fair-queue " if queues is None else f"      fair-queue {queues}"
@@ -407,7 +389,9 @@ def _classic_threshold(typed: formats.PolicyClass) -> str:
     if typed.get("random_detect") is not None:
         return ""
     limit = typed.get("queue_limit")
-    return f" Max Threshold {figures.QUEUE_LIMIT if limit is None else limit['packets']} (packets)"
+    # Bytes and milliseconds are the later generation's.
+    packets = figures.QUEUE_LIMIT if limit is None or "packets" not in limit else limit["packets"]
+    return f" Max Threshold {packets} (packets)"
 
 
 @COUNTED_CLASS.at(10)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.model import figures
 from qoslab.ios.model.device import (
     Device,
@@ -17,6 +18,8 @@ from qoslab.ios.model.device import (
 from qoslab.ios.model.names import dscp_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
+    LIMIT_UNITS,
+    LimitUnit,
     PolicyClass,
     RandomDetect,
     RedThresholds,
@@ -40,29 +43,51 @@ _RANDOM_DETECT_DETAIL = (
 )
 
 
+def _syntax(amount: str, basis: str = "dscp-based|prec-based") -> str:
+    thresholds = f"<minimum:{amount} <maximum:{amount} [<denominator:1-65535>]"
+    return (
+        f"random-detect [{basis}|ecn|exponential-weighting-constant <weight:1-16>"
+        f"|precedence <level:precedence> {thresholds}|dscp <code-point:dscp> {thresholds}]"
+    )
+
+
+_HELP = {
+    "random-detect": "Enable Random Early Detection as drop policy",
+    "dscp-based": "Enable dscp-based WRED as drop policy",
+    "prec-based": "Enable precedence-based WRED as drop policy",
+    "precedence-based": "Enable precedence-based WRED as drop policy",
+    "ecn": "explicit congestion notification",
+    "exponential-weighting-constant": "weight for mean queue depth calculation",
+    "weight": "integer in 1..16 used in weighted average to mean 2^number",
+    "precedence": "parameters for each precedence value",
+    "level": "IP precedence",
+    "dscp": "parameters for each dscp value",
+    "code-point": "Differentiated services codepoint value",
+    "minimum": "minimum threshold",
+    "maximum": "maximum threshold",
+    "denominator": "mark probability denominator",
+    "packets": "packets",
+    "bytes": "bytes",
+    "ms": "milliseconds",
+}
+
+
 @CONFIG.add(
     "policy-class",
-    "random-detect [dscp-based|prec-based|ecn|exponential-weighting-constant <weight:1-16>"
-    "|precedence <level:precedence> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"
-    "|dscp <code-point:dscp> <minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]]",
+    _syntax("1-4096>"),
     no=_RANDOM_DETECT_DETAIL,
     undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
-    requires={"router"},
-    help={
-        "random-detect": "Enable Random Early Detection as drop policy",
-        "dscp-based": "Enable dscp-based WRED as drop policy",
-        "prec-based": "Enable precedence-based WRED as drop policy",
-        "ecn": "explicit congestion notification",
-        "exponential-weighting-constant": "weight for mean queue depth calculation",
-        "weight": "integer in 1..16 used in weighted average to mean 2^number",
-        "precedence": "parameters for each precedence value",
-        "level": "IP precedence",
-        "dscp": "parameters for each dscp value",
-        "code-point": "Differentiated services codepoint value",
-        "minimum": "minimum threshold (number of packets)",
-        "maximum": "maximum threshold (number of packets)",
-        "denominator": "mark probability denominator",
-    },
+    requires={"classic"},
+    help=_HELP,
+)
+@CONFIG.add(
+    "policy-class",
+    # The third word is that of IOS XE; that this generation has it too is inferred [I].
+    _syntax("1-64000000> [packets|bytes|ms]", "dscp-based|prec-based|precedence-based"),
+    no=_RANDOM_DETECT_DETAIL,
+    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
+    requires={"hqf"},
+    help=_HELP,
 )
 def _random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
@@ -79,9 +104,9 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
     elif "dscp" in args or "precedence" in args:
         red = _red_thresholds(red, args)
     elif "dscp-based" in args and red.basis != "dscp":
-        red = replace(red, basis="dscp", thresholds=())
+        red = replace(red, basis="dscp", thresholds=(), unit=None)
     elif "dscp-based" not in args and red.basis != "precedence":
-        red = replace(red, basis="precedence", thresholds=())
+        red = replace(red, basis="precedence", thresholds=(), unit=None)
     change_class(session, replace(present, random_detect=red))
 
 
@@ -94,11 +119,29 @@ def _red_thresholds(red: RandomDetect, args: Args) -> RandomDetect:
     if args.unset:
         table.pop(value, None)
     else:
+        unit = _unit(args)
+        if table and unit != red.unit:
+            raise RejectedError(MIXED_LIMIT_UNITS)
+        red = replace(red, unit=unit)
         minimum, maximum = args.value("minimum", int), args.value("maximum", int)
         if minimum > maximum:
             raise args.invalid("maximum")
         table[value] = RedThresholds(minimum, maximum, args.optional("denominator", int))
-    return replace(red, thresholds=tuple(sorted(table.items())))
+    return replace(red, thresholds=tuple(sorted(table.items())), unit=red.unit if table else None)
+
+
+def _unit(args: Args) -> LimitUnit | None:
+    """Return the unit of both thresholds, None for packets."""
+    units: list[LimitUnit] = [unit for word in args.keywords for unit in LIMIT_UNITS if unit == word]
+    if len(units) == 1:
+        raise IncompleteError
+    if len(set(units)) > 1:
+        raise args.invalid("maximum")
+    unit = units[0] if units else "packets"
+    for name in ("minimum", "maximum"):
+        if args.value(name, int) > LIMIT_UNITS[unit]:
+            raise args.invalid(name)
+    return None if unit == "packets" else unit
 
 
 def _text(each: PolicyClass, indent: str) -> list[str]:
@@ -112,7 +155,8 @@ def _text(each: PolicyClass, indent: str) -> list[str]:
     for value, limits in red.thresholds:
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         probability = "" if limits.denominator is None else f" {limits.denominator}"
-        lines.append(f"random-detect {red.basis} {name} {limits.minimum} {limits.maximum}{probability}")
+        unit = "" if red.unit is None else f" {red.unit}"
+        lines.append(f"random-detect {red.basis} {name} {limits.minimum}{unit} {limits.maximum}{unit}{probability}")
     return [indent + line for line in lines]
 
 
@@ -137,6 +181,7 @@ def _engine(each: PolicyClass) -> formats.PolicyClassPart:
             "basis": red.basis,
             "exponential_weight": red.exponential_weight,
             "ecn": red.ecn,
+            "unit": red.unit or ("packets" if red.thresholds else None),
             "thresholds": thresholds,
         }
     }
@@ -170,9 +215,11 @@ def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     yield f"      {'dscp ' if by_code else 'class'}    min-threshold    max-threshold    mark-probability"
     yield "      ----------------------------------------------------------"
     typed = {each["value"]: each for each in red["thresholds"]}
+    # [I] How units are printed here.
+    unit = f" {red.get('unit')}" if red.get("unit") in ("bytes", "ms") else ""
     for value in sorted(typed) if by_code else range(8):
         each = typed.get(value)
-        least, greatest = ("-", "-") if each is None else (each["min"], each["max"])
+        least, greatest = ("-", "-") if each is None else (f"{each['min']}{unit}", f"{each['max']}{unit}")
         denominator = None if each is None else each.get("denominator")
         denominator = figures.RANDOM_DETECT_DENOMINATOR if denominator is None else denominator
         name = dscp_text(value) if by_code else str(value)

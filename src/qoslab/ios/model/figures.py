@@ -28,6 +28,10 @@ that would leave last is dropped. A class beside them has a queue limit of its o
 QUEUE_LIMIT = 64
 """`queue-limit` of a class, packets."""
 
+QUEUE_LIMIT_BYTES = 96_000
+"""The same where thresholds are in bytes or milliseconds and `queue-limit` is not typed, bytes: so many packets of 1500
+bytes [I]."""
+
 CLASS_FLOW_QUEUES = 256
 """Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude
 small numbers."""

@@ -230,9 +230,34 @@ class FairQueue:
     queues: int | None = None
 
 
+LimitUnit = Literal["packets", "bytes", "ms"]
+LIMIT_UNITS: dict[LimitUnit, int] = {"packets": 4096, "bytes": 64_000_000, "ms": 3400}
+"""In which a queue's depth is told, with the highest number that may be typed of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimit:
+    """`queue-limit N [packets|bytes|ms]`."""
+
+    number: int
+    unit: LimitUnit = "packets"
+
+
+ThresholdField = Literal["dscp", "precedence", "cos"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueThreshold:
+    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`."""
+
+    field: ThresholdField
+    value: int
+    limit: QueueLimit
+
+
 @dataclass(frozen=True, slots=True)
 class RedThresholds:
-    """Minimum, maximum (packets) and mark probability denominator of one precedence or code point."""
+    """Minimum, maximum and mark probability denominator of one precedence or code point."""
 
     minimum: int
     maximum: int
@@ -247,6 +272,8 @@ class RandomDetect:
     exponential_weight: int | None = None
     ecn: bool = False
     """Mark packets of ECN-capable transports rather than drop them at random."""
+    unit: LimitUnit | None = None
+    """That of the thresholds; none without any, or where none was typed."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
     """By precedence or code point, in its order."""
 
@@ -267,8 +294,9 @@ class PolicyClass:
     shape: Shape | None = field(default=None, metadata=QUEUEING)
     police: Police | None = None
     fair_queue: FairQueue | None = field(default=None, metadata=LEAF)
-    queue_limit: int | None = field(default=None, metadata=QUEUEING)
-    """Packets."""
+    queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
+    queue_thresholds: tuple[QueueThreshold, ...] = field(default=(), metadata=LEAF)
+    """Of one field, by its values."""
     random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
     drop: bool = False
@@ -282,13 +310,17 @@ class PolicyClass:
     @property
     def queueing(self) -> bool:
         """Whether it has an action that only the output direction knows."""
-        return any(getattr(self, each.name) is not None for each in fields(self) if each.metadata)
+        return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
 
     @property
     def leaf_actions(self) -> list[str]:
         """The queueing actions that it has and that no class with a queueing child policy can have."""
         names = (each.name for each in fields(self) if each.metadata == LEAF)
-        return [name.replace("_", "-") for name in names if getattr(self, name) is not None]
+        given = [name.replace("_", "-") for name in names if getattr(self, name) not in (None, ())]
+        # A parent's own limit is one of packets, which is shown for its children together.
+        if self.queue_limit is not None and self.queue_limit.unit != "packets":
+            given.append("queue-limit")
+        return ["queue-limit" if name == "queue-thresholds" else name for name in given]
 
 
 @dataclass(frozen=True, slots=True)

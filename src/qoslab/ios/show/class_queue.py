@@ -54,7 +54,12 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
     if queue is not None:
         # A class that only inherits its queue has an empty line in place of the word.
         yield "Queueing" if any(config.get(feature) is not None for feature in QUEUEING_FEATURES) else ""
-        yield f"queue limit {queue['limit_packets']} packets"
+        yield _hqf_limit(queue)
+        for each in config.get("queue_thresholds", []):
+            # [I] Where and how a router shows these.
+            value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
+            ((unit, number),) = each["limit"].items()
+            yield f"{each['field']} {value} queue limit {number} {unit}"
         yield _hqf_depth(queue, counters)
         yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
     if shape is not None:
@@ -73,9 +78,19 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters) -
         yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
 
 
+def _hqf_limit(queue: formats.ClassQueueCounters) -> str:
+    if queue["limit_bytes"] is None:
+        return f"queue limit {queue['limit_packets']} packets"
+    time = "" if queue["limit_ms"] is None else f"{queue['limit_ms']} ms/ "
+    return f"queue limit {time}{queue['limit_bytes']} bytes"
+
+
 def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters) -> str:
-    # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures.
+    # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures. The depth
+    # is in the unit of the limit, as prints of IOS XE have it; those in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
+    if queue["limit_bytes"] is not None:
+        depth = queue["depth_bytes"]
     if queue["discipline"] != "fair_queue":
         return f"(queue depth/total drops/no-buffer drops) {depth}/{total}/0"
     flow = counters["drops"]["flow"]["packets"]
@@ -101,7 +116,7 @@ def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterato
     yield f"Exp-weight-constant: {weight} (1/{2**weight})"
     if red["ecn_mark"] is not None:
         yield "explicit congestion notification"
-    yield f"Mean queue depth: {int(red['mean_depth'])} packets"
+    yield f"Mean queue depth: {int(red['mean_depth'])} {'bytes' if red['in_bytes'] else 'packets'}"
     word = "dscp " if red["basis"] == "dscp" else "class"
     if fair:
         # [I] The words are known, the columns below them are not.
@@ -110,7 +125,7 @@ def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterato
     else:
         yield f"{word}     Transmitted       Random drop      Tail drop          Minimum        Maximum     Mark"
         yield "          pkts/bytes     pkts/bytes       pkts/bytes          thresh         thresh     prob"
-    yield ""
+    yield " " * 61 + "(bytes)        (bytes)" if red["in_bytes"] else ""
     for row in red["classes"]:
         yield _red_row(red, row, (8, 15, 14, 17, 19, 14))
     yield from _ecn_marks(red)

@@ -26,9 +26,9 @@ impl<P> Scheduler<P> {
         descriptor: &mut Descriptor,
         straight: bool,
     ) -> Option<DropReason> {
-        let depth = self.nodes[leaf].depth.packets;
+        let depth = self.nodes[leaf].depth;
         let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body else { return None };
-        if depth == 0 {
+        if depth.packets == 0 {
             red.age(now);
         }
         if straight && self.classic {

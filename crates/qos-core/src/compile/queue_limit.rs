@@ -1,0 +1,122 @@
+//! The length of a class's queue: in which unit, for which packets, and what follows from it for early detection.
+//!
+//! A queue's depth is told in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
+//! and the thresholds of its early detection, have the same unit.
+
+use crate::compile::parameters::in_range;
+use crate::config::defaults;
+use crate::config::policy::PolicyClass;
+use crate::config::queueing::{LimitUnit, QueueLimit, QueueThreshold, ThresholdField};
+use crate::error::ConfigError;
+use crate::plan::queue::{LimitsPlan, QueuePlan};
+
+const PACKETS: std::ops::RangeInclusive<u64> = 1..=8_192_000;
+
+const BYTES: std::ops::RangeInclusive<u64> = 1..=64_000_000;
+
+const MS: std::ops::RangeInclusive<u64> = 1..=3_400;
+
+/// How the depth of a class's queue is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Depth {
+    pub unit: LimitUnit,
+    /// What milliseconds are of; without it they cannot be worked out.
+    pub rate_bps: Option<u64>,
+}
+
+impl Depth {
+    /// Of a class whose queue leaves at `rate_bps`, if that is known.
+    pub fn of(class: &PolicyClass, rate_bps: Option<u64>) -> Result<Depth, ConfigError> {
+        let limits = class.queue_limit.map(|limit| ("queue_limit", limit.unit()));
+        let thresholds = class.queue_thresholds.iter().map(|each| ("queue_thresholds", each.limit.unit()));
+        let red = class.random_detect.as_ref().and_then(|red| Some(("random_detect.unit", red.unit?)));
+        let mut units = limits.into_iter().chain(thresholds).chain(red);
+        let (first, unit) = units.next().unwrap_or(("", LimitUnit::Packets));
+        if let Some((path, other)) = units.find(|(_, other)| *other != unit) {
+            let (other, unit) = (other.name(), unit.name());
+            let message = format!("in {other}, where {first} is in {unit}: give both in the same unit");
+            return Err(ConfigError::new(path, message));
+        }
+        Ok(Depth { unit, rate_bps })
+    }
+
+    /// Whether it is told in bytes.
+    pub fn in_bytes(self) -> bool {
+        self.unit != LimitUnit::Packets
+    }
+
+    /// A limit in packets or bytes; of milliseconds at an unknown rate `None`.
+    pub fn amount(self, path: &str, limit: QueueLimit) -> Result<Option<u64>, ConfigError> {
+        let (number, range, unit) = match limit {
+            QueueLimit::Packets(packets) => (packets, &PACKETS, "packets"),
+            QueueLimit::Bytes(bytes) => (bytes, &BYTES, "bytes"),
+            QueueLimit::Ms(ms) => (ms, &MS, "ms"),
+        };
+        let number = in_range(path, u64::from(number), range, unit)?;
+        let (QueueLimit::Ms(_), rate) = (limit, self.rate_bps) else { return Ok(Some(number)) };
+        Ok(rate.map(|bps| (u128::from(bps) * u128::from(number) / 8_000).clamp(1, u128::from(u32::MAX)) as u64))
+    }
+
+    /// The limit of the class's queue, as configured or by default.
+    pub fn limit(self, class: &PolicyClass) -> Result<Option<u64>, ConfigError> {
+        match class.queue_limit {
+            Some(limit) => self.amount("queue_limit", limit),
+            None if self.in_bytes() => Ok(Some(defaults::QUEUE_LIMIT_BYTES)),
+            None => Ok(Some(u64::from(defaults::QUEUE_LIMIT))),
+        }
+    }
+}
+
+/// A limit in packets, the same for all: what every queue of both generations can have.
+pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
+    let only = "only a first-in-first-out queue of the later generation without priority has it: give packets";
+    if !class.queue_thresholds.is_empty() {
+        return Err(ConfigError::new("queue_thresholds", only));
+    }
+    match class.queue_limit {
+        None => Ok(None),
+        Some(QueueLimit::Packets(packets)) => {
+            in_range("queue_limit.packets", u64::from(packets), &PACKETS, "packets").map(|_| Some(packets))
+        }
+        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_)) => Err(ConfigError::new("queue_limit", only)),
+    }
+}
+
+/// The first-in-first-out queue of a class of the later generation.
+pub(crate) fn fifo(class: &PolicyClass, rate_bps: Option<u64>) -> Result<QueuePlan, ConfigError> {
+    let depth = Depth::of(class, rate_bps)?;
+    if class.queue_thresholds.is_empty() && !depth.in_bytes() {
+        return Ok(QueuePlan::Fifo { limit: packets(class)?.unwrap_or(defaults::QUEUE_LIMIT) });
+    }
+    // Only `resolve` lacks the rate, and runs nothing.
+    let limit = depth.limit(class)?.unwrap_or(u64::MAX);
+    Ok(QueuePlan::Limited(Box::new(LimitsPlan {
+        configured: class.queue_limit,
+        in_bytes: depth.in_bytes(),
+        limit,
+        thresholds: thresholds(&class.queue_thresholds, depth, limit)?,
+    })))
+}
+
+/// A row for each value of the field that the thresholds are by.
+fn thresholds(
+    given: &[QueueThreshold],
+    depth: Depth,
+    limit: u64,
+) -> Result<Option<(ThresholdField, Vec<u64>)>, ConfigError> {
+    let Some(field) = given.first().map(|first| first.field) else { return Ok(None) };
+    let mut rows = vec![limit; usize::from(field.values())];
+    for (index, each) in given.iter().enumerate() {
+        let path = format!("queue_thresholds[{index}]");
+        if each.field != field {
+            let message = "another field than in the first: a queue's limits are by one field";
+            return Err(ConfigError::new(format!("{path}.field"), message));
+        }
+        let Some(row) = rows.get_mut(usize::from(each.value)) else {
+            let message = format!("{} is out of range: give 0 to {}", each.value, field.values() - 1);
+            return Err(ConfigError::out_of_range(format!("{path}.value"), message));
+        };
+        *row = depth.amount(&format!("{path}.limit"), each.limit)?.unwrap_or(u64::MAX).min(limit);
+    }
+    Ok(Some((field, rows)))
+}

@@ -1,0 +1,210 @@
+//! Queue limits in bytes and milliseconds and by a field of the packet, and early detection in bytes.
+
+use crate::common::{self, class, configuration, interface, read, run, with_policy, PORT};
+use proptest::prelude::*;
+use qos_core::wire::Framing::Ppp;
+use qos_core::{frame, Engine, Output, RouterConfig, Time};
+use serde_json::{json, Value};
+
+/// Sends packets of those lengths and code points at those distances, and returns for each the depth of class-default's
+/// queue that it met, in packets and bytes, and whether it was dropped.
+fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, bool)> {
+    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+    engine.configure(Time(0), config).unwrap();
+    let (mut now, mut found) = (0, Vec::new());
+    for (number, (gap, ip_len, dscp)) in arrivals.iter().enumerate() {
+        now += gap;
+        let mut outputs = Vec::new();
+        run(&mut engine, Time(now), &mut outputs);
+        let packet = frame::parse(&common::frames::udp(*ip_len, *dscp, 1, 6_000), Ppp);
+        engine.transmit(Time(now), PORT, packet, number);
+        engine.audit().unwrap();
+        outputs.clear();
+        engine.poll(Time(now), &mut outputs);
+        let dropped = outputs.iter().any(|output| matches!(output, Output::Dropped(d) if d.payload == number));
+        // What was due is settled when the packet comes, so that only the depth after it tells what it met.
+        let after = class(&mut engine, Time(now), 0).queue.unwrap();
+        let own = if dropped { (0, 0) } else { (1, packet.counted_len) };
+        let depth = (after.depth_packets.saturating_sub(own.0), after.depth_bytes.saturating_sub(u64::from(own.1)));
+        found.push((depth.0, depth.1, dropped));
+    }
+    found
+}
+
+fn default_class(mut actions: Value) -> RouterConfig {
+    actions["name"] = json!("class-default");
+    with_policy("hqf", 2_000, json!([actions]))
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<(u64, usize, u8)>> {
+    prop::collection::vec((0u64..4_000_000, 60usize..1500, 0u8..64), 1..150)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_limit_in_bytes_counts_what_waits(limit in 1u64..20_000, arrivals in arrivals()) {
+        for (_, bytes, dropped) in offered(&default_class(json!({"queue_limit": {"bytes": limit}})), &arrivals) {
+            prop_assert_eq!(dropped, bytes >= limit, "{} bytes of {}", bytes, limit);
+        }
+    }
+
+    #[test]
+    fn a_packet_is_taken_below_the_limit_of_its_value(
+        field in prop::sample::select(vec!["dscp", "precedence"]),
+        limit in 1u32..40,
+        thresholds in prop::collection::btree_map(0u8..8, 1u32..40, 1..5),
+        arrivals in arrivals(),
+    ) {
+        let rows: Vec<_> = thresholds.iter()
+            .map(|(value, packets)| json!({"field": field, "value": value, "limit": {"packets": packets}})).collect();
+        let config = default_class(json!({"queue_limit": {"packets": limit}, "queue_thresholds": rows}));
+        for ((packets, _, dropped), (_, _, dscp)) in offered(&config, &arrivals).into_iter().zip(&arrivals) {
+            let value = if field == "dscp" { *dscp } else { dscp >> 3 };
+            let own = thresholds.get(&value).copied().unwrap_or(limit).min(limit);
+            prop_assert_eq!(dropped, packets >= u64::from(own), "{} of {} with {}", packets, own, value);
+        }
+    }
+}
+
+/// 15 000 bytes hold ten packets of 1500 and four of headers, as 15 040 is the first length that is not below them, and
+/// 235 packets of 64.
+#[test]
+fn a_limit_in_bytes_holds_few_large_packets_and_many_small_ones() {
+    let taken = |ip_len: usize| {
+        // All at once: the first two are on the line and in the ring.
+        let met = offered(&default_class(json!({"queue_limit": {"bytes": 15_000}})), &[(0, ip_len, 0); 400]);
+        let queued = met.iter().filter(|(_, _, dropped)| !dropped).count();
+        let most = met.iter().map(|(packets, bytes, _)| (*packets, *bytes)).max().unwrap();
+        (queued as u64 - most.0, most)
+    };
+    let (straight, most) = taken(1_500);
+    assert_eq!(most, (10, 15_040));
+    assert_eq!(taken(60), (straight, (235, 15_040)));
+}
+
+/// A queue of 50 ms behind a shaper of 2 Mb/s: what is taken finds less than 12 500 bytes, which take 50 ms; what the
+/// shaper holds for the current interval of 4 ms and the line add a little. Of packets of 500 and four bytes 25 wait at
+/// the most, 50.4 ms.
+#[test]
+fn fifty_milliseconds_delay_by_fifty_milliseconds() {
+    let shape = json!({"mode": "average", "rate": {"bps": 2_000_000}});
+    let class = json!({"name": "class-default", "shape": shape, "queue_limit": {"ms": 50}});
+    let mut engine: Engine<u64> = common::engine(100_000_000, Ppp);
+    engine.configure(Time(0), &with_policy("hqf", 100_000, json!([class]))).unwrap();
+    let sent = common::offer(&mut engine, common::udp(500, 1, Ppp), 1_000_000, Time(0), Time(2 * common::SECOND));
+    let waits = common::departures(&sent).iter().map(|(time, at, _)| time.0 - at).collect::<Vec<_>>();
+    let (longest, steady) = (*waits.iter().max().unwrap(), &waits[waits.len() / 2..]);
+    let milli = common::MILLI;
+    assert!((50 * milli - 2_016_000..54_500_000).contains(&longest), "{longest} ns");
+    // Once full it stays full: no packet is more than one packet's time and an interval away from the limit.
+    assert!(steady.iter().all(|wait| *wait > 44 * milli), "{:?}", steady.iter().min());
+}
+
+/// What a class in a policy on an interface of `kbps` has as its limit: packets, bytes, ms.
+fn limit(kbps: u64, maps: Value) -> (Option<u32>, Option<u32>, Option<u32>) {
+    let mut engine: Engine<usize> = common::engine(1_000_000_000, Ppp);
+    engine.configure(Time(0), &configuration("hqf", maps, interface(kbps, None, Some("P")))).unwrap();
+    let queue = class(&mut engine, Time(0), 0).queue.unwrap();
+    (queue.limit_packets, queue.limit_bytes, queue.limit_ms)
+}
+
+/// A router's print has `queue limit 10 ms/ 375000 bytes` for `bandwidth 300000` beside `shape average 1000000000`: the
+/// bandwidth comes first.
+#[test]
+fn milliseconds_are_of_the_bandwidth_or_else_of_the_shaper_or_of_what_is_around() {
+    let shape = json!({"mode": "average", "rate": {"bps": 1_000_000_000u64}});
+    let of = |class: Value| limit(1_000_000, json!({"P": {"classes": [class]}}));
+    let ten = json!({"ms": 10});
+    assert_eq!(
+        of(json!({"name": "c1", "bandwidth": {"kbps": 300_000}, "shape": shape, "queue_limit": ten})),
+        (None, Some(375_000), Some(10))
+    );
+    let half = json!({"mode": "average", "rate": {"percent": 50}});
+    assert_eq!(
+        of(json!({"name": "class-default", "shape": half, "queue_limit": ten})),
+        (None, Some(625_000), Some(10))
+    );
+    assert_eq!(of(json!({"name": "class-default", "queue_limit": ten})), (None, Some(1_250_000), Some(10)));
+    assert_eq!(of(json!({"name": "class-default", "queue_limit": {"bytes": 5}})), (None, Some(5), None));
+    assert_eq!(of(json!({"name": "class-default", "queue_limit": {"packets": 5}})), (Some(5), None, None));
+}
+
+/// Prints of IOS XE: in a queue of 62500 bytes the greatest threshold is 31250 and the least ones are 15625, 17578,
+/// ..., 29296.
+#[test]
+fn thresholds_in_bytes_follow_from_the_limit() {
+    let rows = |class: Value| {
+        let mut engine: Engine<usize> = common::engine(1_000_000, Ppp);
+        engine.configure(Time(0), &with_policy("hqf", 1_000, json!([class]))).unwrap();
+        let red = common::class(&mut engine, Time(0), 0).random_detect.unwrap();
+        assert!(red.in_bytes);
+        red.classes.iter().map(|row| (row.min, row.max)).collect::<Vec<_>>()
+    };
+    let found = rows(json!({"name": "class-default", "queue_limit": {"bytes": 62_500},
+        "random_detect": {"basis": "precedence"}}));
+    let least = [15_625, 17_578, 19_531, 21_484, 23_437, 25_390, 27_343, 29_296];
+    assert_eq!(found, least.map(|min| (min, 31_250)));
+    // 20 and 40 ms of 1 Mb/s.
+    let found = rows(json!({"name": "class-default", "random_detect": {"basis": "precedence", "unit": "ms",
+        "thresholds": [{"value": 3, "min": 20, "max": 40}]}}));
+    assert_eq!((found[3], found[0]), ((2_500, 5_000), (24_000, 48_000)));
+}
+
+/// In bytes the mean is one of bytes: packets of 64 bytes are dropped later than packets of 1500.
+#[test]
+fn early_detection_in_bytes_spares_small_packets() {
+    let dropped = |unit: &str, ip_len: usize| {
+        let (min, max) = if unit == "bytes" { (7_500, 30_000) } else { (5, 20) };
+        let limit = if unit == "bytes" { json!({"bytes": 90_000}) } else { json!({"packets": 60}) };
+        let config = default_class(json!({"queue_limit": limit,
+            "random_detect": {"basis": "precedence", "exponential_weight": 3, "unit": unit,
+                "thresholds": [{"value": 0, "min": min, "max": max, "denominator": 5}]}}));
+        offered(&config, &[(0, ip_len, 0); 50]).iter().filter(|(.., dropped)| *dropped).count()
+    };
+    assert!(dropped("packets", 64) > 20 && dropped("packets", 1500) > 20);
+    assert!(dropped("bytes", 64) == 0 && dropped("bytes", 1500) > 20);
+}
+
+#[test]
+fn what_no_queue_has_is_refused_with_its_path() {
+    let refusal = |generation: &str, class: Value| {
+        let maps = json!({"P": {"classes": [class]}});
+        let config = serde_json::to_value(configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        let error = engine.configure(Time(0), &read(&config)).unwrap_err();
+        error.path.rsplit_once("classes[0].").unwrap().1.to_owned()
+    };
+    let class = |mut actions: Value| {
+        actions["name"] = json!("class-default");
+        actions
+    };
+    let red = |unit: &str| json!({"basis": "dscp", "unit": unit, "thresholds": [{"value": 10, "min": 5, "max": 9}]});
+    let by = |field: &str, value: u8, limit: Value| json!({"field": field, "value": value, "limit": limit});
+    let packets = json!({"packets": 9});
+    let shape = json!({"mode": "average", "rate": {"bps": 64_000}});
+    let (bytes, ms) = (json!({"bytes": 9}), json!({"ms": 9}));
+    let one = |field: &str, value: u8| json!([by(field, value, packets.clone())]);
+    let none = json!([by("cos", 1, json!({"packets": 0}))]);
+    let two = json!([by("cos", 1, packets.clone()), by("dscp", 1, packets.clone())]);
+    for (generation, actions, path) in [
+        ("classic", json!({"queue_limit": bytes}), "queue_limit"),
+        ("classic", json!({"queue_limit": ms, "shape": shape}), "queue_limit"),
+        ("classic", json!({"queue_thresholds": one("dscp", 1)}), "queue_thresholds"),
+        ("classic", json!({"random_detect": red("ms")}), "random_detect.unit"),
+        ("hqf", json!({"random_detect": red("ms"), "fair_queue": {}}), "random_detect.unit"),
+        ("hqf", json!({"queue_limit": bytes, "fair_queue": {}}), "queue_limit"),
+        ("hqf", json!({"queue_limit": bytes, "random_detect": red("ms")}), "random_detect.unit"),
+        ("hqf", json!({"queue_limit": bytes, "queue_thresholds": one("cos", 1)}), "queue_thresholds"),
+        ("hqf", json!({"queue_thresholds": one("cos", 8)}), "queue_thresholds[0].value"),
+        ("hqf", json!({"queue_thresholds": none}), "queue_thresholds[0].limit"),
+        ("hqf", json!({"queue_thresholds": two}), "queue_thresholds[1].field"),
+        ("hqf", json!({"queue_limit": {"ms": 3401}}), "queue_limit"),
+        ("hqf", json!({"queue_limit": {"bytes": 0}}), "queue_limit"),
+    ] {
+        assert_eq!(refusal(generation, class(actions.clone())), path, "{generation} {actions}");
+    }
+    let priority = json!({"name": "c1", "priority": {"unit": "strict"}, "queue_limit": bytes});
+    assert_eq!(refusal("hqf", priority), "queue_limit");
+}

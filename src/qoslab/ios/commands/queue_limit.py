@@ -1,0 +1,165 @@
+"""`queue-limit` in a class of a policy-map: how much may wait, in all and by a field of the packet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.policy import (
+    LIMIT_UNITS,
+    LimitUnit,
+    PolicyClass,
+    PolicyMap,
+    QueueLimit,
+    QueueThreshold,
+    ThresholdField,
+)
+from qoslab.ios.registry import (
+    CLASS_LINES,
+    CLASS_RULES,
+    ENGINE_CLASS,
+    LISTED_CLASS,
+    POLICY_RULES,
+    Layout,
+)
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+# The wording of the following refusals is ours: no print of them is known.
+MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be configured in the same policy-map"
+MIXED_FIELDS = "queue-limit by {one} and by {other} can not be configured in the same class"
+PACKETS_ONLY = "queue-limit in bytes or ms, or by a field, can not be configured in a class with {other}"
+
+_FIELDS: dict[ThresholdField, str] = {"dscp": "code-point", "precedence": "level", "cos": "priority"}
+"""The argument that has the value."""
+
+_AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
+_DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
+
+_HELP = {
+    "queue-limit": "Queue Max Threshold for Tail Drop",
+    "packets": "Packets",
+    "number": "Queue limit",
+    "bytes": "Bytes",
+    "ms": "Milliseconds",
+    "dscp": "threshold of a dscp value",
+    "code-point": "Differentiated services codepoint value",
+    "precedence": "threshold of a precedence value",
+    "level": "IP precedence",
+    "cos": "threshold of a cos value",
+    "priority": "COS value",
+}
+
+
+@CONFIG.add("policy-class", "queue-limit <number:1-4096> [packets]", no=True, requires={"classic"}, help=_HELP)
+@CONFIG.add(
+    "policy-class",
+    f"queue-limit ({_AMOUNT}|dscp <code-point:dscp> {_AMOUNT}|precedence <level:precedence> {_AMOUNT}"
+    f"|cos <priority:0-7> {_AMOUNT})",
+    no=_DETAIL,
+    undo=Undo(key=_DETAIL),
+    requires={"hqf"},
+    help=_HELP,
+)
+def _queue_limit(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    field = next((field for field in _FIELDS if field in args), None)
+    if field is None:
+        change_class(session, replace(present, queue_limit=None if args.unset else _amount(args)))
+        return
+    value = args.value(_FIELDS[field], int)
+    table = {each.value: each for each in present.queue_thresholds}
+    if args.unset:
+        if any(each.field == field for each in present.queue_thresholds):
+            table.pop(value, None)
+    else:
+        for other in present.queue_thresholds:
+            if other.field != field:
+                raise RejectedError(MIXED_FIELDS.format(one=other.field, other=field))
+        table[value] = QueueThreshold(field, value, _amount(args))
+    change_class(session, replace(present, queue_thresholds=tuple(table[value] for value in sorted(table))))
+
+
+def _amount(args: Args) -> QueueLimit:
+    unit: LimitUnit = next((unit for unit in LIMIT_UNITS if unit in args), "packets")
+    number = args.value("number", int)
+    if number > LIMIT_UNITS[unit]:
+        raise args.invalid("number")
+    return QueueLimit(number, unit)
+
+
+def _threshold_text(each: QueueThreshold) -> str:
+    value = dscp_text(each.value) if each.field == "dscp" else str(each.value)
+    return f"queue-limit {each.field} {value} {each.limit.number} {each.limit.unit}"
+
+
+@CLASS_LINES.at(60, family="router")
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    if (limit := each.queue_limit) is not None:
+        yield f"{layout.queueing}queue-limit {limit.number}{f' {limit.unit}' if layout.hqf else ''}"
+    yield from (layout.queueing + _threshold_text(threshold) for threshold in each.queue_thresholds)
+
+
+@ENGINE_CLASS.at(35)
+def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+    thresholds: list[formats.QueueThreshold] = [
+        {"field": threshold.field, "value": threshold.value, "limit": _limit(threshold.limit)}
+        for threshold in each.queue_thresholds
+    ]
+    return {
+        "queue_limit": None if each.queue_limit is None else _limit(each.queue_limit),
+        "queue_thresholds": thresholds,
+    }
+
+
+def _limit(limit: QueueLimit) -> formats.QueueLimit:
+    return cast("formats.QueueLimit", {limit.unit: limit.number})
+
+
+@CLASS_RULES.at(25)
+def _check_class(device: Device, each: PolicyClass) -> None:
+    limit = each.queue_limit
+    if each.queue_thresholds or (limit is not None and limit.unit != "packets"):
+        for other in ("priority", "fair-queue"):
+            if getattr(each, other.replace("-", "_")) is not None:
+                raise RejectedError(PACKETS_ONLY.format(other=other))
+
+
+def _units(each: PolicyClass) -> Iterator[LimitUnit]:
+    if each.queue_limit is not None:
+        yield each.queue_limit.unit
+    yield from (threshold.limit.unit for threshold in each.queue_thresholds)
+    red = each.random_detect
+    if red is not None and red.thresholds:
+        yield red.unit or "packets"
+
+
+@POLICY_RULES.at(20)
+def _check_units(device: Device, policy: PolicyMap) -> None:
+    # [R] One unit in a policy-map, which early detection shares.
+    if len({unit for each in policy.classes for unit in _units(each)}) > 1:
+        raise RejectedError(MIXED_LIMIT_UNITS)
+
+
+@LISTED_CLASS.at(40)
+def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+    limit = typed.get("queue_limit")
+    if limit is not None and (config["generation"] == "hqf" or typed.get("bandwidth") is None):
+        yield f"      queue-limit {limit_text(limit)}"
+    for each in typed.get("queue_thresholds", []):
+        value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
+        yield f"      queue-limit {each['field']} {value} {limit_text(each['limit'])}"
+
+
+def limit_text(limit: formats.QueueLimit) -> str:
+    """Return a configured limit as it is typed: `64 packets`."""
+    ((unit, number),) = limit.items()
+    return f"{number} {unit}"
