@@ -14,7 +14,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, nlmsg
 from pyroute2.netlink.rtnl import (
@@ -39,7 +39,9 @@ from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from qoslab.errors import MachineError
 from qoslab.lab.wiring import ARP_REACHABLE_MS, MTU, TXQUEUELEN, Interface, Neighbour, TokenBucket
-from qoslab.model.experiment import Address
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Address
 
 BATCH = 64
 """Messages a system call. The acknowledgements of a batch must fit the socket's default receive buffer."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.lab.names import linux_interface
-from qoslab.model.experiment import Address, Link, LinkEnd, Topology
 from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
 from qoslab.platforms import platform_of
 from qoslab.platforms.emulation import link_configuration
@@ -17,6 +16,7 @@ from qoslab.platforms.startup import static_routes
 
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.model.experiment import Address, Link, LinkEnd, Topology
 
 MTU = 1500
 """Bytes of IP packet, on every interface."""

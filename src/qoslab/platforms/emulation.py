@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import Link, RandomLoss
-
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.model.experiment import Link
 
 
 def link_configuration(link: Link, node: str, seed: int) -> formats.LinkConfig:
@@ -42,6 +41,8 @@ def jitter_config(link: Link) -> formats.JitterConfig | None:
 
 def loss_config(link: Link) -> formats.LossConfig | None:
     """Which frames the link loses; None where it loses none."""
+    from qoslab.model.experiment import RandomLoss  # slow to import, and a router's command line needs none of it
+
     loss = link.loss
     if loss is None:
         return None

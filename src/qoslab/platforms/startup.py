@@ -11,12 +11,12 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.circuit import AtmEncapsulation
 from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
-from qoslab.model.experiment import Family, Route, Topology
 from qoslab.model.framing import MEDIUM, Framing
 from qoslab.platforms import is_switch, platform_of
 
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.model.experiment import Family, Route, Topology
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """By the rate of a link: the speed that a port of a gigabit switch is set to, in Mb/s."""
@@ -104,6 +104,8 @@ def data_plane(topology: Topology, router: str, device: Device) -> formats.DataP
 
 def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
     """The static routes of a node as the experiment gives them; of a host on one link with a router that router."""
+    from qoslab.model.experiment import Route  # slow to import, and a router's command line needs none of it
+
     node = topology.nodes[name]
     links = topology.links_of(name)
     if not platform_of(node).is_router and not node.routes and len(links) == 1:
