@@ -6,6 +6,7 @@ import pytest
 from fake_router import FakeRouter, typed
 
 from qoslab.errors import IosError
+from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
@@ -70,6 +71,45 @@ def test_what_has_no_effect_is_told_once_by_line() -> None:
         (2, "no ip http server", "the web server and exported flow records"),
         (3, "archive", "the chassis and its management"),
     ]
+
+
+SHAPED = "policy-map P\n class class-default\n  shape average 128000\n"
+
+
+def test_shapers_keep_what_answers_to_frame_relay() -> None:
+    text = f"{SHAPED}  shape adaptive 64000\n  shape fecn-adapt\n  shape adaptive 56000"
+    printed = ["  shape average 128000", "  shape adaptive 56000", "  shape fecn-adapt"]
+    assert [line for line in lines(text) if "shape" in line] == printed
+    assert lines("\n".join(lines(text))) == lines(text)
+    assert lines(f"{text}\n  no shape adaptive\n  no shape fecn-adapt") == lines(SHAPED)
+    remarks = apply(Device(HARDWARE), text)
+    about = "the congestion bits of frame relay, which no frame here has"
+    assert [(each.number, each.line.about) for each in remarks] == [(4, about), (5, about), (6, about)]
+    plain, shaped = (parse_config(each, HARDWARE) for each in (SHAPED, text))
+    assert compile_device(shaped) == compile_device(plain)
+    assert undo_lines(render(plain), render(shaped), HARDWARE) == [
+        "policy-map P",
+        " class class-default",
+        "  no shape fecn-adapt",
+        "  no shape adaptive",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("shape adaptive 7999", "Invalid input"),
+        ("shape adaptive", "Incomplete command"),
+        ("police rate 500 pps burst 50", "policers meter bytes, not packets"),
+        ("fair-queue individual-limit 9", "distributed interface processors are not modelled"),
+        ("random-detect discard-class-based", "packets have no discard class"),
+    ],
+)
+def test_what_classes_lack_is_refused(line: str, said: str) -> None:
+    with pytest.raises(IosError, match=said):
+        parse_config(f"{SHAPED}  {line}", HARDWARE)
+    # What is beside it is taken.
+    parse_config(f"{SHAPED}  police rate 8000 bps burst 1500\n  random-detect\n  fair-queue", HARDWARE)
 
 
 def test_what_would_have_an_effect_is_refused_with_the_reason() -> None:

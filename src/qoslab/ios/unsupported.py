@@ -216,6 +216,27 @@ REFUSED = (
         requires="router",
     ),
     Refused(
+        "policers meter bytes, not packets",
+        "police rate <packets:1-2000000> pps [<rest:line>]",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "the queues of distributed interface processors are not modelled: queue-limit is there",
+        "fair-queue (queue-limit|individual-limit) <rest:line>",
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
+        "packets have no discard class, and cells and frames no bit for what may be dropped first",
+        """
+        random-detect (discard-class|discard-class-based|atm-clp-based|clp|fr-de) [<rest:line>]
+        random-detect aggregate [<rest:line>]
+        """,
+        mode="policy-class",
+        requires="router",
+    ),
+    Refused(
         "a frame's headers are neither compressed nor suppressed",
         "compression header ip [<rest:line>]",
         mode="policy-class",

@@ -11,6 +11,7 @@ from typing import Literal
 
 from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.model import figures
+from qoslab.ios.model.kept import NONE_KEPT, KeptLines
 
 CLASS_DEFAULT = "class-default"
 
@@ -306,6 +307,8 @@ class PolicyClass:
     aggregate: str | None = None
     """On a switch: the name of the shared policer, instead of `police`."""
     service_policy: str | None = None
+    kept: KeptLines = NONE_KEPT
+    """Lines without effect."""
 
     @property
     def queueing(self) -> bool:

@@ -1,0 +1,54 @@
+"""`shape adaptive` and `shape fecn-adapt` in a class of a policy-map: kept without effect.
+
+They answer to the congestion bits of frame relay (BECN, FECN), which no interface here has: a router whose frames have
+no such bits shapes at the rate of `shape` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.kept import KeptLine
+from qoslab.ios.model.policy import PolicyClass
+from qoslab.ios.registry import CLASS_LINES, Layout
+
+ABOUT = "the congestion bits of frame relay, which no frame here has"
+
+
+@CONFIG.add(
+    "policy-class",
+    # The range is that of `shape` in the earlier generation [I].
+    "shape adaptive <rate:8000-154400000>",
+    no="shape adaptive [<rate:8000-154400000>]",
+    undo=Undo(key="shape adaptive"),
+    requires={"router"},
+    help={"shape": "Traffic Shaping", "adaptive": "Enable Traffic Shaping adaptation to BECN", "rate": "Lower bound"},
+)
+@CONFIG.add(
+    "policy-class",
+    "shape fecn-adapt",
+    no="shape fecn-adapt",
+    undo=Undo(key="shape fecn-adapt"),
+    requires={"router"},
+    help={"shape": "Traffic Shaping", "fecn-adapt": "Enable Traffic Shaping reflection of FECN as BECN"},
+)
+def _shape_adaptive(session: ConfigSession, args: Args) -> None:
+    present = session.policy_class
+    key = "shape adaptive" if "adaptive" in args else "shape fecn-adapt"
+    if args.unset:
+        change_class(session, replace(present, kept=present.kept.without(key)))
+        return
+    rate = args.optional("rate", int)
+    line = KeptLine(key, key if rate is None else f"{key} {rate}", ABOUT, 0)
+    change_class(session, replace(present, kept=present.kept.with_line(line)))
+    session.remarks.append(line)
+
+
+@CLASS_LINES.at(45, family="router")
+def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    yield from (layout.queueing + line.text for line in sorted(each.kept, key=lambda line: line.key))
