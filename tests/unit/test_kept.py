@@ -186,3 +186,12 @@ def test_a_certificate_is_typed_at_the_terminal() -> None:
     text = typed(router, "conf t\r" + certificate)
     assert "%" not in text
     assert render(router.device).count("certificate") == 2
+
+
+@pytest.mark.parametrize("subject", ["enable", "username carol"])
+def test_a_secret_that_is_refused_leaves_the_one_that_is_kept(subject: str) -> None:
+    device = parse_config(f"{subject} secret 9 $9$abc", HARDWARE)
+    before = device.copy()
+    with pytest.raises(IosError, match="secret"):
+        apply(device, f"{subject} secret 5 plain")
+    assert device == before

@@ -154,9 +154,9 @@ def _secret(args: Args, present: Secret | None) -> Secret:
 )
 def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
+    device.enable_secret = None if args.unset else _secret(args, device.enable_secret)
     # There is one secret, of a kind that is understood or not.
     device.kept = device.kept.without("enable secret")
-    device.enable_secret = None if args.unset else _secret(args, device.enable_secret)
 
 
 @CONFIG.add(
@@ -176,14 +176,14 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
 def _username(session: ConfigSession, args: Args) -> None:
     users = session.device.users
     name = args.value("name", str)
-    session.device.kept = session.device.kept.without(f"username {name}")
     if args.unset:
         users.pop(name, None)
-        return
-    old = users.get(name, User(name))
-    level = args.optional("level", int)
-    secret = _secret(args, old.secret) if "secret" in args else old.secret
-    users[name] = User(name, old.privilege if level is None else level, secret)
+    else:
+        old = users.get(name, User(name))
+        level = args.optional("level", int)
+        secret = _secret(args, old.secret) if "secret" in args else old.secret
+        users[name] = User(name, old.privilege if level is None else level, secret)
+    session.device.kept = session.device.kept.without(f"username {name}")
 
 
 def _flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:
