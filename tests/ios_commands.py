@@ -20,6 +20,7 @@ VALUES = {
         "::1/128",
     ],
     "Interface": ["Fa0/0", "Fa0/1", "s0/0", "Serial0/1", "fa 0/1", "fa0/9", "ATM1/0", "ATM1/0.1"],
+    "Vlan": ["Vlan10", "vlan 1", "Vlan30"],
     "engineID": ["engineID"],
     "WORD": ["Voice", "Data", "Child", "Edge", "Inner", "New", "class-default", "List", "101", "no", "input"],
     "hh:mm": ["00:01:30", "10:20", "23:59:59"],

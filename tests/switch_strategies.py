@@ -22,7 +22,7 @@ from qoslab.ios.catalyst.model import (
     SwitchQos,
     Thresholds,
 )
-from qoslab.ios.model.device import Device, Hardware, Interface
+from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
@@ -39,6 +39,8 @@ PORTS = tuple(f"GigabitEthernet1/0/{number}" for number in (1, 2, 15))
 CLASSES = ("Voice", "Bulk", "Web")
 POLICIES = ("In", "Mark")
 VLANS = (10, 30)
+VLAN_CLASSES = ("Voice", "Bulk")
+PORT_CLASSES = ("First", "Both")
 
 codes = st.integers(0, 7)
 trust_states = st.sampled_from([None, "cos", "dscp", "ip-precedence"])
@@ -108,6 +110,7 @@ def qos(draw: DrawFn) -> SwitchQos:
 
 @st.composite
 def ports(draw: DrawFn, *, policy: bool, auto_qos: AutoQos | None = None) -> SwitchPort:
+    """One port; with a policy of its own it is not VLAN-based."""
     weights = st.tuples(*[st.integers(1, 255)] * 4)
     return SwitchPort(
         switched=draw(st.booleans()),
@@ -120,7 +123,7 @@ def ports(draw: DrawFn, *, policy: bool, auto_qos: AutoQos | None = None) -> Swi
         default_cos=draw(codes),
         cos_override=draw(st.booleans()),
         dscp_mutation=draw(st.sampled_from([None, "M1", "Elsewhere"])),
-        vlan_based=draw(st.booleans()),
+        vlan_based=not policy and draw(st.booleans()),
         share=draw(st.just((25, 25, 25, 25)) | weights),
         shape=draw(st.just((25, 0, 0, 0)) | st.tuples(*[st.integers(0, 65535)] * 4)),
         limit=draw(st.just(100) | st.integers(10, 90)),
@@ -143,6 +146,26 @@ def switch_class_maps(draw: DrawFn) -> dict[str, ClassMap]:
         ]
         maps[name] = ClassMap(name, draw(st.sampled_from(("all", "any"))), tuple(criteria))
     return maps
+
+
+port_ranges = st.sampled_from([(PORTS[0], PORTS[0]), (PORTS[0], PORTS[1]), (PORTS[2], PORTS[2])])
+
+
+@st.composite
+def hierarchies(draw: DrawFn, classes: dict[str, ClassMap]) -> dict[str, PolicyMap]:
+    """A policy-map for VLAN interfaces and one of ports below it; the class-maps of both are added to `classes`."""
+    below = draw(st.lists(st.sampled_from(PORT_CLASSES), unique=True, min_size=1))
+    for name in below:
+        ranges = tuple(draw(st.lists(port_ranges, unique=True, min_size=1)))
+        classes[name] = ClassMap(name, "all", (Criterion("input_interface", interfaces=ranges),))
+    police = Police("bps", Amount(1_000_000, "bps"), Amount(8000, "bytes"))
+    ports_map = PolicyMap("Ports", tuple(PolicyClass(name, police=draw(maybe(st.just(police)))) for name in below))
+    above = []
+    for name in draw(st.lists(st.sampled_from(VLAN_CLASSES), unique=True, min_size=1)):
+        classes.setdefault(name, ClassMap(name, "all", (Criterion("dscp", values=(46,), ip_only=True),)))
+        child = draw(st.sampled_from([None, "Ports"]))
+        above.append(PolicyClass(name, trust="dscp", service_policy=child))
+    return {"Ports": ports_map, "Vlan": PolicyMap("Vlan", tuple(above))}
 
 
 @st.composite
@@ -181,9 +204,17 @@ def switches(draw: DrawFn, *, macros: bool = False) -> Device:
         # An aggregate policer belongs to one policy-map.
         own, free = free[:1], free[1:]
         policies[name] = PolicyMap(name, tuple(draw(switch_class(each, own)) for each in chosen))
+    own = list(policies)
+    host_interfaces = {}
+    if draw(st.booleans()):
+        policies |= draw(hierarchies(classes))
+        for vlan in draw(st.lists(st.sampled_from([1, *VLANS]), unique=True)):
+            policy = draw(st.sampled_from([None, "Vlan"]))
+            name = f"Vlan{vlan}"
+            host_interfaces[name] = HostInterface(name, shutdown=draw(st.booleans()), service_policy_input=policy)
     interfaces = {}
     for number, name in enumerate(PORTS):
-        policy = draw(st.sampled_from([None, *policies]))
+        policy = draw(st.sampled_from([None, *own]))
         kinds: list[AutoQos | None] = [None, *(("cisco-phone", "trust") if macros else ())]
         port = draw(ports(policy=policy is not None, auto_qos=draw(st.sampled_from(kinds))))
         address = None if port.switched else draw(maybe(st.integers(1, 254)))
@@ -202,5 +233,6 @@ def switches(draw: DrawFn, *, macros: bool = False) -> Device:
         class_maps=classes,
         policy_maps=policies,
         interfaces=interfaces,
+        host_interfaces=host_interfaces,
         access_lists=draw(access_lists()),
     )

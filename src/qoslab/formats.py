@@ -292,6 +292,14 @@ class CriterionDscp(TypedDict):
 
 
 @final
+class CriterionInputInterfaces(TypedDict):
+    """`match input-interface` of a switch, with any of several ports."""
+
+    type: Literal["input_interfaces"]
+    names: list[str]
+
+
+@final
 class CriterionPacketLength(TypedDict):
     """`match packet length`, of the IP packet in bytes."""
 
@@ -1721,6 +1729,7 @@ class SwitchConfig(TypedDict):
     qos: bool
     queue_sets: list[QueueSetConfig]
     rewrite_ip_dscp: bool
+    vlan_policies: NotRequired[dict[str, str]]
 
 
 @final
@@ -1847,6 +1856,7 @@ Criterion: TypeAlias = (
     | CriterionVlan
     | CriterionProtocol
     | CriterionPacketLength
+    | CriterionInputInterfaces
     | CriterionQosGroup
 )
 DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue"]

@@ -169,3 +169,59 @@ def test_switched_ports_of_a_vlan_reach_each_other(lab: Lab, session: tuple[Ansi
     text = "vlan 30\n!\ninterface GigabitEthernet1/0/2\n switchport access vlan 30\n"
     ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
     assert ping(lab, "left", "10.3.0.2", 0.5) is None, "in different VLANs"
+
+
+VLAN_POLICY = """\
+mls qos
+!
+access-list 101 permit udp any any
+!
+class-map match-all UDP
+ match access-group 101
+class-map match-all FLOOR
+ match input-interface  GigabitEthernet1/0/2 - GigabitEthernet1/0/3
+!
+policy-map PORTS
+ class FLOOR
+  police 1000000 8000 exceed-action drop
+policy-map VLAN
+ class UDP
+  set dscp af41
+  service-policy PORTS
+!
+vlan 30
+!
+interface GigabitEthernet1/0/2
+ switchport access vlan 30
+ mls qos vlan-based
+interface GigabitEthernet1/0/3
+ switchport access vlan 30
+ mls qos vlan-based
+!
+interface Vlan30
+ service-policy input VLAN
+"""
+BURST = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    s.sendto(bytes(1000), ("10.3.0.2", 9))
+"""
+
+
+def test_a_vlan_is_policed_by_port(lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+    ansible, folder = session
+    ansible.carry_out(["apply", "verify"], intended=intend(folder / "by-vlan", VLAN_POLICY))
+    shown = collector.observe("SW", "show mls qos vlan 30").parsed
+    assert shown == {"vlan": {"30": {"policy_map": "VLAN"}}}
+    with lab.popen("right", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        lab.run("left", ["python3", "-c", BURST], check=True)
+        assert int(receiver.stdout.read()) == 34, "marked by the VLAN's class"
+    parsed = collector.observe("SW", "show mls qos interface GigabitEthernet1/0/2 statistics").parsed
+    assert parsed is not None
+    profile = parsed["interface"]["GigabitEthernet1/0/2"]["policer"]
+    # A hundred frames of 1046 bytes at once: 8000 bytes of burst are 7 of them, and 1 Mb/s adds one in 8.4 ms.
+    assert profile["in_profile"] + profile["out_of_profile"] == 100
+    assert 7 <= profile["in_profile"] < 50

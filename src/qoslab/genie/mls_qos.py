@@ -25,6 +25,22 @@ def parse_mls_qos(text: str) -> Values:
     return found
 
 
+def parse_vlan(text: str) -> Values:
+    """`show mls qos vlan N`."""
+    found: Values = {}
+    vlan = 0
+    for raw in text.splitlines():
+        line = raw.strip()
+        if match := re.fullmatch(r"Vlan(\d+)", line):
+            vlan = int(match[1])
+            found[vlan] = {}
+        elif vlan and (match := re.fullmatch(r"Attached policy-map for Ingress: *(\S+)", line)):
+            found[vlan]["policy_map"] = match[1]
+        elif vlan and line:
+            found[vlan].setdefault("unrecognised", []).append(line)
+    return {"vlan": found} if found else {}
+
+
 _Line = tuple[re.Pattern[str], Callable[[re.Match[str]], Values]]
 
 

@@ -8,7 +8,7 @@ force, however it was spelled and whatever else the router has. Lines that the m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from qoslab.ios.defaults import spelled_out
@@ -246,6 +246,9 @@ def _without(named: set[tuple[str, str]], present: Device, before: Device) -> De
                         interface.service_policy_input = None
                     if interface.service_policy_output == name:
                         interface.service_policy_output = None
+                for vlan, own in made.host_interfaces.items():
+                    if own.service_policy_input == name:
+                        made.host_interfaces[vlan] = replace(own, service_policy_input=None)
             case "access-list":
                 _as_before(made.access_lists, before.access_lists, name)
             case "ip sla":
@@ -270,3 +273,9 @@ def _attach_again(wanted: Device, present: Device, trial: Device) -> None:
             interface.service_policy_input = has.service_policy_input
         if interface.service_policy_output is None and kept.service_policy_output is not None:
             interface.service_policy_output = has.service_policy_output
+    for name, own in wanted.host_interfaces.items():
+        there, tried = present.host_interfaces.get(name), trial.host_interfaces.get(name)
+        if there is None or tried is None or own.service_policy_input is not None:
+            continue
+        if tried.service_policy_input is not None:
+            wanted.host_interfaces[name] = replace(own, service_policy_input=there.service_policy_input)

@@ -155,6 +155,7 @@ impl Labeller {
             (Source::Trust(trust), _) | (_, Some(Mark::Trust(trust))) => plan.trusted(trust, descriptor, cos),
             (Source::Override, _) => plan.by_cos(plan.default_cos),
             (_, Some(Mark::Dscp(dscp))) => Label { dscp, cos: None },
+            (_, Some(Mark::PortCos)) => plan.by_cos(plan.default_cos),
             (Source::Untrusted | Source::Policy, _) => Label::default(),
         };
         if let Some(policer) = action.and_then(|action| action.policer) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use crate::compile::catalyst_vlans::{self, Actions};
+use crate::compile::context::Context;
 use crate::config::catalyst::{
     ExceedAction, InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust,
 };
@@ -16,10 +18,8 @@ use crate::config::policy::{PoliceAction, PoliceBurst, PoliceConfig, PolicyClass
 use crate::config::router::RouterConfig;
 use crate::config::wiring::PortConfig;
 use crate::error::ConfigError;
-use crate::plan::catalyst::{
-    CatalystPlan, ClassAction, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source,
-};
-use crate::plan::classes::{PolicyPlan, CLASS_DEFAULT};
+use crate::plan::catalyst::{CatalystPlan, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source};
+use crate::plan::classes::PolicyPlan;
 use crate::time::Rate;
 use crate::wire::framing::Framing;
 
@@ -128,7 +128,6 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
         ("bandwidth", class.bandwidth.is_some()),
         ("priority", class.priority.is_some()),
         ("random_detect", class.random_detect.is_some()),
-        ("service_policy", class.service_policy.is_some()),
     ] {
         if given {
             return wrong(field, not_here);
@@ -180,7 +179,7 @@ pub(crate) fn check_router_class(class: &PolicyClass) -> Result<(), ConfigError>
 }
 
 /// A class's own policer.
-fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
+pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
     let RateSpec::Bps(rate_bps) = police.cir else {
         return wrong("police.cir", "a switch's policer has a rate in bits per second");
     };
@@ -285,32 +284,42 @@ pub(crate) fn port(
     name: &str,
     port: &PortConfig,
     interface: Option<&InterfaceConfig>,
-    (switch, router): (&SwitchConfig, &RouterConfig),
+    (switch, context): (&SwitchConfig, &Context<'_>),
     input: Option<PolicyPlan>,
 ) -> Result<(CatalystPlan, Option<PolicyPlan>), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     check_interface(name, port, interface)?;
     let default = SwitchPortConfig::default();
     let config = interface.and_then(|interface| interface.switch.as_ref()).unwrap_or(&default);
-    check_port(&path, config, port, switch, input.is_some())?;
-    let source = match config.trust {
-        _ if input.is_some() && !config.vlan_based => Source::Policy,
+    check_port(&path, config, port, switch, input.as_ref())?;
+    let of_port = match config.trust {
         _ if config.cos_override => Source::Override,
         Some(trust) => Source::Trust(trust),
         None => Source::Untrusted,
     };
-    let mut policers = Vec::new();
-    let mut input = input.filter(|_| source == Source::Policy);
+    let mut unmarked = Mark::Zero;
+    let mut input = input;
+    if let Some(switchport) = config.switchport.as_ref().filter(|_| config.vlan_based) {
+        unmarked = catalyst_vlans::unmarked(match of_port {
+            Source::Override => Mark::PortCos,
+            Source::Trust(trust) => Mark::Trust(trust),
+            Source::Untrusted | Source::Policy => Mark::Zero,
+        });
+        input = catalyst_vlans::attached(context, switch, switchport, &path("switch.vlan_based"))?;
+    }
+    let source = if input.is_some() { Source::Policy } else { of_port };
+    let mut does = Actions::new(switch, context.config, unmarked);
     let actions = match &mut input {
-        Some(policy) => actions(policy, switch, router, &mut policers)?,
+        Some(policy) => does.of(policy)?,
         None => Vec::new(),
     };
+    let policers = does.policers;
     if policers.len() > POLICERS_PER_PORT {
         let message = format!("{} policers: a port has at most {POLICERS_PER_PORT}", policers.len());
         return Err(ConfigError::too_much(path("service_policy_input"), message));
     }
     let maps = &switch.maps;
-    let mutation = config.dscp_mutation.as_ref().filter(|_| source == Source::Trust(Trust::Dscp));
+    let mutation = config.dscp_mutation.as_ref().filter(|_| of_port == Source::Trust(Trust::Dscp));
     let ingress = IngressPlan {
         qos: switch.qos,
         source,
@@ -390,7 +399,7 @@ fn check_port(
     config: &SwitchPortConfig,
     port: &PortConfig,
     switch: &SwitchConfig,
-    policy: bool,
+    policy: Option<&PolicyPlan>,
 ) -> Result<(), ConfigError> {
     within(&path("switch.default_cos"), config.default_cos, &(0..=7))?;
     for queue in 0..QUEUES {
@@ -410,9 +419,19 @@ fn check_port(
             return Err(ConfigError::unknown(path("switch.dscp_mutation"), message));
         }
     }
-    if policy && (config.trust.is_some() || config.cos_override) {
-        let message = "a port trusts (or overrides) or has an input policy-map: remove one of the two";
-        return wrong(path("service_policy_input"), message);
+    if let Some(policy) = policy {
+        let problem = if config.vlan_based {
+            "the policies of its VLANs count on a port with vlan_based: give null"
+        } else if config.trust.is_some() || config.cos_override {
+            "a port trusts (or overrides) or has an input policy-map: remove one of the two"
+        } else if policy.classes.iter().any(|class| class.child.is_some()) {
+            "a policy-map of two levels is for a VLAN interface only: give one without a child"
+        } else {
+            ""
+        };
+        if !problem.is_empty() {
+            return wrong(path("service_policy_input"), problem);
+        }
     }
     if let Some(switchport) = &config.switchport {
         within(&path("switch.switchport.vlan"), switchport.vlan, &(1..=4_094))?;
@@ -424,53 +443,4 @@ fn check_port(
         }
         _ => Ok(()),
     }
-}
-
-/// Takes markings and policers out of a policy's classes.
-fn actions(
-    policy: &mut PolicyPlan,
-    switch: &SwitchConfig,
-    config: &RouterConfig,
-    policers: &mut Vec<PolicerPlan>,
-) -> Result<Vec<ClassAction>, ConfigError> {
-    let configured = &config.policy_maps[&policy.top.name].classes;
-    let mut aggregates: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut actions = Vec::new();
-    for class in &mut policy.classes {
-        class.police = None;
-        class.set.clear();
-        // class-default is there even where it is not configured.
-        let Some(found) = configured.iter().find(|each| each.name == class.name) else {
-            debug_assert_eq!(class.name, CLASS_DEFAULT);
-            actions.push(ClassAction { mark: Mark::Zero, policer: None });
-            continue;
-        };
-        let mark = match (found.trust, found.set.first()) {
-            (Some(trust), _) => Mark::Trust(trust),
-            (None, Some(set)) => match set.field {
-                SetField::Dscp | SetField::IpDscp => Mark::Dscp(set.value as u8),
-                // Inferred: the map that gives a trusted precedence its code point serves one that is set too.
-                _ => Mark::Dscp(switch.maps.ip_prec_dscp[usize::from(set.value & 7)]),
-            },
-            (None, None) => Mark::Zero,
-        };
-        let policer = match (&found.police, &found.police_aggregate) {
-            (Some(police), _) => {
-                policers.push(policer(police)?);
-                Some(policers.len() - 1)
-            }
-            (None, Some(name)) => Some(*aggregates.entry(name).or_insert_with(|| {
-                let aggregate = switch.aggregate_policers[name];
-                policers.push(PolicerPlan {
-                    rate_bps: aggregate.rate_bps,
-                    burst_bytes: aggregate.burst_bytes,
-                    exceed: aggregate.exceed,
-                });
-                policers.len() - 1
-            })),
-            (None, None) => None,
-        };
-        actions.push(ClassAction { mark, policer });
-    }
-    Ok(actions)
 }

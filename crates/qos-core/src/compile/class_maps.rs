@@ -1,7 +1,7 @@
 //! From configured class-maps to what is asked of a packet.
 
 use crate::compile::context::Context;
-use crate::config::classification::Criterion;
+use crate::config::classification::{Criterion, MatchMode};
 use crate::error::ConfigError;
 use crate::plan::classes::{Matcher, Statement, Test, CLASS_DEFAULT};
 
@@ -76,6 +76,7 @@ fn statement(
             let port = context.ports.get(name).ok_or_else(|| missing("name", "port", name))?;
             (negate, Test::InputInterface(*port))
         }
+        Criterion::InputInterfaces { names } => (&false, one_of(context, names)),
         Criterion::QosGroup { value, negate } => (negate, Test::QosGroup(*value)),
         Criterion::ClassMap { name, negate } => {
             let nested = if name == CLASS_DEFAULT {
@@ -93,6 +94,13 @@ fn statement(
         }
     };
     Ok(Statement { negate: *negate, test })
+}
+
+/// Any of some ports. A switch may have some without a cable, by which nothing comes.
+fn one_of(context: &Context<'_>, names: &[String]) -> Test {
+    let ports = names.iter().filter_map(|name| context.ports.get(name));
+    let criteria = ports.map(|port| Statement { negate: false, test: Test::InputInterface(*port) }).collect();
+    Test::Nested(Matcher { combine: MatchMode::Any, criteria })
 }
 
 /// The ranges of `match vlan`.

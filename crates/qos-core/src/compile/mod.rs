@@ -6,6 +6,7 @@ mod account;
 pub(crate) mod adjust_mss;
 pub(crate) mod bandwidth;
 pub(crate) mod catalyst;
+pub(crate) mod catalyst_vlans;
 pub(crate) mod class_maps;
 pub(crate) mod class_tree;
 pub(crate) mod classes;

@@ -140,7 +140,7 @@ pub(crate) fn configured(
         None => unconfigured(port),
     };
     if let Some(switch) = &context.config.switch {
-        let (catalyst, input) = catalyst::port(name, port, config, (switch, context.config), plan.input.take())?;
+        let (catalyst, input) = catalyst::port(name, port, config, (switch, context), plan.input.take())?;
         plan.rate = catalyst.egress.speed;
         plan.input = input;
         plan.kind = KindPlan::Catalyst(Box::new(catalyst));

@@ -6,7 +6,7 @@ use crate::compile::access_lists::check_list;
 use crate::compile::class_maps::matcher;
 use crate::compile::classes::classes;
 use crate::compile::context::{Context, MAX_LEVELS};
-use crate::compile::{bandwidth, catalyst, parameters, rules};
+use crate::compile::{bandwidth, catalyst, catalyst_vlans, parameters, rules};
 use crate::config::policy::{greatest, PolicyClass};
 use crate::config::queueing::RandomDetectBasis;
 use crate::config::router::FORMAT;
@@ -34,7 +34,8 @@ pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
         catalyst::check(switch)?;
         catalyst::check_aggregates(context.config)?;
     }
-    resolve(context).map(drop)
+    resolve(context)?;
+    context.config.switch.as_ref().map_or(Ok(()), |switch| catalyst_vlans::check(context, switch))
 }
 
 /// The policy-maps with their defaults.

@@ -173,7 +173,8 @@ fn matcher(config: &SubinterfaceConfig) -> Matcher {
     Matcher { combine: MatchMode::All, criteria: vec![statement] }
 }
 
-fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
+/// A class of a VLAN, or what is in none of them.
+pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
     ClassPlan {
         name: name.to_owned(),
         matcher,
@@ -191,10 +192,10 @@ fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
 }
 
 /// Adds an outermost class; its number.
-fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result<usize, ConfigError> {
+pub(crate) fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result<usize, ConfigError> {
     let number = plan.classes.len();
     if number >= MAX_ATTACHED_CLASSES {
-        let message = format!("more than {MAX_ATTACHED_CLASSES} classes of all its subinterfaces together");
+        let message = format!("more than {MAX_ATTACHED_CLASSES} classes of all its subinterfaces or VLANs together");
         return Err(ConfigError::too_much(path, message));
     }
     plan.top.classes.push(number);

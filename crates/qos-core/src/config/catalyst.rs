@@ -26,6 +26,9 @@ pub struct SwitchConfig {
     /// `mls qos aggregate-policer`, by name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub aggregate_policers: BTreeMap<String, AggregatePolicerConfig>,
+    /// The input policy-maps of `interface Vlan`, by VLAN: of what comes by ports with `vlan_based`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub vlan_policies: BTreeMap<u16, String>,
 }
 
 /// The QoS maps. A queue and threshold is `[queue, threshold]`, each from 1.
@@ -188,7 +191,7 @@ pub struct SwitchPortConfig {
     /// `queue-set`, 1 or 2.
     #[cfg_attr(feature = "serde", serde(default = "default_queue_set"))]
     pub queue_set: u32,
-    /// `mls qos vlan-based`: the port's own input policy has no effect.
+    /// `mls qos vlan-based`: the policies of its VLANs count, it has none of its own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub vlan_based: bool,
     /// Null for a routed port (`no switchport`).

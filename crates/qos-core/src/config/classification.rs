@@ -214,6 +214,11 @@ pub enum Criterion {
         #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
+    /// `match input-interface` of a switch, with any of several ports.
+    InputInterfaces {
+        /// IOS names. By one that the switch has no cable at nothing comes.
+        names: Vec<String>,
+    },
     /// `match qos-group`.
     QosGroup {
         /// The group.

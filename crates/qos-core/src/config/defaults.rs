@@ -12,6 +12,11 @@ pub const DOT1Q_COS: u8 = 0;
 /// XE's default for subinterfaces; for the routers here [I].
 pub const SUBINTERFACE_RATIO: u32 = 1;
 
+/// Whether a packet whose class of a VLAN interface's policy neither trusts nor sets (class-default, say) is treated as
+/// its port trusts. [I]: the 3750's guide has both run on a port, the policy-map first; of a port's own policy it says
+/// that such a class gives code point 0.
+pub const VLAN_CLASS_KEEPS_PORT_TRUST: bool = true;
+
 /// `hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811).
 pub const FIFO_HOLD_QUEUE: u32 = 40;
 

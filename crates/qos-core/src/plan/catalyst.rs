@@ -36,6 +36,8 @@ pub(crate) enum Mark {
     Zero,
     Trust(Trust),
     Dscp(u8),
+    /// The port's class of service, whatever the frame says.
+    PortCos,
 }
 
 /// What a class of an input policy does.

@@ -62,6 +62,9 @@ pub(crate) const CLASS_DEFAULT: &str = "class-default";
 /// The name of the policy-map that the policies of a port's subinterfaces are together: none that can be configured.
 pub(crate) const SUBINTERFACES: &str = "";
 
+/// The name of the policy-map that the policies of a switch port's VLANs are together: none that can be configured.
+pub(crate) const VLAN_BASED: &str = "mls qos vlan-based";
+
 /// A class of an attached policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClassPlan {

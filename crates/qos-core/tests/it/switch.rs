@@ -427,3 +427,139 @@ fn later_fragments_match_no_entry_with_ports() {
     assert_eq!(class.packets, 1);
     assert_eq!(counters(&mut engine, 1, SECOND).policer.in_profile, 1);
 }
+
+/// A switch of three ports, the first two with `vlan_based` in VLAN 10, the third a trunk. What has code point 46 gets
+/// 34 in VLAN 10 and is policed by port: 1 Mb/s by the first, 2 Mb/s by the second, both with a burst of 8000 bytes.
+fn vlan_based(change: impl Fn(&mut Value)) -> Result<Engine<u64>, qos_core::ConfigError> {
+    let port = |vlan: u16, mode: &str, trust: Value| {
+        interface(json!({"vlan_based": true, "trust": trust, "switchport": {"mode": mode, "vlan": vlan}}))
+    };
+    let mut switch = defaults();
+    switch["vlan_policies"] = json!({"10": "VLAN"});
+    let ports_of = |numbers: &[usize]| {
+        let names: Vec<_> = numbers.iter().map(|number| name(*number)).collect();
+        json!({"match": "all", "criteria": [{"type": "input_interfaces", "names": names}]})
+    };
+    let police = |bps: u64| json!({"cir": {"bps": bps}, "bc": {"bytes": 8_000}, "exceed": [{"action": "drop"}]});
+    let mut config = config(
+        &switch,
+        json!({name(1): port(10, "access", json!("dscp")), name(2): port(10, "access", json!(null)),
+            name(3): port(1, "trunk", json!("cos"))}),
+    );
+    let voice = json!({"match": "all", "criteria": [{"type": "dscp", "values": [46], "ip_only": true}]});
+    // The switch has a port 20 of that range, without a cable.
+    config["class_maps"] = json!({"VOICE": voice, "ONE": ports_of(&[1]), "OTHERS": ports_of(&[2, 20])});
+    config["policy_maps"] = json!({
+        "VLAN": {"classes": [
+            {"name": "VOICE", "set": [{"field": "dscp", "value": 34}], "service_policy": "PORTS"}]},
+        "PORTS": {"classes": [{"name": "ONE", "police": police(1_000_000)},
+            {"name": "OTHERS", "police": police(2_000_000)}]}});
+    change(&mut config);
+    let mut engine = Engine::new(&ports(3), Time(0)).unwrap();
+    engine.configure(Time(0), &read(&config))?;
+    Ok(engine)
+}
+
+/// What comes out inside of a frame that comes by a port.
+fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Option<Label> {
+    let mut outputs = Vec::new();
+    engine.receive(Time(at), PortId(port), parse(frame), at);
+    engine.poll_inside(Time(at), Duration::ZERO, &mut outputs);
+    departures(&outputs).first().map(|departure| departure.descriptor.label.unwrap())
+}
+
+#[test]
+fn the_policy_of_a_vlan_marks_and_a_port_trusts_what_it_leaves() {
+    let mut engine = vlan_based(|_| ()).unwrap();
+    let by_dscp = |dscp| Some(Label { dscp, cos: None });
+    let mut label = |port, frame: &[u8]| labelled_at(&mut engine, MILLI, port, frame);
+    let (ef, web) = (frames::udp(200, 46, 1, 2), frames::udp(200, 18, 1, 2));
+    assert_eq!(label(0, &ef), by_dscp(34));
+    assert_eq!(label(0, &web), by_dscp(18));
+    assert_eq!(label(1, &ef), by_dscp(34));
+    assert_eq!(label(1, &web), by_dscp(0));
+    // By the trunk VLAN 10 comes with a tag; what has none, or VLAN 0, is in VLAN 1, whose interface has no policy.
+    let by_cos = |cos: u8| Some(Label { dscp: cos * 8, cos: Some(cos) });
+    assert_eq!(label(2, &frames::tagged(&ef, 3, 10)), by_dscp(34));
+    assert_eq!(label(2, &frames::tagged(&web, 3, 10)), by_cos(3));
+    assert_eq!(label(2, &frames::tagged(&ef, 3, 11)), by_cos(3));
+    assert_eq!(label(2, &frames::tagged(&ef, 3, 0)), by_cos(3));
+    assert_eq!(label(2, &ef), by_cos(0));
+    engine.audit().unwrap();
+}
+
+/// Frames of 1018 bytes (with check sequence) of EF by both ports of the VLAN, one each millisecond for a second: each
+/// port has 8000 bytes at once, and then what comes to its own rate.
+#[test]
+fn each_port_of_a_vlan_has_its_own_policer() {
+    let mut engine = vlan_based(|_| ()).unwrap();
+    let mut passed = [0u64; 3];
+    for frame in 0..1_000 {
+        for port in 0..3u16 {
+            let frame_of = |port| {
+                if port == 2 {
+                    frames::tagged(&frames::udp(1_000, 46, 1, 2), 0, 10)
+                } else {
+                    frames::udp(1_000, 46, 1, 2)
+                }
+            };
+            let out = labelled_at(&mut engine, MILLI + frame * MILLI, port, &frame_of(port));
+            passed[usize::from(port)] += u64::from(out.is_some());
+        }
+    }
+    engine.audit().unwrap();
+    let by_rate = |bytes_per_ms: u64| (8_000 + 999 * bytes_per_ms) / 1_018;
+    // No policer is for the trunk.
+    assert_eq!(passed, [by_rate(125), by_rate(250), 1_000]);
+    let counted = |engine: &mut Engine<u64>, port| counters(engine, port, 2 * SECOND).policer;
+    for port in [1, 2] {
+        let found = counted(&mut engine, port);
+        assert_eq!((found.in_profile, found.out_of_profile), (passed[port - 1], 1_000 - passed[port - 1]));
+    }
+    assert_eq!(counted(&mut engine, 3).in_profile, 0);
+    let policy = engine.counters(Time(2 * SECOND), None).interfaces[&name(2)].policy_input.clone().unwrap();
+    let vlan = &policy.classes[0];
+    let voice = &vlan.child.as_ref().unwrap().classes[0];
+    let others = &voice.child.as_ref().unwrap().classes[1];
+    assert_eq!(
+        (policy.policy.as_str(), vlan.name.as_str(), voice.name.as_str()),
+        ("mls qos vlan-based", "Vlan10", "VOICE")
+    );
+    assert_eq!(
+        (others.name.as_str(), others.packets, others.drops.police.packets),
+        ("OTHERS", 1_000, 1_000 - passed[1])
+    );
+}
+
+#[test]
+fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
+    let mut engine = vlan_based(|config| config["interfaces"][name(1)]["switch"]["vlan_based"] = json!(false)).unwrap();
+    assert_eq!(labelled_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)), Some(Label { dscp: 46, cos: None }));
+}
+
+#[test]
+fn what_a_policy_of_a_vlan_cannot_have_is_refused() {
+    let refused = |pointer: &str, value: Value| {
+        let error = vlan_based(|config| *config.pointer_mut(pointer).unwrap() = value.clone()).unwrap_err();
+        (error.path, error.message)
+    };
+    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000}});
+    let class = "/policy_maps/VLAN/classes/0";
+    let (path, message) = refused(class, json!({"name": "VOICE", "police": police}));
+    assert_eq!(path, "switch.vlan_policies.10");
+    assert!(message.contains("at the level of a VLAN nothing does"), "{message}");
+    assert!(refused(class, json!({"name": "ONE"})).1.contains("matches ports"));
+    let below = "/policy_maps/PORTS/classes/0";
+    assert!(refused(below, json!({"name": "ONE", "trust": "dscp"})).1.contains("marks"));
+    assert!(refused(below, json!({"name": "VOICE"})).1.contains("something else than ports"));
+    assert!(refused("/switch/vlan_policies", json!({"10": "NONE"})).1.contains("no policy-map \"NONE\""));
+    assert!(refused("/switch/vlan_policies", json!({"4095": "VLAN"})).1.contains("no VLAN"));
+    let own = |vlan_based: bool| {
+        let port = json!({"vlan_based": vlan_based, "switchport": {"mode": "access", "vlan": 10}});
+        let mut port = interface(port);
+        port["service_policy_input"] = json!("VLAN");
+        refused(&format!("/interfaces/{}", name(1).replace('/', "~1")), port)
+    };
+    assert!(own(true).1.contains("the policies of its VLANs count"));
+    assert!(own(false).1.contains("two levels"));
+}

@@ -52,6 +52,16 @@ async def _show_mls_qos_interface(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(
     ANY_MODE,
+    "show mls qos vlan <vlan:1-4094>",
+    requires={"switch"},
+    help={**_QOS, "vlan": "vlan interface keyword"},
+)
+async def _show_vlan(session: ExecSession, args: Args) -> str:
+    return mls_qos.show_vlan(session.device, args.value("vlan", int))
+
+
+@EXEC.add(
+    ANY_MODE,
     "show mls qos queue-set [<set:1-2>]",
     requires={"switch"},
     help={**_QOS, "queue-set": "QoS egress queue set", "set": "enter queue-set id"},
@@ -191,4 +201,7 @@ async def _show_policy_map(session: ExecSession, args: Args) -> str:
 )
 async def _show_policy_map_interface(session: ExecSession, args: Args) -> str:
     config = session.environment.data_plane_config()
-    return switch_policy.show_policy_map_interface(session.device, config, session.known_interface(args))
+    name = args.optional("name", str)
+    if name not in session.device.host_interfaces:
+        session.known_interface(args)
+    return switch_policy.show_policy_map_interface(session.device, config, name)

@@ -151,6 +151,13 @@ def _host_interface(text: str) -> str | None:
     return name if name is not None and re.fullmatch(r"Loopback\d{1,10}|Null0", name) else None
 
 
+def _vlan_interface(text: str) -> str | None:
+    """Vlan with a number from 1 to 4094."""
+    name = names.interface_name(text)
+    found = None if name is None else re.fullmatch(r"Vlan([1-9]\d{0,3})", name)
+    return name if found is not None and int(found[1]) <= 4094 else None
+
+
 _KINDS = (
     "Async|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
     "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
@@ -183,6 +190,9 @@ TYPES: dict[str, ArgumentType] = {
         "Interface",
         _host_interface,
         begins=lambda text: text.isalpha() and names.interface_type(text) in ("Loopback", "Null"),
+    ),
+    "vlan-interface": ArgumentType(
+        "Vlan", _vlan_interface, begins=lambda text: text.isalpha() and names.interface_type(text) == "Vlan"
     ),
     "engine-id": ArgumentType("engineID", lambda text: text if text.lower() == "engineid" else None),
     "tcp-port": ArgumentType("<0-65535>", _coded(ports.TCP_PORTS, 65535)),

@@ -569,11 +569,13 @@ class Table(Generic[Handler]):
             if isinstance(outcome, CliError):
                 failure = _further(failure, outcome)
                 continue
-            for thread in outcome:
-                if thread.compiled.automaton.accepts(thread.state):
-                    end = tokens[-1].column + len(tokens[-1].text) if tokens else start
-                    args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
-                    return Match(thread.compiled.command, mode, args)
+            whole = [thread for thread in outcome if thread.compiled.automaton.accepts(thread.state)]
+            if whole:
+                # What only such a device has goes before what all have: `interface Vlan10` of a switch.
+                thread = max(whole, key=lambda each: bool(each.compiled.command.requires))
+                end = tokens[-1].column + len(tokens[-1].text) if tokens else start
+                args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
+                return Match(thread.compiled.command, mode, args)
             failure = _further(failure, IncompleteError())
         assert failure is not None
         raise failure

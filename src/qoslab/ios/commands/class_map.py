@@ -166,8 +166,12 @@ def _description(session: ConfigSession, args: Args) -> None:
 )
 def add_match(session: ConfigSession, args: Args) -> None:
     """Add the criterion that a `match` line says to the class-map, or take it away."""
+    change_match(session, args, _criterion(session, args))
+
+
+def change_match(session: ConfigSession, args: Args, criterion: Criterion) -> None:
+    """Add a criterion to the class-map, or take it away."""
     present = session.class_map
-    criterion = _criterion(session, args)
     if args.unset:
         criteria = tuple(each for each in present.criteria if each != criterion)
     elif criterion in present.criteria:
@@ -279,6 +283,8 @@ def match_line(criterion: Criterion) -> str:
             text = f"vlan {spaced(map(vlans_text, criterion.ranges))}"
         case "packet_length":
             text = f"packet length{_limits(criterion)}"
+        case "input_interface" if criterion.interfaces:
+            text = f"input-interface {spaced(_range(*each) for each in criterion.interfaces)}"
         case "protocol" | "input_interface" | "class_map":
             text = f"{criterion.type.replace('_', '-')} {criterion.name}"
         case "any":
@@ -288,6 +294,17 @@ def match_line(criterion: Criterion) -> str:
 
 def _group(name: str) -> str:
     return name if name.isdigit() else f"name {name}"
+
+
+def _range(first: str, last: str) -> str:
+    return first if first == last else f"{first} - {last}"
+
+
+def ports_between(first: str, last: str) -> list[str]:
+    """Return the ports from the first to the last of a module; none where they are not in order."""
+    module, _, start = first.rpartition("/")
+    other, _, end = last.rpartition("/")
+    return [f"{module}/{number}" for number in range(int(start), int(end) + 1)] if module == other else []
 
 
 def _limits(criterion: Criterion) -> str:
@@ -333,6 +350,9 @@ def _engine_criterion(criterion: Criterion) -> formats.Criterion:
             return {"type": "access_group", "negate": negate, "name": f"{PROTOCOL_LIST}{name}"}
         case "protocol":
             return {"type": "protocol", "negate": negate, "name": cast("formats.ProtocolName", name)}
+        case "input_interface" if criterion.interfaces:
+            ports = [name for each in criterion.interfaces for name in ports_between(*each)]
+            return {"type": "input_interfaces", "names": ports}
         case "access_group" | "input_interface" | "class_map" as named:
             return {"type": named, "negate": negate, "name": name}
         case "any":

@@ -1,4 +1,4 @@
-"""Interfaces of the router itself: Loopback, which has an address, and Null0, which drops what is routed to it."""
+"""Interfaces of the device itself: Loopback with an address, Null0 that drops what is routed to it, Vlan."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from ipaddress import IPv4Address
 
 from qoslab.ios.addressing import check_others, interface_address
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, HostInterface
+from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import BLOCKS
 
 NO_ADDRESS = "% Invalid address"
+NOT_ROUTED = "a switch bridges within VLANs and routes between its routed ports, not between VLANs"
 
 
 @CONFIG.add(
@@ -68,6 +70,8 @@ def _address(session: ConfigSession, args: Args) -> None:
     present = session.host_interface
     if present.name == NULL:
         raise args.invalid("address")
+    if interface_kind(present.name) == "Vlan" and not args.unset:
+        raise UnsupportedError(NOT_ROUTED)
     given, mask = args.optional("address", IPv4Address), args.optional("mask", IPv4Address)
     if args.unset and given is None:
         _change(session, replace(present, address=None))
@@ -85,8 +89,15 @@ def _address(session: ConfigSession, args: Args) -> None:
 
 @BLOCKS.at(89)
 def _blocks(device: Device) -> Iterator[list[str]]:
-    for _, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
-        yield [f"interface {interface.name}", *(f" {line}" for line in _lines(interface))]
+    for name, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
+        if interface_kind(name) != "Vlan":
+            # Those of VLANs come after the ports.
+            yield host_interface_block(interface)
+
+
+def host_interface_block(interface: HostInterface) -> list[str]:
+    """Return the lines of one interface."""
+    return [f"interface {interface.name}", *(f" {line}" for line in _lines(interface))]
 
 
 def _lines(interface: HostInterface) -> Iterator[str]:
@@ -99,3 +110,5 @@ def _lines(interface: HostInterface) -> Iterator[str]:
     yield from (line.text for line in interface.kept)
     if interface.shutdown:
         yield "shutdown"
+    if interface.service_policy_input is not None:
+        yield f"service-policy input {interface.service_policy_input}"

@@ -35,6 +35,7 @@ MAX_CLASSES = {"classic": 64, "hqf": 256}
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 POLICY_IN_USE = "% Policy-map {name} is being used"
 CLASS_UNKNOWN = "% class map {name} not configured"
+POLICY_UNKNOWN = "% policy map {name} not configured"
 TOO_MANY_CLASSES = "% Policy-map {name} has the maximum of {limit} classes"
 
 
@@ -43,8 +44,14 @@ def policy_users(device: Device, name: str) -> list[str]:
     interfaces = [
         i.name for i in device.interfaces.values() if name in (i.service_policy_input, i.service_policy_output)
     ]
+    interfaces += [i.name for i in device.host_interfaces.values() if i.service_policy_input == name]
     parents = [p.name for p in device.policy_maps.values() if any(c.service_policy == name for c in p.classes)]
     return interfaces + parents
+
+
+def policy_unknown(name: str | None) -> RejectedError:
+    """Return the refusal of a name that no policy-map has."""
+    return RejectedError(POLICY_UNKNOWN.format(name=name))
 
 
 def change_class(session: ConfigSession, changed: PolicyClass) -> None:
@@ -105,6 +112,7 @@ def _class(session: ConfigSession, args: Args) -> None:
     name = args.value("name", str)
     if args.unset:
         remaining = replace(policy, classes=tuple(each for each in policy.classes if each.name != name))
+        check_change(session.device, remaining)
         session.device.policy_maps[policy.name] = remaining
         return
     if policy.find(name) is None:
@@ -115,6 +123,7 @@ def _class(session: ConfigSession, args: Args) -> None:
             raise RejectedError(TOO_MANY_CLASSES.format(name=policy.name, limit=limit))
         position = _position(policy, args, name)
         classes = (*policy.classes[:position], PolicyClass(name), *policy.classes[position:])
+        check_change(session.device, replace(policy, classes=classes))
         session.device.policy_maps[policy.name] = replace(policy, classes=classes)
     session.enter("policy-class", name)
 

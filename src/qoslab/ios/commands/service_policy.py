@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.commands.policy_map import change_class, policy_unknown
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -29,9 +29,6 @@ from qoslab.ios.rules import MAX_LEVELS, check_attachable, check_attached, desce
 
 if TYPE_CHECKING:
     from qoslab import formats
-
-POLICY_UNKNOWN = "% policy map {name} not configured"
-
 
 LOOP = "% Policy-map {name} can not be its own child"
 
@@ -62,7 +59,7 @@ def _service_policy(session: ConfigSession, args: Args) -> None:
     name = args.value("policy", str)
     child = device.policy_maps.get(name)
     if child is None:
-        raise RejectedError(POLICY_UNKNOWN.format(name=name))
+        raise policy_unknown(name)
     policy = session.policy_map
     if any(part.name == policy.name for part in descendants(device, child)):
         raise RejectedError(LOOP.format(name=policy.name))
@@ -102,12 +99,12 @@ def attach_policy(session: ConfigSession, args: Args) -> None:
     name = args.optional("policy", str)
     if args.unset:
         if name is not None and attached != name:
-            raise RejectedError(f"% policy map {name} not configured")
+            raise policy_unknown(name)
         _attach(interface, direction, None)
         return
     policy = session.device.policy_maps.get(args.value("policy", str))
     if policy is None:
-        raise RejectedError(f"% policy map {name} not configured")
+        raise policy_unknown(name)
     if attached not in (None, name):
         raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
     check_attachable(session.device, interface, direction)

@@ -165,12 +165,14 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class HostInterface:
-    """An interface of the router itself, without hardware: Loopback0; or Null0, which has no address."""
+    """An interface of the device itself, without hardware: Loopback0; Null0 and a switch's Vlan10 have no address."""
 
     name: str
     description: str | None = None
     address: IPv4Interface | None = None
     shutdown: bool = False
+    service_policy_input: str | None = None
+    """Of a VLAN's."""
     kept: KeptLines = NONE_KEPT
 
     @property
@@ -324,7 +326,7 @@ class Device:
     policy_maps: dict[str, PolicyMap] = field(default_factory=dict)
     interfaces: dict[str, Interface] = field(default_factory=dict)
     host_interfaces: dict[str, HostInterface] = field(default_factory=dict)
-    """Loopback interfaces, and Null0 where it has lines."""
+    """Loopback interfaces and those of VLANs, and Null0 where it has lines."""
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
     object_groups: dict[str, ObjectGroup] = field(default_factory=dict)

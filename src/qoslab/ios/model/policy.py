@@ -42,6 +42,8 @@ class Criterion:
     values: tuple[int, ...] = ()
     ranges: tuple[tuple[int, int], ...] = ()
     """VLANs, the first and the last of each range."""
+    interfaces: tuple[tuple[str, str], ...] = ()
+    """Of a switch's `match input-interface`: the first and the last port of each range."""
     ip_only: bool = False
     minimum: int | None = None
     maximum: int | None = None

@@ -73,6 +73,8 @@ def _common(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
             return "packet length" + "".join(f" {word} {limit}" for word, limit in limits if limit is not None)
         case "input_interface":
             return f"input-interface {criterion['name']}"
+        case "input_interfaces":
+            return f"input-interface {' '.join(criterion['names'])}"
         case "qos_group":
             return f"qos-group {criterion['value']}"
         case "class_map":

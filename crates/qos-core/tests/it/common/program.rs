@@ -275,7 +275,13 @@ fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
     let policies = json!({
         "mark": {"classes": [{"name": "udp", "set": [{"field": "dscp", "value": 46}], "police": police("drop")},
             {"name": "class-default", "trust": "cos", "police_aggregate": "A"}]},
+        "vlan": {"classes": [{"name": "udp", "set": [{"field": "dscp", "value": 10}], "service_policy": "ports"},
+            {"name": "class-default", "service_policy": "ports"}]},
+        "mark_only": {"classes": [{"name": "udp", "trust": "ip-precedence"}]},
+        "ports": {"classes": [{"name": "ports", "police": police("policed-dscp-transmit")},
+            {"name": "class-default", "police": police("drop")}]},
         "trust": {"classes": [{"name": "udp", "trust": "dscp", "police": police("policed-dscp-transmit")}]}});
+    global["vlan_policies"] = json!({"1": "vlan", "2": "mark_only"});
     let port = |choice: u8| {
         let trust = [None, None, Some("dscp"), Some("cos"), Some("ip-precedence")][usize::from(choice % 5)];
         let speed = [10_000_000u64, 100_000_000, 1_000_000_000][usize::from(choice / 5 % 3)];
@@ -285,7 +291,10 @@ fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
             "speed_bps": speed});
         let mut port = switch::interface(part);
         port["enabled"] = json!(choice % 16 != 15);
-        if trust.is_none() {
+        if choice & 32 == 0 {
+            let mode = if choice & 64 == 0 { "access" } else { "trunk" };
+            port["switch"]["switchport"] = json!({"mode": mode, "vlan": 1 + choice % 3});
+        } else if trust.is_none() {
             port["service_policy_input"] = json!([None, Some("mark"), Some("trust")][usize::from(choice / 15 % 3)]);
         }
         port
@@ -293,7 +302,9 @@ fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
     let interfaces: serde_json::Map<_, _> =
         (1..=PORTS.len()).zip(choice).map(|(number, choice)| (switch::name(number), port(choice))).collect();
     let mut config = switch::config(&global, json!(interfaces));
-    config["class_maps"] = json!({"udp": {"match": "any", "criteria": [{"type": "dscp", "values": [0, 5, 10]}]}});
+    let ports = json!([{"type": "input_interfaces", "names": [switch::name(1), switch::name(20)]}]);
+    config["class_maps"] = json!({"udp": {"match": "any", "criteria": [{"type": "dscp", "values": [0, 5, 10]}]},
+        "ports": {"match": "all", "criteria": ports}});
     config["policy_maps"] = policies;
     switch::read(&config)
 }

@@ -39,6 +39,17 @@ class ShowMlsQos(_Parser):
         return mls_qos.parse_mls_qos(self.text(output, "", "", self.cli_command[0])[0])
 
 
+class ShowMlsQosVlan(_Parser):
+    """Parser for `show mls qos vlan N`."""
+
+    schema: ClassVar[dict[Any, Any]] = {"vlan": {AnyKey(): {Optional("policy_map"): str, **_UNRECOGNISED}}}
+    cli_command: ClassVar[list[str]] = ["show mls qos vlan {vlan}"]
+
+    def cli(self, vlan: str = "", output: str | None = None) -> Values:
+        """Ask the device unless `output` is given."""
+        return mls_qos.parse_vlan(self.device.execute(f"show mls qos vlan {vlan}") if output is None else output)
+
+
 class ShowMlsQosInterface(_Parser):
     """Parser for `show mls qos interface [INTERFACE]`."""
 

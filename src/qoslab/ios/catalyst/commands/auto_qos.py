@@ -24,6 +24,7 @@ from qoslab.ios.catalyst.model import (
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
+from qoslab.ios.rules import check_attachable
 
 
 def _places(*groups: tuple[Place, range]) -> tuple[Place, ...]:
@@ -108,6 +109,8 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
     kind = next(each for each in kinds if each in args)
     if port.auto_qos == kind:
         return
+    if kind in _POLICIES and not session.restoring:
+        check_attachable(session.device, interface, "input")
     port = replace(port, auto_qos=kind)
     interface.port = port
     if session.restoring:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.catalyst.compile import compile_qos
 from qoslab.ios.catalyst.model import (
     DEFAULT_COS_DSCP,
@@ -488,4 +489,6 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 @ENGINE.at(10, family="switch")
 def _engine(device: Device) -> formats.DataPlaneConfigPart:
-    return {"switch": compile_qos(device.mls_qos)}
+    policies = {str(vlan): each.service_policy_input for vlan, each in vlan_interfaces(device)}
+    attached = {vlan: name for vlan, name in policies.items() if name is not None}
+    return {"switch": {**compile_qos(device.mls_qos), "vlan_policies": attached}}

@@ -7,17 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
+from qoslab.ios.catalyst.commands.vlan_interface import check_vlan_levels
 from qoslab.ios.catalyst.compile import compile_class
 from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.catalyst.running_config import policing_lines
-from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.grammar import Args, InvalidInputError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.class_map import add_match
+from qoslab.ios.commands.class_map import add_match, change_match, ports_between
 from qoslab.ios.commands.marking import change_marks
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import (
     Amount,
+    Criterion,
     Police,
     PoliceAction,
     PolicyClass,
@@ -37,10 +39,14 @@ AGGREGATE_UNKNOWN = "Command rejected: aggregate policer {name} is not configure
 AGGREGATE_ELSEWHERE = "Command rejected: aggregate policer {name} is used by policy-map {policy}"
 TRUST_AND_SET = "Command rejected: trust and set can not be configured in the same class"
 
+MAX_RANGES = 6
+"""Ports and ranges of ports in one `match input-interface` (remembered, not confirmed by a document)."""
+
 _MATCH = (
     "match (access-group (<list:1-2699>|name <access-list:word>)"
     "|ip dscp <dscp:dscp>+"
-    "|ip precedence <precedence:precedence>+)"
+    "|ip precedence <precedence:precedence>+"
+    "|input-interface (<port:interface> [- <port:interface>])+)"
 )
 
 
@@ -59,14 +65,43 @@ _MATCH = (
         "ip": "IP specific values",
         "dscp": "Match IP DSCP (DiffServ CodePoints)",
         "precedence": "Match IP precedence",
+        "input-interface": "Select one or more input interfaces to match",
+        "port": "Interface type and number",
+        "-": "range of interfaces: the last one",
     },
 )
 def _match(session: ConfigSession, args: Args) -> None:
     present = session.class_map
-    add_match(session, args)
+    if "input-interface" in args:
+        change_match(session, args, Criterion("input_interface", interfaces=_ports(session, args)))
+    else:
+        add_match(session, args)
+    try:
+        check_vlan_levels(session.device)
+    except RejectedError:
+        session.device.class_maps[present.name] = present
+        raise
     if sum(each.type == "access_group" for each in session.class_map.criteria) > 1:
         session.device.class_maps[present.name] = present
         raise RejectedError(ONE_ACCESS_LIST.format(name=present.name))
+
+
+def _ports(session: ConfigSession, args: Args) -> tuple[tuple[str, str], ...]:
+    """Return the first and the last port of each range of a `match input-interface`; a port alone is both."""
+    ranges: list[tuple[str, str]] = []
+    following = False
+    for each in args.ordered():
+        if each.name == "-":
+            following = True
+        elif each.name == "port":
+            name = str(each.value)
+            if name not in session.device.interfaces or (following and not ports_between(ranges[-1][0], name)):
+                raise InvalidInputError(each.column)
+            ranges[-1:] = [(ranges[-1][0], name)] if following else [*ranges[-1:], (name, name)]
+            following = False
+    if len(ranges) > MAX_RANGES:
+        raise args.invalid_repeat("port", MAX_RANGES)
+    return tuple(ranges)
 
 
 @CONFIG.add(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.catalyst.commands.mls_qos import MLS
+from qoslab.ios.catalyst.commands.vlan_interface import check_port_level
 from qoslab.ios.catalyst.compile import compile_port
 from qoslab.ios.catalyst.model import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
 from qoslab.ios.catalyst.running_config import queueing_lines, switching_lines
@@ -220,6 +221,8 @@ def _dscp_mutation(session: ConfigSession, args: Args) -> None:
 )
 def _vlan_based(session: ConfigSession, args: Args) -> None:
     _change(session, vlan_based=not args.unset)
+    if not args.unset:
+        session.interface.service_policy_input = None
 
 
 @CONFIG.add(
@@ -235,6 +238,9 @@ def _vlan_based(session: ConfigSession, args: Args) -> None:
     },
 )
 def _service_policy(session: ConfigSession, args: Args) -> None:
+    policy = session.device.policy_maps.get(args.optional("policy", str) or "")
+    if policy is not None and not args.unset:
+        check_port_level(session.device, policy)
     attach_policy(session, args)
     if not args.unset:
         _change(session, trust=None)

@@ -78,6 +78,15 @@ def show_interface(device: Device, name: str | None = None) -> str:
     return _of_ports(device, name, lines)
 
 
+def show_vlan(device: Device, vlan: int) -> str:
+    """`show mls qos vlan N`. The layout is remembered, not copied from a print [R]."""
+    interface = device.host_interfaces.get(f"Vlan{vlan}")
+    lines = [f"Vlan{vlan}"]
+    if interface is not None and interface.service_policy_input is not None:
+        lines.append(f"Attached policy-map for Ingress:{interface.service_policy_input}")
+    return _text(lines)
+
+
 def _trust(state: TrustState | None) -> str:
     return NOT_TRUSTED if state is None else f"trust {state}"
 

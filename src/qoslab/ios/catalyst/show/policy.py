@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.show.match import policy_match
 
 if TYPE_CHECKING:
@@ -33,25 +35,33 @@ def show_policy_map(device: Device, name: str | None = None) -> str:
 
 
 def show_policy_map_interface(device: Device, config: formats.RouterConfig, name: str | None = None) -> str:
-    """The policies of all ports, or of one.
+    """The policies of all ports and VLAN interfaces, or of one.
 
     Their counters are zero, as on the switch: its policers count in `show mls qos interface statistics` [R].
     """
+    attached = [(each.name, each.service_policy_input) for each in device.interfaces.values()]
+    attached += [(each.name, each.service_policy_input) for _, each in vlan_interfaces(device)]
     blocks: list[str] = []
-    for interface in device.interfaces.values():
-        policy = device.policy_maps.get(interface.service_policy_input or "")
-        if policy is None or name not in (None, interface.name):
+    for interface, policy_name in attached:
+        policy = device.policy_maps.get(policy_name or "")
+        if policy is None or name not in (None, interface):
             continue
-        lines = [f" {interface.name} ", "", f"  Service-policy input: {policy.name}", ""]
-        classes = [each.name for each in policy.classes if each.name != CLASS_DEFAULT]
-        for each in (*classes, CLASS_DEFAULT):
-            class_map = config["class_maps"].get(each, MATCH_ANY)
-            lines += [
-                f"    Class-map: {each} (match-{class_map['match']})",
-                "      0 packets, 0 bytes",
-                "      5 minute offered rate 0 bps, drop rate 0 bps",
-                *(f"      Match: {policy_match(criterion)}" for criterion in class_map["criteria"]),
-                "",
-            ]
-        blocks.append("\n".join(lines))
+        lines = [f" {interface} ", "", f"  Service-policy input: {policy.name}", ""]
+        blocks.append("\n".join([*lines, *_classes(device, config, policy, "    ")]))
     return "\n".join(blocks)
+
+
+def _classes(device: Device, config: formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
+    """Yield the lines of a policy-map's classes, and of its children's below them."""
+    children = {each.name: each.service_policy for each in policy.classes}
+    for each in (*(name for name in children if name != CLASS_DEFAULT), CLASS_DEFAULT):
+        class_map = config["class_maps"].get(each, MATCH_ANY)
+        yield f"{indent}Class-map: {each} (match-{class_map['match']})"
+        yield f"{indent}  0 packets, 0 bytes"
+        yield f"{indent}  5 minute offered rate 0 bps, drop rate 0 bps"
+        yield from (f"{indent}  Match: {policy_match(criterion)}" for criterion in class_map["criteria"])
+        yield ""
+        child = device.policy_maps.get(children.get(each) or "")
+        if child is not None:
+            yield from (f"{indent}  Service-policy : {child.name}", "")
+            yield from _classes(device, config, child, f"{indent}    ")

@@ -1,0 +1,204 @@
+//! From the policies of a switch's VLAN interfaces to one policy of each port with `mls qos vlan-based`.
+//!
+//! The policies of a port's VLANs run as one: an outermost class for each VLAN, below which is the policy-map of its
+//! interface (VLAN level), and below a class of that the policy-map with the policers of ports (interface level).
+
+use std::collections::BTreeMap;
+
+use crate::compile::class_tree::{Attachment, Position};
+use crate::compile::context::Context;
+use crate::compile::policy;
+use crate::compile::subinterfaces::{add, outermost};
+use crate::config::catalyst::{SwitchConfig, SwitchportConfig, SwitchportMode};
+use crate::config::classification::{Criterion, MatchMode};
+use crate::config::defaults;
+use crate::config::policy::{PolicyClass, SetField};
+use crate::config::router::RouterConfig;
+use crate::error::ConfigError;
+use crate::plan::catalyst::{ClassAction, Mark, PolicerPlan};
+use crate::plan::classes::{LevelPlan, Matcher, PolicyPlan, Statement, Test, CLASS_DEFAULT, VLAN_BASED};
+use crate::plan::tree::{ROOT, SINGLE};
+
+/// The policies of a port's VLANs as one; none where no VLAN of the port has one.
+pub(crate) fn attached(
+    context: &Context<'_>,
+    switch: &SwitchConfig,
+    switchport: &SwitchportConfig,
+    path: &str,
+) -> Result<Option<PolicyPlan>, ConfigError> {
+    let of_port = |vlan: u16| switchport.mode == SwitchportMode::Trunk || vlan == switchport.vlan;
+    let policies: Vec<_> = switch.vlan_policies.iter().filter(|(vlan, _)| of_port(**vlan)).collect();
+    if policies.is_empty() {
+        return Ok(None);
+    }
+    let top = LevelPlan { name: VLAN_BASED.to_owned(), classes: Vec::new(), priority_queues: Vec::new() };
+    let mut plan = PolicyPlan { classes: Vec::new(), top, nodes: Vec::new(), flow_queues: None };
+    for (vlan, policy) in policies {
+        let own = format!("switch.vlan_policies.{vlan}");
+        let number = add(&mut plan, outermost(&format!("Vlan{vlan}"), matcher(*vlan, switchport), None), path)?;
+        let to = Attachment { bandwidth_kbps: 1, max_reserved_percent: 100, output: false };
+        let position = Position { to, rate_bps: 0, guaranteed_bps: 0, parent: Some(number), node: ROOT, leaf: SINGLE };
+        plan.classes[number].child = Some(policy::level(context, &mut plan, policy, &own, position)?);
+    }
+    add(&mut plan, outermost(CLASS_DEFAULT, Matcher::any(), None), path)?;
+    Ok(Some(plan))
+}
+
+/// What is in a VLAN: what has its tag, and of the port's own what has none.
+fn matcher(vlan: u16, switchport: &SwitchportConfig) -> Matcher {
+    let tagged = (vlan, vlan);
+    let ranges = if vlan == switchport.vlan { vec![(0, 0), tagged] } else { vec![tagged] };
+    let statement = Statement { negate: false, test: Test::Vlan { ranges: ranges.into() } };
+    Matcher { combine: MatchMode::All, criteria: vec![statement] }
+}
+
+/// Checks the policy-maps of the VLAN interfaces: what each of the two levels can have.
+pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), ConfigError> {
+    for (vlan, name) in &switch.vlan_policies {
+        let path = format!("switch.vlan_policies.{vlan}");
+        if !(1..=4_094).contains(vlan) {
+            return Err(ConfigError::out_of_range(path, format!("{vlan} is no VLAN: give 1 to 4094")));
+        }
+        let wrong = |message: String| Err(ConfigError::new(path.clone(), message));
+        let Some(policy) = context.config.policy_maps.get(name) else {
+            let message = format!("there is no policy-map {name:?}: define it, or leave the VLAN out");
+            return Err(ConfigError::unknown(path, message));
+        };
+        for class in &policy.classes {
+            if class.police.is_some() || class.police_aggregate.is_some() {
+                return wrong(format!(
+                    "policy-map {name:?} polices in class {:?}: at the level of a VLAN nothing does, policers are of \
+                     ports, in a policy-map below the class",
+                    class.name
+                ));
+            }
+            if matches_ports(context, class).any(|port| port) {
+                return wrong(format!(
+                    "class {:?} of policy-map {name:?} matches ports: the level below does",
+                    class.name
+                ));
+            }
+            let Some(child) = &class.service_policy else { continue };
+            for below in &context.config.policy_maps[child].classes {
+                check_interface_level(context, below, child).or_else(wrong)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a class with the policer of a port cannot have.
+fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str) -> Result<(), String> {
+    let what = format!("class {:?} of policy-map {name:?}, at the level of ports,", class.name);
+    if class.trust.is_some() || !class.set.is_empty() {
+        return Err(format!("{what} marks: the class above does"));
+    }
+    if class.police_aggregate.is_some() {
+        return Err(format!("{what} has an aggregate policer: give it one of its own"));
+    }
+    if class.service_policy.is_some() {
+        return Err(format!("{what} has a child: there are two levels"));
+    }
+    if matches_ports(context, class).any(|port| !port) {
+        return Err(format!("{what} matches something else than ports"));
+    }
+    Ok(())
+}
+
+/// Of each criterion of a class whether it is about the port by which a packet came.
+fn matches_ports<'a>(context: &'a Context<'_>, class: &'a PolicyClass) -> impl Iterator<Item = bool> + 'a {
+    let criteria = context.config.class_maps.get(&class.name).into_iter().flat_map(|map| &map.criteria);
+    criteria.map(|each| matches!(each, Criterion::InputInterface { .. } | Criterion::InputInterfaces { .. }))
+}
+
+/// What the classes of a port's input policy do.
+pub(crate) struct Actions<'a> {
+    pub switch: &'a SwitchConfig,
+    pub router: &'a RouterConfig,
+    /// Of a class that neither trusts nor sets.
+    pub unmarked: Mark,
+    pub policers: Vec<PolicerPlan>,
+    /// Aggregate policers that classes share, by number.
+    aggregates: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Actions<'a> {
+    pub fn new(switch: &'a SwitchConfig, router: &'a RouterConfig, unmarked: Mark) -> Actions<'a> {
+        Actions { switch, router, unmarked, policers: Vec::new(), aggregates: BTreeMap::new() }
+    }
+
+    /// Takes markings and policers out of a policy's classes.
+    pub fn of(&mut self, policy: &mut PolicyPlan) -> Result<Vec<ClassAction>, ConfigError> {
+        for class in &mut policy.classes {
+            class.police = None;
+            class.set.clear();
+        }
+        let mut actions = vec![ClassAction { mark: self.unmarked, policer: None }; policy.classes.len()];
+        self.level(policy, &policy.top, None, &mut actions)?;
+        Ok(actions)
+    }
+
+    fn level(
+        &mut self,
+        policy: &PolicyPlan,
+        level: &LevelPlan,
+        above: Option<Mark>,
+        actions: &mut [ClassAction],
+    ) -> Result<(), ConfigError> {
+        // What is outermost of VLANs is not configured; neither need class-default be.
+        let configured = self.router.policy_maps.get(&level.name).map_or(&[][..], |policy| &policy.classes);
+        for number in &level.classes {
+            let class = &policy.classes[*number];
+            let found = configured.iter().find(|each| each.name == class.name);
+            let own = found.and_then(|found| self.mark(found));
+            let policer = match found {
+                Some(found) => self.policer(found)?,
+                None => None,
+            };
+            actions[*number] = ClassAction { mark: own.or(above).unwrap_or(self.unmarked), policer };
+            if let Some(child) = &class.child {
+                self.level(policy, child, own.or(above), actions)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&self, class: &PolicyClass) -> Option<Mark> {
+        match (class.trust, class.set.first()) {
+            (Some(trust), _) => Some(Mark::Trust(trust)),
+            (None, Some(set)) => Some(match set.field {
+                SetField::Dscp | SetField::IpDscp => Mark::Dscp(set.value as u8),
+                // Inferred: the map that gives a trusted precedence its code point serves one that is set too.
+                _ => Mark::Dscp(self.switch.maps.ip_prec_dscp[usize::from(set.value & 7)]),
+            }),
+            (None, None) => None,
+        }
+    }
+
+    fn policer(&mut self, class: &'a PolicyClass) -> Result<Option<usize>, ConfigError> {
+        let new = match (&class.police, &class.police_aggregate) {
+            (Some(police), _) => crate::compile::catalyst::policer(police)?,
+            (None, Some(name)) => {
+                let aggregate = self.switch.aggregate_policers[name];
+                if let Some(number) = self.aggregates.get(name.as_str()) {
+                    return Ok(Some(*number));
+                }
+                self.aggregates.insert(name, self.policers.len());
+                let (rate_bps, burst_bytes) = (aggregate.rate_bps, aggregate.burst_bytes);
+                PolicerPlan { rate_bps, burst_bytes, exceed: aggregate.exceed }
+            }
+            (None, None) => return Ok(None),
+        };
+        self.policers.push(new);
+        Ok(Some(self.policers.len() - 1))
+    }
+}
+
+/// What becomes of a packet of a VLAN whose class, if any, neither trusts nor sets.
+pub(crate) fn unmarked(source: Mark) -> Mark {
+    if defaults::VLAN_CLASS_KEEPS_PORT_TRUST {
+        source
+    } else {
+        Mark::Zero
+    }
+}

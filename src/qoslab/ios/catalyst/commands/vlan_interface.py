@@ -1,0 +1,199 @@
+"""`interface Vlan`: the interface of a VLAN, which carries a policy for what comes by VLAN-based ports.
+
+What the two levels of such a policy can have, and that one that is attached keeps its lower level, is what the
+configuration guide of the 3750 says ("Configuring QoS", policing on SVIs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.host_interface import host_interface_block
+from qoslab.ios.commands.policy_map import change_class, policy_unknown
+from qoslab.ios.model.device import Device, HostInterface, Interface
+from qoslab.ios.model.policy import PolicyClass, PolicyMap
+from qoslab.ios.registry import ATTACH_RULES, BLOCKS, POLICY_RULES
+
+VLAN = "Vlan"
+
+# The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout;
+# what they refuse is in the guide, but for NO_ACTION, which is remembered.
+ONE_CHILD = "Command rejected: policy-map {name} has a child, a hierarchical policy-map has two levels"
+OWN_CHILD = "Command rejected: policy-map {name} can not be its own child"
+VLAN_ONLY = "Command rejected: hierarchical policy-map {name} can be attached to a VLAN interface only"
+ONE_OF_BOTH = "Command rejected: policy-map {name} is attached to a {other}, it can not be on a {this} too"
+VLAN_POLICER = "Command rejected: class {name} polices, policers are not supported at the VLAN level"
+VLAN_PORTS = "Command rejected: class {name} matches an input-interface, which is for the interface level only"
+NO_ACTION = "Command rejected: class {name} has a child policy-map and neither set nor trust"
+PORT_ACTION = "Command rejected: class {name} can have a policer of its own only, at the interface level"
+PORT_MATCH = "Command rejected: class {name} has to match input-interface only, at the interface level"
+ATTACHED = "Command rejected: policy-map {name} is in a hierarchical policy-map that is attached, detach that first"
+PORT_VLAN_BASED = "Command rejected: {name} is VLAN-based, its policy is that of the VLAN interface"
+
+
+@CONFIG.add(
+    "config",
+    "interface <name:vlan-interface>",
+    no="interface <name:vlan-interface>",
+    undo=Undo(anew=True),
+    requires={"switch"},
+    help={"interface": "Select an interface to configure", "name": "Interface type and number"},
+)
+def _interface(session: ConfigSession, args: Args) -> None:
+    name = args.value("name", str)
+    interfaces = session.device.host_interfaces
+    if args.unset:
+        interfaces.pop(name, None)
+        return
+    interfaces.setdefault(name, HostInterface(name))
+    session.enter(HOST_INTERFACE, name)
+
+
+@CONFIG.add(
+    HOST_INTERFACE,
+    "service-policy input <policy:word>",
+    no="service-policy input [<policy:word>]",
+    undo=Undo(line="service-policy input <policy:word>", attaches=True),
+    requires={"switch"},
+    help={
+        "service-policy": "Configure QoS Service Policy",
+        "input": "Assign policy-map to the input of an interface",
+        "policy": "policy-map name",
+    },
+)
+def _service_policy(session: ConfigSession, args: Args) -> None:
+    device, present = session.device, session.host_interface
+    if not present.name.startswith(VLAN):
+        raise args.invalid("input")
+    name = args.optional("policy", str)
+    if args.unset:
+        if name not in (None, present.service_policy_input):
+            raise policy_unknown(name)
+        device.host_interfaces[present.name] = replace(present, service_policy_input=None)
+        return
+    policy = device.policy_maps.get(args.value("policy", str))
+    if policy is None:
+        raise policy_unknown(name)
+    if any(each.service_policy_input == name for each in device.interfaces.values()):
+        raise RejectedError(ONE_OF_BOTH.format(name=name, other="port", this="VLAN interface"))
+    check_vlan_level(device, policy)
+    device.host_interfaces[present.name] = replace(present, service_policy_input=name)
+
+
+@CONFIG.add(
+    "policy-class",
+    "service-policy <policy:word>",
+    no=True,
+    requires={"switch"},
+    help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
+)
+def _child(session: ConfigSession, args: Args) -> None:
+    if args.unset:
+        change_class(session, replace(session.policy_class, service_policy=None))
+        return
+    name, own = args.value("policy", str), session.policy_map.name
+    child = session.device.policy_maps.get(name)
+    if child is None:
+        raise policy_unknown(name)
+    if name == own:
+        raise RejectedError(OWN_CHILD.format(name=name))
+    if hierarchical(child):
+        raise RejectedError(ONE_CHILD.format(name=name))
+    if _parents(session.device, own):
+        raise RejectedError(ONE_CHILD.format(name=_parents(session.device, own)[0].name))
+    change_class(session, replace(session.policy_class, service_policy=name))
+
+
+def hierarchical(policy: PolicyMap) -> bool:
+    """Return whether a policy-map has a level below it."""
+    return any(each.service_policy is not None for each in policy.classes)
+
+
+def _parents(device: Device, name: str) -> list[PolicyMap]:
+    return [each for each in device.policy_maps.values() if any(c.service_policy == name for c in each.classes)]
+
+
+def _on_vlan(device: Device, name: str) -> bool:
+    return any(each.service_policy_input == name for each in device.host_interfaces.values())
+
+
+def check_vlan_level(device: Device, policy: PolicyMap) -> None:
+    """Refuse a policy-map that a VLAN interface can't carry."""
+    for each in policy.classes:
+        if each.police is not None or each.aggregate is not None:
+            raise RejectedError(VLAN_POLICER.format(name=each.name))
+        if any(_matches_ports(device, each)):
+            raise RejectedError(VLAN_PORTS.format(name=each.name))
+        if each.service_policy is None:
+            continue
+        if each.trust is None and not each.marks:
+            raise RejectedError(NO_ACTION.format(name=each.name))
+        for below in device.policy_maps[each.service_policy].classes:
+            if below.trust is not None or below.marks or below.aggregate is not None:
+                raise RejectedError(PORT_ACTION.format(name=below.name))
+            if not all(_matches_ports(device, below)):
+                raise RejectedError(PORT_MATCH.format(name=below.name))
+
+
+def check_vlan_levels(device: Device) -> None:
+    """Refuse what makes a policy-map that is attached to a VLAN interface one that it could not carry."""
+    for each in device.host_interfaces.values():
+        policy = device.policy_maps.get(each.service_policy_input or "")
+        if policy is not None:
+            check_vlan_level(device, policy)
+
+
+def _matches_ports(device: Device, each: PolicyClass) -> Iterator[bool]:
+    """Yield of each criterion of a class whether it is about the port by which a packet came."""
+    class_map = device.class_maps.get(each.name)
+    yield from () if class_map is None else (criterion.type == "input_interface" for criterion in class_map.criteria)
+
+
+@POLICY_RULES.at(70, family="switch")
+def _policy_rules(device: Device, policy: PolicyMap) -> None:
+    """Refuse a change of what is attached: a hierarchical policy-map keeps its classes and its lower level."""
+    present = device.policy_maps.get(policy.name)
+    if any(_on_vlan(device, parent.name) for parent in _parents(device, policy.name)):
+        raise RejectedError(ATTACHED.format(name=policy.name))
+    if hierarchical(policy) and any(each.service_policy_input == policy.name for each in device.interfaces.values()):
+        raise RejectedError(VLAN_ONLY.format(name=policy.name))
+    if not _on_vlan(device, policy.name):
+        return
+    if present is not None and (hierarchical(present) or hierarchical(policy)) and _frame(present) != _frame(policy):
+        raise RejectedError(ATTACHED.format(name=policy.name))
+    check_vlan_level(device, policy)
+
+
+def _frame(policy: PolicyMap) -> list[tuple[str, str | None]]:
+    """Return what of an attached hierarchical policy-map stays: its classes with their children."""
+    return [(each.name, each.service_policy) for each in policy.classes]
+
+
+@ATTACH_RULES.at(70, family="switch")
+def _attach_rules(device: Device, interface: Interface, direction: str) -> None:
+    if interface.port is not None and interface.port.vlan_based:
+        raise RejectedError(PORT_VLAN_BASED.format(name=interface.name))
+
+
+def check_port_level(device: Device, policy: PolicyMap) -> None:
+    """Refuse a policy-map that a port can't carry."""
+    if hierarchical(policy):
+        raise RejectedError(VLAN_ONLY.format(name=policy.name))
+    if _on_vlan(device, policy.name):
+        raise RejectedError(ONE_OF_BOTH.format(name=policy.name, other="VLAN interface", this="port"))
+
+
+@BLOCKS.at(91, family="switch")
+def _blocks(device: Device) -> Iterator[list[str]]:
+    for _, interface in vlan_interfaces(device):
+        yield host_interface_block(interface)
+
+
+def vlan_interfaces(device: Device) -> list[tuple[int, HostInterface]]:
+    """Return the interfaces of VLANs, by VLAN."""
+    named = [(name, each) for name, each in device.host_interfaces.items() if name.startswith(VLAN)]
+    return sorted((int(name.removeprefix(VLAN)), each) for name, each in named)

@@ -1,0 +1,186 @@
+"""`interface Vlan` of a Catalyst 3750: policies of two levels, what they may have, and their screens."""
+
+from __future__ import annotations
+
+import pytest
+from ios_configured import lines_of
+
+from qoslab.errors import IosError
+from qoslab.genie.parse import parse
+from qoslab.ios.catalyst.show.mls_qos import show_vlan
+from qoslab.ios.catalyst.show.policy import show_policy_map, show_policy_map_interface
+from qoslab.ios.compile import compile_device
+from qoslab.ios.in_force import configuration_differences
+from qoslab.ios.model.device import Device
+from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.running_config import render
+from qoslab.platforms import MODELS
+from undoing import undo_lines
+
+HARDWARE = MODELS["3750G"].hardware()
+BASE = """\
+mls qos
+access-list 101 permit udp any any
+class-map match-all Voice
+ match access-group 101
+class-map match-all One
+ match input-interface GigabitEthernet1/0/1
+class-map match-all Others
+ match input-interface Gi1/0/2 - gi 1/0/4 GigabitEthernet1/0/7
+policy-map Ports
+ class One
+  police 1000000 8000 exceed-action drop
+ class Others
+  police 2000000 8000 exceed-action policed-dscp-transmit
+policy-map Marks
+ class Voice
+  set dscp af41
+  service-policy Ports
+vlan 10
+interface GigabitEthernet1/0/1
+ switchport access vlan 10
+ mls qos vlan-based
+interface Vlan10
+ service-policy input Marks
+"""
+
+
+def configured(text: str = BASE) -> Device:
+    return parse_config(text, HARDWARE)
+
+
+def test_the_running_configuration_has_them_behind_the_ports() -> None:
+    lines = lines_of(configured())
+    start = lines.index("interface Vlan10")
+    assert lines[start - 2 : start + 3] == [
+        "interface GigabitEthernet1/0/28",
+        "!",
+        "interface Vlan10",
+        "no ip address",
+        "service-policy input Marks",
+    ]
+    assert "match input-interface GigabitEthernet1/0/2 - GigabitEthernet1/0/4 GigabitEthernet1/0/7" in lines
+
+
+def test_the_data_plane_has_the_policy_by_vlan_and_ports_one_by_one() -> None:
+    config = compile_device(configured())
+    assert config["switch"]["vlan_policies"] == {"10": "Marks"}
+    (criterion,) = config["class_maps"]["Others"]["criteria"]
+    names = [f"GigabitEthernet1/0/{number}" for number in (2, 3, 4, 7)]
+    assert criterion == {"type": "input_interfaces", "names": names}
+    assert config["policy_maps"]["Marks"]["classes"][0]["service_policy"] == "Ports"
+    assert config["interfaces"]["GigabitEthernet1/0/1"]["switch"]["vlan_based"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("policy-map Ports\nclass One\npolice 3000000 8000", "Ports is in a hierarchical policy-map that is attached"),
+        ("policy-map Ports\nno class One", "Ports is in a hierarchical policy-map that is attached"),
+        ("policy-map Marks\nno class Voice", "Marks is in a hierarchical policy-map that is attached"),
+        ("policy-map Marks\nclass class-default", "Marks is in a hierarchical policy-map that is attached"),
+        ("policy-map Marks\nclass Voice\nno service-policy", "Marks is in a hierarchical policy-map that is attached"),
+        ("policy-map Marks\nclass Voice\npolice 1000000 8000", "policers are not supported at the VLAN level"),
+        ("policy-map Marks\nclass Voice\nno set dscp", "neither set nor trust"),
+        ("class-map Voice\nmatch input-interface gi1/0/1", "which is for the interface level only"),
+        ("class-map One\nmatch ip dscp ef", "has to match input-interface only"),
+        ("interface gi1/0/2\nservice-policy input Marks", "can be attached to a VLAN interface only"),
+        ("interface gi1/0/1\nservice-policy input Ports", "GigabitEthernet1/0/1 is VLAN-based"),
+        ("policy-map Third\nclass Voice\nservice-policy Marks", "has two levels"),
+        ("policy-map Ports\nclass One\nservice-policy Ports", "can not be its own child"),
+        ("policy-map Third\nclass Voice\nservice-policy None", "policy map None not configured"),
+        ("no policy-map Marks", "is being used"),
+        ("interface Vlan10\nip address 10.0.0.1 255.0.0.0", "not between VLANs"),
+        ("interface Vlan10\nmls qos trust dscp", "Invalid input"),
+        ("interface Loopback0\nservice-policy input Marks", "Invalid input"),
+        ("class-map New\nmatch input-interface gi1/0/4 - gi1/0/2", "Invalid input"),
+        ("class-map New\nmatch input-interface gi1/0/29", "Invalid input"),
+        ("class-map New\nmatch input-interface" + " gi1/0/1" * 7, "Invalid input"),
+    ],
+)
+def test_what_is_refused_and_changes_nothing(text: str, refusal: str) -> None:
+    device = configured()
+    with pytest.raises(IosError, match=refusal):
+        apply(device, text)
+    for name in ("Ports", "Marks"):
+        assert device.policy_maps[name] == configured().policy_maps[name]
+    assert device.host_interfaces == configured().host_interfaces | {
+        name: each for name, each in device.host_interfaces.items() if name == "Loopback0"
+    }
+
+
+def test_a_policy_is_for_ports_or_for_vlans() -> None:
+    plain = "policy-map Plain\n class Voice\n  trust dscp\n"
+    device = configured(BASE + plain + "interface gi1/0/9\n service-policy input Plain\n")
+    with pytest.raises(IosError, match="Plain is attached to a port"):
+        apply(device, "interface Vlan10\nno service-policy input\nservice-policy input Plain")
+    device = configured(BASE + plain + "interface Vlan20\n service-policy input Plain\n")
+    with pytest.raises(IosError, match="Plain is attached to a VLAN interface"):
+        apply(device, "interface gi1/0/9\nservice-policy input Plain")
+
+
+def test_a_port_that_becomes_vlan_based_loses_its_policy() -> None:
+    text = BASE + "policy-map Plain\n class Voice\n  trust dscp\ninterface gi1/0/9\n service-policy input Plain\n"
+    device = configured(text + " mls qos vlan-based\n")
+    assert device.interfaces["GigabitEthernet1/0/9"].service_policy_input is None
+
+
+def test_it_can_be_typed_again_and_is_undone() -> None:
+    device = configured(BASE + BASE)
+    assert device == configured()
+    for other in ("", BASE.replace("police 1000000", "police 5000000"), BASE.replace(" 10\n", " 20\n")):
+        aim = configured(other)
+        again = configured()
+        apply(again, "\n".join(undo_lines(render(aim), render(device), HARDWARE)))
+        assert again == aim
+
+
+def test_a_vlan_of_a_router_is_refused_with_the_reason() -> None:
+    with pytest.raises(IosError, match="no interface of this kind is modelled"):
+        parse_config("interface Vlan10", MODELS["2811"].hardware())
+
+
+def test_show_mls_qos_vlan() -> None:
+    shown = show_vlan(configured(), 10)
+    assert shown == "Vlan10\nAttached policy-map for Ingress:Marks\n"
+    assert parse("ios", "show mls qos vlan 10", shown).parsed == {"vlan": {"10": {"policy_map": "Marks"}}}
+    assert show_vlan(configured(), 11) == "Vlan11\n"
+
+
+def test_show_policy_map_has_both_levels() -> None:
+    device = configured()
+    shown = show_policy_map_interface(device, compile_device(device), "Vlan10").splitlines()
+    assert [line for line in shown if "Class-map" in line or "Service-policy" in line] == [
+        "  Service-policy input: Marks",
+        "    Class-map: Voice (match-all)",
+        "      Service-policy : Ports",
+        "        Class-map: One (match-all)",
+        "        Class-map: Others (match-all)",
+        "        Class-map: class-default (match-any)",
+        "    Class-map: class-default (match-any)",
+    ]
+    assert "          Match: input-interface GigabitEthernet1/0/1" in shown
+    assert show_policy_map(device, "Marks").splitlines() == [
+        "  Policy Map Marks",
+        "    Class Voice",
+        "     set dscp af41",
+        "     service-policy Ports",
+    ]
+
+
+def test_a_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
+    device = configured()
+    before = device.copy()
+    with pytest.raises(IosError, match="GigabitEthernet1/0/1 is VLAN-based"):
+        apply(device, "interface gi1/0/1\nauto qos voip cisco-phone")
+    assert device == before
+
+
+def test_what_is_in_force_is_compared_by_meaning() -> None:
+    running = render(configured())
+    asked = BASE.replace("Gi1/0/2 - gi 1/0/4", "gigabitethernet1/0/2 - GigabitEthernet1/0/4")
+    for before in (None, render(configured("")), running):
+        assert configuration_differences(asked, running, before=before, family="switch") == []
+    other = BASE.replace("police 1000000 8000", "police 3000000 8000")
+    found = configuration_differences(other, running, family="switch")
+    assert "policy-map Ports, class One: asked for `police 3000000 8000 exceed-action drop`" in found[0]
