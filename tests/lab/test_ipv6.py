@@ -18,7 +18,12 @@ from labs import ping
 from test_iosd import session
 
 from qoslab.lab import Lab
-from qoslab.model.experiment import Topology
+from qoslab.model.experiment import Flow, Topology
+from qoslab.results import Cell
+from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
+from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.schema import CellIdentity
+from qoslab.units import Duration
 
 pytestmark = pytest.mark.lab
 
@@ -229,6 +234,38 @@ def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, ad
         assert re.search(rf"exceeded {200 - 31250 // counted} packets", shown), shown
     finally:
         session(dual, "configure terminal", "interface FastEthernet0/0", "no service-policy input Burst", "end")
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("random_port", [False, True])
+def test_a_flood_of_a_size_counts_alike_in_both_families(
+    dual: Lab, tmp_path: Path, family: int, random_port: bool
+) -> None:
+    session(
+        dual,
+        *("configure terminal", "class-map match-all Marked", "match dscp af31", "policy-map Count", "class Marked"),
+        *("set dscp ef", "interface FastEthernet0/0", "service-policy input Count", "end", "clear counters"),
+    )
+    try:
+        ends = {"from": "client", "to": "server", "protocol": "udp", "family": family, "dscp": 26}
+        pace = {"delay": "4 ms", "size": "500 B", "random": ["port"] if random_port else []}
+        flow = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends, **pace}))
+        place = FlowPlace(dual.topology, port=6001, seed=1, cell=Cell(tmp_path, CellIdentity("flooded", (), 1)))
+        running = RunningFlow(VirtualLab(dual), flow, Duration(10**9), "cubic", place)
+        (stream,) = run_flows([running], lambda: None, lambda: None)["load"].streams
+        assert stream.datagrams is not None and stream.datagrams > 200
+        assert stream.lost == 0
+        assert stream.bytes == stream.datagrams * (500 - 8 - {4: 20, 6: 40}[family])
+        shown = session(dual, "show policy-map interface FastEthernet0/0").replace("\r", "")
+        counted = re.search(r"Class-map: Marked .*\n +(\d+) packets, (\d+) bytes", shown)
+        assert counted is not None, shown
+        assert (int(counted[1]), int(counted[2])) == (stream.datagrams, stream.datagrams * 514)
+    finally:
+        session(
+            dual,
+            *("configure terminal", "interface FastEthernet0/0", "no service-policy input Count", "exit"),
+            *("no policy-map Count", "no class-map Marked", "end"),
+        )
 
 
 def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> None:

@@ -69,7 +69,7 @@ class TestIpv6:
         assert {name: each.families for name, each in TOOLS.items()} == {
             "iperf3": (4, 6),
             "iperf": (4, 6),
-            "flood": (4,),
+            "flood": (4, 6),
         }
 
     def test_a_datagram_has_room_for_20_bytes_less(self) -> None:
@@ -318,6 +318,13 @@ class TestFlood:
         )
         assert commands.listener == Listener("udp", 5201)
 
+    def test_a_flood_of_ipv6_has_the_longer_header(self) -> None:
+        asked = noise(rate=Rate(600_000), size=Size(200), family=6)
+        commands = tool("flood").commands(asked, seconds(1), SIX, "reno")
+        assert commands.client[2:5] == ("2001:db8:20::2", "--source", "2001:db8:10::2")
+        assert commands.server[:4] == ("flood", "receive", "--address", "2001:db8:20::2")
+        assert tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
+
     def test_the_articles_variable_flood(self) -> None:
         asked = noise(delay=Duration(3_000_000), random=("size", "port"))
         commands = tool("flood").commands(asked, seconds(60), ENDS, "reno")
@@ -334,6 +341,7 @@ class TestFlood:
             ({"rate": Rate(1), "delay": Duration(1), "size": Size(100)}, "both of the keys"),
             ({"rate": Rate(1)}, 'no key "size"'),
             ({"rate": Rate(1), "size": Size(55)}, "expected an IP packet of 56 B to 65535 B"),
+            ({"rate": Rate(1), "size": Size(75), "family": 6}, "expected an IP packet of 76 B to 65535 B"),
             ({"rate": Rate(1), "random": ("size",)}, "with random sizes, expected a delay"),
             ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "beside a random size"),
             ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "beside a random port"),

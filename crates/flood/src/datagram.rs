@@ -1,11 +1,19 @@
 //! What a datagram of a flood carries, so that its receiver can tell what is missing.
 
-/// IPv4 and UDP headers without options: what `--size` counts beside the payload.
-pub const HEADERS: u32 = 28;
+use std::net::IpAddr;
+
+/// IP and UDP headers without options or extensions: what `--size` counts beside the payload.
+pub const fn headers(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(_) => 28,
+        IpAddr::V6(_) => 48,
+    }
+}
+
 /// Least payload: the header of the flood itself.
 pub const LEAST_PAYLOAD: u32 = Stamp::LENGTH as u32;
-/// Least IP length.
-pub const LEAST_SIZE: u32 = HEADERS + LEAST_PAYLOAD;
+/// Least IP length, of an IPv4 packet.
+pub const LEAST_SIZE: u32 = 28 + LEAST_PAYLOAD;
 /// Greatest IP length.
 pub const GREATEST_SIZE: u32 = 65_535;
 /// Random payloads are uniform over these lengths, as those of flood.pl.
@@ -17,21 +25,21 @@ pub const RANDOM_PORT: std::ops::RangeInclusive<u16> = 1..=65_500;
 #[derive(Debug)]
 pub struct Draw {
     port: Option<u16>,
-    size: Option<u32>,
+    payload: Option<u32>,
     random: fastrand::Rng,
 }
 
 impl Draw {
-    /// Destination port and IP length (at least [`HEADERS`]) are drawn anew for each datagram where absent.
-    pub fn new(port: Option<u16>, size: Option<u32>, seed: u64) -> Self {
-        Self { port, size, random: fastrand::Rng::with_seed(seed) }
+    /// Destination port and payload bytes are drawn anew for each datagram where absent.
+    pub fn new(port: Option<u16>, payload: Option<u32>, seed: u64) -> Self {
+        Self { port, payload, random: fastrand::Rng::with_seed(seed) }
     }
 
     /// Destination port and payload bytes of the next datagram.
     #[allow(clippy::should_implement_trait)] // it never ends
     pub fn next(&mut self) -> (u16, u32) {
         let port = self.port.unwrap_or_else(|| self.random.u16(RANDOM_PORT));
-        let length = self.size.map_or_else(|| self.random.u32(RANDOM_PAYLOAD), |size| size - HEADERS);
+        let length = self.payload.unwrap_or_else(|| self.random.u32(RANDOM_PAYLOAD));
         (port, length)
     }
 }
@@ -78,7 +86,11 @@ pub fn parse_packet(packet: &[u8]) -> Option<(u16, u16, &[u8])> {
     if packet[0] >> 4 != 4 || header < 20 || *packet.get(9)? != 17 {
         return None;
     }
-    let udp = packet.get(header..)?;
+    parse_datagram(packet.get(header..)?)
+}
+
+/// Source port, destination port and payload of a UDP datagram without its IP header, as a raw IPv6 socket gives it.
+pub fn parse_datagram(udp: &[u8]) -> Option<(u16, u16, &[u8])> {
     let word = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
     let payload = udp.get(8..usize::from(word(4)?))?;
     Some((word(0)?, word(2)?, payload))
@@ -105,6 +117,9 @@ mod tests {
             if let Some((_, _, payload)) = parse_packet(&bytes) {
                 prop_assert!(payload.len() + 28 <= bytes.len());
             }
+            if let Some((_, _, payload)) = parse_datagram(&bytes) {
+                prop_assert!(payload.len() + 8 <= bytes.len());
+            }
         }
 
         #[test]
@@ -120,6 +135,7 @@ mod tests {
             packet.extend([0, 0]);
             packet.extend(&payload);
             prop_assert_eq!(parse_packet(&packet), Some((source, port, &payload[..])));
+            prop_assert_eq!(parse_datagram(&packet[20 + words * 4..]), Some((source, port, &payload[..])));
             packet[9] = 6;
             prop_assert_eq!(parse_packet(&packet), None);
         }

@@ -1,6 +1,6 @@
 //! What can go wrong, in words for the user.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use netio::program::Failure;
 use nix::errno::Errno;
@@ -13,10 +13,10 @@ pub enum Error {
     Options(String),
     /// The local address cannot be used.
     #[error("cannot use {0} as the local address: {reason}", reason = .1.desc())]
-    Bind(SocketAddrV4, Errno),
+    Bind(SocketAddr, Errno),
     /// The destination cannot be reached at all.
     #[error("cannot send to {0}: {reason}", reason = .1.desc())]
-    Destination(Ipv4Addr, Errno),
+    Destination(IpAddr, Errno),
     /// The datagrams would be fragmented.
     #[error(
         "found a size of {size} bytes, but packets to {destination} can have at most {mtu}: \
@@ -28,11 +28,11 @@ pub enum Error {
         /// The MTU on the way.
         mtu: i32,
         /// Where to.
-        destination: Ipv4Addr,
+        destination: IpAddr,
     },
     /// The first datagram was refused.
     #[error("the first datagram to {0} could not be sent: {reason}", reason = .1.desc())]
-    First(SocketAddrV4, Errno),
+    First(SocketAddr, Errno),
     /// No right to see datagrams to all ports.
     #[error(
         "receiving on any port needs a raw socket, which takes CAP_NET_RAW: start as root, \

@@ -1,11 +1,12 @@
 //! The command line of `flood`.
 
+mod address;
 mod error;
 mod quantity;
 mod receive;
 mod send;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -38,8 +39,8 @@ enum Command {
 #[group(skip)]
 #[command(group(ArgGroup::new("pace").required(true).args(["bandwidth", "delay"])))]
 struct Send {
-    /// IPv4 address to flood
-    destination: Ipv4Addr,
+    /// IPv4 or IPv6 address to flood
+    destination: IpAddr,
     /// IP bits per second of each stream, in kbit/s, headers included; sizes are 256 bytes unless --size says otherwise
     #[arg(long, value_name = "KBPS", value_parser = quantity::kilobits)]
     bandwidth: Option<Quantity>,
@@ -61,7 +62,7 @@ struct Send {
     duration: Option<Quantity>,
     /// Local address
     #[arg(long, value_name = "ADDRESS")]
-    source: Option<Ipv4Addr>,
+    source: Option<IpAddr>,
     /// Local port; of several streams that of the first
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     source_port: Option<u16>,
@@ -96,9 +97,12 @@ struct Receive {
     /// kernel answers some of the datagrams with "port unreachable", at most about one a second
     #[arg(long)]
     any_port: bool,
-    /// Local address
+    /// Local address; every IPv4 address where absent
     #[arg(long)]
-    address: Option<Ipv4Addr>,
+    address: Option<IpAddr>,
+    /// Receive on every IPv6 address instead
+    #[arg(long, conflicts_with = "address")]
+    ipv6: bool,
     /// Count only floods with this number; all floods where absent
     #[arg(long, value_name = "N")]
     id: Option<u64>,
@@ -154,8 +158,9 @@ fn send(options: &Send) -> Result<(), Failure> {
 }
 
 fn receive(options: &Receive) -> Result<(), Failure> {
+    let every = if options.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     let receiver = receive::Receiver {
-        address: options.address,
+        address: options.address.unwrap_or(every),
         port: options.port,
         id: options.id,
         interval: options.interval.0,
@@ -184,7 +189,7 @@ mod tests {
         for (words, said) in [
             ("flood send 10.0.0.1", "<--bandwidth <KBPS>|--delay <MS>>"),
             ("flood send 10.0.0.1 --bandwidth 600 --delay 3", "cannot be used with"),
-            ("flood send 10.0.0 --delay 3", "invalid IPv4 address"),
+            ("flood send 10.0.0 --delay 3", "invalid IP address"),
             ("flood send 10.0.0.1 --delay 3ms", "expected a number above zero"),
             ("flood send 10.0.0.1 --delay -3", "unexpected argument"),
             ("flood send 10.0.0.1 --bandwidth 0", "expected a number above zero"),
@@ -194,6 +199,7 @@ mod tests {
             ("flood send 10.0.0.1 --delay 3 --dscp 64", "64 is not in 0..=63"),
             ("flood receive", "<--port <PORT>|--any-port>"),
             ("flood receive --port 1 --any-port", "cannot be used with"),
+            ("flood receive --port 1 --ipv6 --address ::1", "cannot be used with"),
         ] {
             let message = refusal(words);
             assert!(message.contains(said), "{words}: {message}");

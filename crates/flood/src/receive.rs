@@ -2,22 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IoSliceMut;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    bind, recvmsg, setsockopt, socket, sockopt, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol,
-    SockType, SockaddrIn,
+    bind, recvmsg, setsockopt, socket, sockopt, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType,
+    SockaddrStorage,
 };
 use serde::Serialize;
 
-use flood::datagram::{parse_packet, Stamp, HEADERS};
+use flood::datagram::{headers, parse_datagram, parse_packet, Stamp};
 use flood::sequence::{Jitter, Sequence};
 use netio::clock;
 use netio::program::{print_json, Failure};
 use netio::wait::Stop;
 
+use crate::address::{family, peer};
 use crate::error::Error;
 
 /// Bytes that may wait to be read: 0.1 s of a gigabit of full packets, bookkeeping included.
@@ -28,8 +29,8 @@ const BATCH: usize = 256;
 /// What to receive.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    /// Local address; all where absent.
-    pub address: Option<Ipv4Addr>,
+    /// Local address; one that is unspecified is every address of its family.
+    pub address: IpAddr,
     /// The port; every port where absent, which needs a raw socket.
     pub port: Option<u16>,
     /// Only floods with this number; all where absent.
@@ -83,7 +84,7 @@ struct Received<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Source {
-    address: Ipv4Addr,
+    address: IpAddr,
     source_port: u16,
     flood: u64,
 }
@@ -164,7 +165,7 @@ impl Receiver {
             }
         }
         self.read(&socket, &mut buffer, &mut tally)?;
-        tally.total(self.port)
+        tally.total(self.port, headers(self.address))
     }
 
     fn open(&self) -> Result<OwnedFd, Error> {
@@ -173,7 +174,7 @@ impl Receiver {
             None => (SockType::Raw, SockProtocol::Udp),
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Inet, kind, flags, protocol).map_err(|errno| match errno {
+        let socket = socket(family(self.address), kind, flags, protocol).map_err(|errno| match errno {
             Errno::EPERM | Errno::EACCES if self.port.is_none() => Error::Raw,
             errno => Error::System("cannot open a socket", errno),
         })?;
@@ -185,8 +186,12 @@ impl Receiver {
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(|e| Error::System("cannot ask for overflows", e))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
             .map_err(|e| Error::System("cannot ask for stamps", e))?;
-        let local = SocketAddrV4::new(self.address.unwrap_or(Ipv4Addr::UNSPECIFIED), self.port.unwrap_or(0));
-        bind(socket.as_raw_fd(), &SockaddrIn::from(local)).map_err(|e| Error::Bind(local, e))?;
+        // A raw socket is of one family anyhow.
+        if self.address.is_ipv6() && self.port.is_some() {
+            setsockopt(&socket, sockopt::Ipv6V6Only, &true).map_err(|e| Error::System("cannot keep to IPv6", e))?;
+        }
+        let local = SocketAddr::new(self.address, self.port.unwrap_or(0));
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(local)).map_err(|e| Error::Bind(local, e))?;
         Ok(socket)
     }
 
@@ -194,12 +199,16 @@ impl Receiver {
         let mut control = nix::cmsg_space!(nix::sys::time::TimeSpec, u32);
         for _ in 0..BATCH {
             let mut into = [IoSliceMut::new(buffer)];
-            let message =
-                match recvmsg::<SockaddrIn>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty()) {
-                    Ok(message) => message,
-                    Err(Errno::EAGAIN | Errno::EINTR) => break,
-                    Err(errno) => return Err(Error::System("cannot receive", errno)),
-                };
+            let message = match recvmsg::<SockaddrStorage>(
+                socket.as_raw_fd(),
+                &mut into,
+                Some(&mut control),
+                MsgFlags::empty(),
+            ) {
+                Ok(message) => message,
+                Err(Errno::EAGAIN | Errno::EINTR) => break,
+                Err(errno) => return Err(Error::System("cannot receive", errno)),
+            };
             let mut stamped = None;
             for said in
                 message.cmsgs().map_err(|e| Error::System("cannot read what the kernel says of a datagram", e))?
@@ -213,9 +222,11 @@ impl Receiver {
                 }
             }
             let (from, length) = (message.address, message.bytes);
-            let Some(from) = from else { continue };
+            let Some(from) = from.as_ref().and_then(peer) else { continue };
             let found = match self.port {
                 Some(port) => Some((from.port(), port, &buffer[..length])),
+                // Of IPv6 a raw socket gives what is behind the header.
+                None if from.is_ipv6() => parse_datagram(&buffer[..length]),
                 None => parse_packet(&buffer[..length]),
             };
             let found = found.and_then(|(source, port, payload)| Some((source, port, payload, Stamp::read(payload)?)));
@@ -228,7 +239,7 @@ impl Receiver {
 
 impl Tally {
     /// Notes a datagram: source port, destination port, payload and stamp, by wall clock and monotonic clock.
-    fn arrived(&mut self, address: Ipv4Addr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
+    fn arrived(&mut self, address: IpAddr, datagram: Option<(u16, u16, &[u8], Stamp)>, stamped: u64, now: u64) {
         let Some((source_port, port, payload, stamp)) = datagram else {
             self.foreign += 1;
             return;
@@ -267,7 +278,7 @@ impl Tally {
         print_json(&Line::Interval { start_s, end_s, packets, payload_bytes, sources })
     }
 
-    fn total(&self, port: Option<u16>) -> Result<(), Failure> {
+    fn total(&self, port: Option<u16>, headers: u32) -> Result<(), Failure> {
         let (first, last) = self.times.unwrap_or_default();
         let seconds = |ns: u64| ns.saturating_sub(first) as f64 / 1e9;
         let sources: Vec<SourceReceived> = self
@@ -292,7 +303,7 @@ impl Tally {
             version: env!("CARGO_PKG_VERSION"),
             port,
             packets,
-            bytes: payload_bytes + packets * u64::from(HEADERS),
+            bytes: payload_bytes + packets * u64::from(headers),
             payload_bytes,
             seconds: seconds(last),
             foreign: self.foreign,

@@ -1,23 +1,24 @@
 //! Sends a flood, and says what was really sent.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use hdrhistogram::Histogram;
 use nix::errno::Errno;
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::socket::{
-    bind, connect, getsockname, getsockopt, sendto, setsockopt, socket, sockopt, AddressFamily, MsgFlags, SockFlag,
-    SockType, SockaddrIn,
+    bind, connect, getsockname, getsockopt, sendto, setsockopt, socket, sockopt, MsgFlags, SockFlag, SockType,
+    SockaddrStorage,
 };
 use serde::Serialize;
 
-use flood::datagram::{Draw, Stamp, HEADERS, RANDOM_PAYLOAD};
+use flood::datagram::{headers, Draw, Stamp, LEAST_PAYLOAD, RANDOM_PAYLOAD};
 use flood::pace::{Gap, Next, Pacer};
 use netio::clock;
 use netio::wait::Stop;
 
+use crate::address::{family, peer, unspecified};
 use crate::error::Error;
 
 /// Between two looks whether a signal has come, while nothing waits.
@@ -27,7 +28,7 @@ const LOOK_NS: u64 = 100_000_000;
 #[derive(Debug, Clone)]
 pub struct Flood {
     /// Where to.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Destination port; random where absent.
     pub port: Option<u16>,
     /// IP length; random where absent.
@@ -37,7 +38,7 @@ pub struct Flood {
     /// Nanoseconds; until a signal where absent.
     pub duration: Option<u64>,
     /// Local address; the kernel's choice where absent.
-    pub source: Option<Ipv4Addr>,
+    pub source: Option<IpAddr>,
     /// Port of the first stream, the others follow; the kernel's choice where absent.
     pub source_port: Option<u16>,
     /// Source ports that take turns.
@@ -59,7 +60,7 @@ pub struct Flood {
 pub struct Sent {
     tool: &'static str,
     version: &'static str,
-    destination: Ipv4Addr,
+    destination: IpAddr,
     port: Option<u16>,
     size: Option<u32>,
     dscp: u8,
@@ -139,12 +140,12 @@ impl Sending {
 
     /// Stamps a datagram and hands it to the kernel, `late` nanoseconds after it was due. A refusal is counted, unless
     /// it says that no datagram will ever get there.
-    fn send(&mut self, flood: u64, to: SocketAddrV4, payload: &mut [u8], late: u64) -> Result<(), Error> {
+    fn send(&mut self, flood: u64, to: SocketAddr, payload: &mut [u8], late: u64) -> Result<(), Error> {
         let turn = self.turn;
         self.turn = (turn + 1) % self.streams.len();
         let stream = &mut self.streams[turn];
         Stamp { flood, sequence: stream.sent.packets, sent_ns: clock::wall() }.write(payload);
-        match sendto(stream.socket.as_raw_fd(), payload, &SockaddrIn::from(to), MsgFlags::MSG_DONTWAIT) {
+        match sendto(stream.socket.as_raw_fd(), payload, &SockaddrStorage::from(to), MsgFlags::MSG_DONTWAIT) {
             Ok(_) => {
                 let length = payload.len() as u64;
                 stream.sent.packets += 1;
@@ -173,7 +174,12 @@ fn lateness() -> Histogram<u64> {
 impl Flood {
     /// Sends until the end of the duration or a signal.
     pub fn run(&self, stop: &mut Stop) -> Result<Sent, Error> {
+        let headers = headers(self.destination);
         if let Some(size) = self.size {
+            if size < headers + LEAST_PAYLOAD {
+                let least = headers + LEAST_PAYLOAD;
+                return Err(Error::Options(format!("found a size of {size} bytes, expected at least {least} of IPv6")));
+            }
             self.check_mtu(size)?;
         }
         let mut sending = Sending::new(self.open()?);
@@ -183,8 +189,9 @@ impl Flood {
                 self.streams
             ))
         })?;
-        let mut draw = Draw::new(self.port, self.size, self.seed);
-        let mut payload = vec![0u8; self.size.map_or(*RANDOM_PAYLOAD.end(), |size| size - HEADERS) as usize];
+        let length = self.size.map(|size| size - headers);
+        let mut draw = Draw::new(self.port, length, self.seed);
+        let mut payload = vec![0u8; length.unwrap_or(*RANDOM_PAYLOAD.end()) as usize];
         let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::monotonic();
         let mut pacer = Pacer::new(start, gap, self.duration, self.catch_up);
@@ -211,7 +218,7 @@ impl Flood {
                 },
             };
             let (port, length) = draw.next();
-            let to = SocketAddrV4::new(self.destination, port);
+            let to = SocketAddr::new(self.destination, port);
             sending.send(flood, to, &mut payload[..length as usize], now - due)?;
         }
         let seconds = (clock::monotonic() - start) as f64 / 1e9;
@@ -220,7 +227,7 @@ impl Flood {
 
     fn report(&self, sending: Sending, gap: Gap, seconds: f64, skipped: u64) -> Sent {
         let Sending { streams, packets, payload_bytes, errors, late, .. } = sending;
-        let bytes = payload_bytes + packets * u64::from(HEADERS);
+        let bytes = payload_bytes + packets * u64::from(headers(self.destination));
         Sent {
             tool: "flood",
             version: env!("CARGO_PKG_VERSION"),
@@ -244,10 +251,10 @@ impl Flood {
     }
 
     fn check_mtu(&self, size: u32) -> Result<(), Error> {
-        let probe = udp_socket()?;
-        // Connecting a datagram socket sends nothing.
-        let to = SocketAddrV4::new(self.destination, self.port.unwrap_or(1));
-        connect(probe.as_raw_fd(), &SockaddrIn::from(to)).map_err(|e| Error::Destination(self.destination, e))?;
+        let probe = self.udp_socket()?;
+        // Connecting a datagram socket sends nothing. Linux tells the MTU by the same option for both families.
+        let to = SocketAddr::new(self.destination, self.port.unwrap_or(1));
+        connect(probe.as_raw_fd(), &SockaddrStorage::from(to)).map_err(|e| Error::Destination(self.destination, e))?;
         let mtu = getsockopt(&probe, sockopt::IpMtu).map_err(|e| Error::System("cannot read the MTU", e))?;
         if i64::from(size) > i64::from(mtu) {
             return Err(Error::Size { size, mtu, destination: self.destination });
@@ -274,9 +281,13 @@ impl Flood {
     }
 
     fn open_stream(&self, number: u16) -> Result<Stream, Error> {
-        let socket = udp_socket()?;
-        setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(self.dscp) << 2))
-            .map_err(|e| Error::System("cannot set the DSCP", e))?;
+        let socket = self.udp_socket()?;
+        let class = i32::from(self.dscp) << 2;
+        match self.destination {
+            IpAddr::V4(_) => setsockopt(&socket, sockopt::Ipv4Tos, &class),
+            IpAddr::V6(_) => setsockopt(&socket, sockopt::Ipv6TClass, &class),
+        }
+        .map_err(|e| Error::System("cannot set the DSCP", e))?;
         let port = match self.source_port {
             None => 0,
             Some(first) => first.checked_add(number).ok_or_else(|| {
@@ -286,17 +297,22 @@ impl Flood {
                 ))
             })?,
         };
-        let local = SocketAddrV4::new(self.source.unwrap_or(Ipv4Addr::UNSPECIFIED), port);
-        bind(socket.as_raw_fd(), &SockaddrIn::from(local)).map_err(|e| Error::Bind(local, e))?;
-        let bound: SockaddrIn =
+        let local = SocketAddr::new(self.source.unwrap_or(unspecified(self.destination)), port);
+        if local.is_ipv4() != self.destination.is_ipv4() {
+            let message = format!("found {} as the local address of a flood to {}", local.ip(), self.destination);
+            return Err(Error::Options(format!("{message}, expected one of the same family")));
+        }
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(local)).map_err(|e| Error::Bind(local, e))?;
+        let bound: SockaddrStorage =
             getsockname(socket.as_raw_fd()).map_err(|e| Error::System("cannot read the local port", e))?;
-        Ok(Stream { socket, sent: StreamSent { source_port: bound.port(), packets: 0, payload_bytes: 0 } })
+        let source_port = peer(&bound).map_or(0, |bound| bound.port());
+        Ok(Stream { socket, sent: StreamSent { source_port, packets: 0, payload_bytes: 0 } })
     }
-}
 
-fn udp_socket() -> Result<OwnedFd, Error> {
-    socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-        .map_err(|e| Error::System("cannot open a socket", e))
+    fn udp_socket(&self) -> Result<OwnedFd, Error> {
+        socket(family(self.destination), SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+            .map_err(|e| Error::System("cannot open a socket", e))
+    }
 }
 
 /// Errors of a full queue on the way out, which say nothing against the next datagram.

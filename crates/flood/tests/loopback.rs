@@ -93,6 +93,22 @@ fn what_is_sent_is_received() {
 }
 
 #[test]
+fn ipv6_is_sent_and_received_with_its_longer_header() {
+    let port = free_port();
+    let receiver = Receiver::start(&format!("--port {port} --ipv6"));
+    let said = sent(&format!("send ::1 --port {port} --bandwidth 1600 --size 200 --duration 0.1 --catch-up 1000"));
+    std::thread::sleep(std::time::Duration::from_millis(120));
+    let (_, received) = receiver.stop();
+    // One each millisecond, 48 bytes of each of them headers.
+    assert_eq!(said["packets"], 100);
+    assert_eq!(said["destination"], "::1");
+    for (key, each) in [("packets", 1), ("bytes", 200), ("payload_bytes", 152)] {
+        assert_eq!((&said[key], &received[key]), (&Value::from(100 * each), &Value::from(100 * each)), "{key}");
+    }
+    assert_eq!(received["sources"][0]["address"], "::1");
+}
+
+#[test]
 fn the_same_seed_sends_the_same_sizes() {
     let port = free_port();
     let words =
@@ -103,6 +119,30 @@ fn the_same_seed_sends_the_same_sizes() {
     assert_ne!(one, other);
     // 50 payloads of 64 to 1023 bytes.
     assert!((50 * 64..=50 * 1023).contains(&one));
+}
+
+#[test]
+fn the_dscp_of_ipv6_is_the_traffic_class() {
+    let socket = std::net::UdpSocket::bind("[::1]:0").unwrap();
+    nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv6RecvTClass, &true).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    sent(&format!("send ::1 --port {port} --delay 1 --size 76 --dscp 46 --duration 0.002"));
+    let mut buffer = [0; 100];
+    let mut control = nix::cmsg_space!(i32);
+    let mut into = [std::io::IoSliceMut::new(&mut buffer)];
+    let message = nix::sys::socket::recvmsg::<nix::sys::socket::SockaddrIn6>(
+        std::os::fd::AsRawFd::as_raw_fd(&socket),
+        &mut into,
+        Some(&mut control),
+        nix::sys::socket::MsgFlags::empty(),
+    )
+    .unwrap();
+    assert_eq!(message.bytes, 28);
+    let class = message.cmsgs().unwrap().find_map(|said| match said {
+        nix::sys::socket::ControlMessageOwned::Ipv6TClass(class) => Some(class),
+        _ => None,
+    });
+    assert_eq!(class, Some(46 << 2));
 }
 
 #[test]
@@ -140,6 +180,8 @@ fn what_cannot_work_is_told() {
         ("send 255.255.255.255 --port 9 --delay 1 --duration 1", "255.255.255.255"),
         ("send 127.0.0.1 --bandwidth 0.001 --size 1500", "more than an hour"),
         ("send 127.0.0.1 --delay 1 --streams 3 --source-port 65534", "65534 for 3 streams"),
+        ("send ::1 --delay 1 --size 60", "found a size of 60 bytes, expected at least 76 of IPv6"),
+        ("send ::1 --delay 1 --source 127.0.0.1", "expected one of the same family"),
         ("receive --port 9999 --address 192.0.2.1", "cannot use 192.0.2.1:9999"),
     ] {
         let output = run(words);

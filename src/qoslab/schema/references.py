@@ -37,7 +37,7 @@ from qoslab.schema.published import load_published
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
-from qoslab.traffic.endpoints import FAMILIES, families_of
+from qoslab.traffic.endpoints import FAMILIES, families_of, with_family
 from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 ALL = Percent.parse("100 %")
@@ -293,7 +293,7 @@ class _Checker:
             if flow.tool not in TOOLS:
                 yield self.unknown((*steps, "tool"), flow.tool, TOOLS)
                 continue
-            for problem in TOOLS[flow.tool].check(flow):
+            for problem in TOOLS[flow.tool].check(with_family(self.experiment.topology, flow)):
                 place: Steps = (*steps, problem.key)
                 yield self.document.finding(place if place in self.document.values else steps, problem.message)
             if flow.background and flow.duration is not None:

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from qoslab import formats
 
 IPPROTO_UDP = 17
-SIZES = (56, 65535)
-"""IP length: headers and the stamp that the receiver counts by; what IP can."""
+STAMP = 28
+"""Bytes of payload by which the receiver counts: the least that a datagram has."""
+LARGEST = 65535
+"""IP length."""
 INTERVAL_S = 0.5
 SILENT_LINES = 4
 """After its client's end a receiver is done when so many intervals in a row brought nothing: queues have drained."""
@@ -53,7 +55,7 @@ class Flood:
     name = "flood"
     suffix = "jsonl"
     programs: tuple[str, ...] = ("flood",)
-    families: tuple[Family, ...] = (4,)
+    families: tuple[Family, ...] = (4, 6)
 
     def largest_datagram(self, family: Family) -> int:
         """See `TrafficTool`. A size is that of the IP packet."""
@@ -73,8 +75,8 @@ class Flood:
                 yield Problem("rate", f"found {flow.rate} with random sizes, expected a delay")
         elif flow.size is None:
             yield Problem("size", 'found no key "size", which a flood requires unless sizes are random')
-        elif not SIZES[0] <= flow.size.bytes <= SIZES[1]:
-            yield Problem("size", f"found {flow.size}, expected an IP packet of {SIZES[0]} B to {SIZES[1]} B")
+        elif not (least := IP_AND_UDP_HEADER[flow.family or 4] + STAMP) <= flow.size.bytes <= LARGEST:
+            yield Problem("size", f"found {flow.size}, expected an IP packet of {least} B to {LARGEST} B")
         if len(set(flow.random)) != len(flow.random):
             yield Problem("random", f"found {', '.join(flow.random)}, expected each at most once")
         if "port" in flow.random and flow.port is not None:
@@ -118,7 +120,7 @@ class Flood:
     def datagrams(self, flow: Flow) -> formats.FlowPart:
         """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
         return {
-            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[4],
+            "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[flow.family or 4],
             "rate_layer": "ip",
             "gap_ns": None if flow.delay is None else flow.delay.ns,
             "take_turns": True,

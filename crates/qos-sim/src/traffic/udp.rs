@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use flood::datagram::{Draw, HEADERS};
+use flood::datagram::Draw;
 use flood::pace::{Gap, Next, Pacer};
 use flood::sequence::{Jitter, Sequence};
 use qos_core::ConfigError;
@@ -88,7 +88,7 @@ impl Source {
             streams,
             // The sender is never late.
             pacer: Pacer::new(start.0, gap, Some(duration_ns), 0),
-            draw: Draw::new(flow.port, flow.payload_bytes.map(|payload| payload + HEADERS), seed),
+            draw: Draw::new(flow.port, flow.payload_bytes, seed),
             turn: 0,
         }
     }
