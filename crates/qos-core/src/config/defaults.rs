@@ -316,13 +316,14 @@ pub const HQF_PRIORITY_PROPAGATES: bool = true;
 
 /// What the extended burst of `rate-limit` is compared with [I].
 ///
-/// - true: the debt alone, as in Cisco's worked example ("Policing and Shaping Overview": normal burst 2, extended
-///   burst 4, and packets that leave a debt of 4 conform): a burst can be as long as both together;
+/// - true: the debt alone, as in Cisco's worked example ("Policing and Shaping Overview", as remembered: normal burst
+///   2, extended burst 4, and packets that leave a debt of 4 conform), and as an excerpt of Cisco Press words it, which
+///   compares compounded debt and actual debt with it: a burst can be as long as both together;
 /// - false: normal burst and debt together, as the command reference says: beyond the extended burst all exceeds.
 pub const CAR_EXTENDED_BURST_IS_DEBT: bool = true;
 
 /// Which packets of `rate-limit` borrow and so compound the debt [I].
 ///
 /// - true: each that leaves a debt, as the rule is put in words;
-/// - false: each that leaves a greater debt than there was, as Cisco's worked example counts.
+/// - false: each that leaves a greater debt than there was, as Cisco's worked example counts (remembered).
 pub const CAR_EVERY_PACKET_IN_DEBT_BORROWS: bool = false;

@@ -10,6 +10,11 @@ use serde_json::{json, Value};
 /// Cisco, "Policing and Shaping Overview", example of actual and compounded debt: a token each time unit, a normal
 /// burst of 2 and an extended burst of 4 data units, of which 2 come each time unit: the one that the token pays for,
 /// and one that borrows. The stream begins to borrow in time unit 3.
+///
+/// The table is remembered: the chapter could not be had again. Its rules were read again in the excerpt of Cisco Press
+/// on enterprisenetworkingplanet.com ("Frame Relay Traffic Policing and Shaping", 11 February 2002, page 5): compounded
+/// debt is the sum of the actual debts since the last drop and is compared with the extended burst, a drop forgives it
+/// but not the actual debt, and with an actual debt above the extended limit all is dropped.
 #[test]
 fn debts_are_those_of_the_worked_example() {
     const UNIT: u32 = 1_000;
