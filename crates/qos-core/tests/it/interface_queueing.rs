@@ -116,8 +116,8 @@ proptest! {
 /// 1, 12 and 2 make a turn, get 17.4, 56 and 26.6 per cent; with 2, 23 and 3 it is 19.1, 58.9 and 21.9.
 ///
 /// The lengths are remembered: the chapter could not be had again. The shares are arithmetic, 1086 / (1086 + 12 * 291 +
-/// 2 * 831) is 17.4 per cent; and the rule (share by length, divided by the least, rounded up to packets) was read again
-/// as quoted from the documentation of 12.1 in "Custom Queue Confusion" (groupstudy, 1 June 2003).
+/// 2 * 831) is 17.4 per cent; and the rule (share by length, divided by the least, rounded up to packets) was read
+/// again as quoted from the documentation of 12.1 in "Custom Queue Confusion" (groupstudy, 1 June 2003).
 #[test]
 fn the_worked_example_of_byte_counts() {
     let sizes = [1_086, 291, 831];
