@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import pytest
 from fake_router import FakeRouter, typed
+from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6Neighbors
 
 from qoslab.genie.parse import parse
+from qoslab.ios.environment import Neighbour
 from qoslab.ios.parse import apply
+from qoslab.ios.show.ip import show_arp
+from qoslab.ios.show.services import show_ipv6_neighbors
 
 ROUTER = """interface FastEthernet0/0
  description lan
@@ -94,3 +99,55 @@ def test_memory_and_files() -> None:
 @pytest.mark.parametrize("command", ["show users", "show boot", "show version", "show clock", "show ip route"])
 def test_what_else_genie_reads(command: str) -> None:
     assert parsed(command)
+
+
+def test_one_entry_of_the_routing_table() -> None:
+    entry = parsed("show ip route 192.168.10.7")["entry"]["192.168.10.0/24"]
+    assert entry["known_via"] == "connected"
+    assert [path["interface"] for path in entry["paths"].values()] == ["FastEthernet0/0"]
+    assert shown("show ip route 10.77.0.1") == "% Network not in table\n"
+
+
+def test_the_routing_table_by_source() -> None:
+    (table,) = parsed("show ip route summary")["vrf"].values()
+    # 192.168.10.0/24 and 192.168.20.0/24 are networks of their class.
+    assert table["route_source"]["connected"]["networks"] == 2
+    assert "192.168.10.0" in shown("show ip route connected")
+    assert "192.168.10.0" not in shown("show ip route static")
+
+
+def test_file_systems() -> None:
+    rows = [line.split() for line in shown("show file systems").splitlines()]
+    assert ["56320", str(56320 - len("hostname R1\n")), "nvram", "rw", "nvram:"] in rows
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("show hosts", "Default domain is not set"),
+        ("show cdp", "Global CDP information:"),
+        ("show lldp", "    Status: ACTIVE"),
+        ("show ntp status", "%NTP is not enabled."),
+        ("show snmp", "%SNMP agent not enabled"),
+        ("show ip ssh", "Authentication timeout: 30 secs; Authentication retries: 3"),
+        ("show protocols", "  Internet address is 192.168.10.1/24"),
+        ("show ip protocols", "*** IP Routing is NSF aware ***"),
+        ("show arp FastEthernet0/0", "Protocol  Address          Age (min)  Hardware Addr   Type   Interface"),
+        ("show clock detail", "No time source"),
+    ],
+)
+def test_services_say_what_runs(command: str, line: str) -> None:
+    assert line in shown(command).splitlines()
+
+
+def test_neighbours_of_both_families() -> None:
+    four = Neighbour(IPv4Address("192.168.10.2"), "02:00:00:00:00:02", "FastEthernet0/0", 1)
+    six = Neighbour(IPv6Address("2001:db8::2"), "02:00:00:00:00:02", "FastEthernet0/0", 0, "STALE")
+    parser = ShowIpv6Neighbors(device=None).cli(output=show_ipv6_neighbors([four, six]))
+    found = parser["interface"]["FastEthernet0/0"]["neighbors"]
+    assert list(found) == ["2001:DB8::2"]
+    assert (found["2001:DB8::2"]["link_layer_address"], found["2001:DB8::2"]["neighbor_state"]) == (
+        "0200.0000.0002",
+        "STALE",
+    )
+    assert "2001:" not in show_arp(FakeRouter().device, {}, [four, six])

@@ -73,12 +73,14 @@ class RouteEntry:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """One entry of the ARP table."""
+    """One entry of the ARP table, or a neighbour of IPv6."""
 
-    address: IPv4Address
+    address: IPv4Address | IPv6Address
     mac: str
     interface: str
     age_minutes: int
+    state: str = "REACH"
+    """Of IPv6: REACH, STALE, DELAY or PROBE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ class Environment(Protocol):
         """The routing tables of both families, without link-local prefixes."""
 
     async def neighbours(self) -> list[Neighbour]:
-        """The ARP table, without the router's own addresses."""
+        """The ARP table and the neighbours of IPv6, without the router's own addresses."""
 
     async def cpu(self) -> CpuUse:
         """Processor use of the data plane."""

@@ -17,7 +17,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import (
-    IPv4Address,
     IPv4Interface,
     IPv4Network,
     IPv6Address,
@@ -48,6 +47,7 @@ NOWHERE = -1
 """In place of an interface's number: what is routed there is dropped without a word."""
 IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
 NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
+_NUD_NAMES = {0x04: "STALE", 0x08: "DELAY", 0x10: "PROBE"}
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
 ANYWHERE = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 IPV6_LINK_LOCAL = IPv6Network("fe80::/10")
@@ -319,13 +319,15 @@ class IpStack:
         def work(netlink: IPRoute) -> list[Neighbour]:
             names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
             found = []
-            for entry in netlink.get_neighbours(family=socket.AF_INET):
+            for entry in (each for family in FAMILIES for each in netlink.get_neighbours(family=family)):
                 mac, name = entry.get_attr("NDA_LLADDR"), names.get(entry["ifindex"])
                 if mac is None or name is None or not entry["state"] & NUD_VALID:
                     continue
                 info = entry.get_attr("NDA_CACHEINFO") or {}
                 age = int(info.get("ndm_updated", 0)) // HZ // 60
-                found.append(Neighbour(IPv4Address(entry.get_attr("NDA_DST")), mac, name, age))
+                address = ip_address(entry.get_attr("NDA_DST"))
+                if not address.is_multicast:
+                    found.append(Neighbour(address, mac, name, age, _NUD_NAMES.get(entry["state"], "REACH")))
             return found
 
         return await self._request(work)

@@ -4,6 +4,7 @@ mod common;
 mod congestion_notification;
 mod datagrams;
 mod golden;
+mod interface_edges;
 mod invariants;
 mod ipv6;
 mod policed;

@@ -5,7 +5,7 @@ The modules here and `catalyst.exec` register their commands with `EXEC` when th
 
 from qoslab.ios.catalyst import exec as catalyst
 from qoslab.ios.cli.login import EXEC, ExecSession
-from qoslab.ios.exec import configuration, inventory, ip_sla, ping, policy, show, system
+from qoslab.ios.exec import configuration, inventory, ip_sla, ping, policy, services, show, system
 
 __all__ = [
     "EXEC",
@@ -16,6 +16,7 @@ __all__ = [
     "ip_sla",
     "ping",
     "policy",
+    "services",
     "show",
     "system",
 ]

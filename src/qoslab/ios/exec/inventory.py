@@ -49,12 +49,18 @@ async def _vlan(session: ExecSession, args: Args) -> str:
 _NEIGHBORS = {"cdp": "CDP information", "lldp": "LLDP information", "detail": "Show detailed information"}
 
 
-@EXEC.add(ANY_MODE, "show cdp neighbors [detail]", help={**_NEIGHBORS, "neighbors": "CDP neighbor entries"})
+@EXEC.add(
+    ANY_MODE, "show cdp neighbors [<name:interface>] [detail]", help={**_NEIGHBORS, "neighbors": "CDP neighbor entries"}
+)
 async def _cdp(session: ExecSession, args: Args) -> str:
     return inventory.show_cdp_neighbors(session.device)
 
 
-@EXEC.add(ANY_MODE, "show lldp neighbors [detail]", help={**_NEIGHBORS, "neighbors": "LLDP neighbor entries"})
+@EXEC.add(
+    ANY_MODE,
+    "show lldp neighbors [<name:interface>] [detail]",
+    help={**_NEIGHBORS, "neighbors": "LLDP neighbor entries"},
+)
 async def _lldp(session: ExecSession, args: Args) -> str:
     return inventory.show_lldp_neighbors(session.device)
 
@@ -105,14 +111,26 @@ async def _show_flash(session: ExecSession, args: Args) -> str:
 
 def _flash(session: ExecSession) -> str:
     """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
+    size = flash_bytes(session)
+    return NO_FLASH if size is None else inventory.directory({}, "flash", size[0], session.environment.now())
+
+
+def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
+    """Return the bytes of flash memory and those that are free; None where no print tells how much there is."""
     lines = "\n".join(session.environment.chassis.memory_lines)
     size = re.search(r"(\d+)K bytes of (?:ATA|flash-simulated)", lines)
-    if size is None:
-        return NO_FLASH
-    return inventory.directory({}, "flash", 1024 * int(size[1]), session.environment.now())
+    return None if size is None else (1024 * int(size[1]), 1024 * int(size[1]))
+
+
+def nvram_bytes(session: ExecSession) -> tuple[int, int]:
+    """Return the bytes of memory for configurations and those that are free."""
+    return NVRAM_BYTES, NVRAM_BYTES - sum(_saved(session).values())
+
+
+def _saved(session: ExecSession) -> dict[str, int]:
+    text = session.environment.startup_config()
+    return {} if text is None else {"startup-config": len(text.encode())}
 
 
 def _nvram(session: ExecSession) -> str:
-    text = session.environment.startup_config()
-    files = {} if text is None else {"startup-config": len(text.encode())}
-    return inventory.directory(files, "nvram", NVRAM_BYTES, session.environment.now())
+    return inventory.directory(_saved(session), "nvram", NVRAM_BYTES, session.environment.now())

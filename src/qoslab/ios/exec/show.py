@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
@@ -46,15 +47,26 @@ async def _show_version(session: ExecSession, args: Args) -> str:
     )
 
 
-@EXEC.add(ANY_MODE, "show clock", help={"clock": "Display the system clock"})
+@EXEC.add(
+    ANY_MODE,
+    "show clock [detail]",
+    help={"clock": "Display the system clock", "detail": "Display detailed information"},
+)
 async def _show_clock(session: ExecSession, args: Args) -> str:
-    return show_clock(session.environment.now())
+    return show_clock(session.environment.now()) + ("No time source\n" if "detail" in args else "")
 
 
 @EXEC.add(
     ANY_MODE,
-    "show processes cpu",
-    help={"processes": "Active process statistics", "cpu": "Show CPU use per process"},
+    "show processes cpu [sorted [1min|5min|5sec]]",
+    help={
+        "processes": "Active process statistics",
+        "cpu": "Show CPU use per process",
+        "sorted": "Show sorted output based on percentage of usage",
+        "1min": "Sort based on 1 minute utilization",
+        "5min": "Sort based on 5 minutes utilization",
+        "5sec": "Sort based on 5 seconds utilization",
+    },
 )
 async def _show_processes_cpu(session: ExecSession, args: Args) -> str:
     return show_processes_cpu(await session.environment.cpu())
@@ -234,7 +246,6 @@ def _from_startup(session: ExecSession) -> frozenset[str]:
 @EXEC.add(
     ANY_MODE,
     "show ip interface [<name:interface>|<own:host-interface>]",
-    requires={"router"},
     help={"interface": "IP interface status and configuration", "own": "Interface type and number"},
 )
 async def _show_ip_interface(session: ExecSession, args: Args) -> str:
@@ -245,15 +256,25 @@ async def _show_ip_interface(session: ExecSession, args: Args) -> str:
     return show_ip_interface(session.device, await session.environment.ports(), _from_startup(session), name)
 
 
-@EXEC.add(ANY_MODE, "show ip route", help={"route": "IP routing table"})
+@EXEC.add(
+    ANY_MODE,
+    "show ip route [connected|static]",
+    help={"route": "IP routing table", "connected": "Connected", "static": "Static routes"},
+)
 async def _show_ip_route(session: ExecSession, args: Args) -> str:
-    return show_ip_route(await session.environment.routes())
+    source = "connected" if "connected" in args else "static" if "static" in args else None
+    return show_ip_route(await session.environment.routes(), source)
 
 
-@EXEC.add(ANY_MODE, "show [ip] arp", help={"arp": "ARP table"})
+@EXEC.add(
+    ANY_MODE,
+    "show [ip] arp [<name:interface>|<address:address>]",
+    help={"arp": "ARP table", "address": "IP address or hostname of ARP entry"},
+)
 async def _show_arp(session: ExecSession, args: Args) -> str:
-    router = session.environment
-    return show_arp(session.device, await router.ports(), await router.neighbours())
+    router, address = session.environment, args.optional("address", IPv4Address)
+    wanted = session.known_interface(args) if address is None else str(address)
+    return show_arp(session.device, await router.ports(), await router.neighbours(), wanted)
 
 
 @EXEC.add(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.environment import Neighbour, Port, RouteEntry
 from qoslab.ios.model.device import Device
@@ -20,11 +20,12 @@ _CODES = (
     "       o - ODR, P - periodic downloaded static route",
 )
 _ANYWHERE = IPv4Network("0.0.0.0/0")
+_SOURCES = ("connected", "static")
 
 
-def show_ip_route(routes: Sequence[RouteEntry]) -> str:
-    """The IPv4 routing table, grouped by classful network as IOS does."""
-    routes = [route for route in routes if isinstance(route.prefix, IPv4Network)]
+def show_ip_route(routes: Sequence[RouteEntry], source: str | None = None) -> str:
+    """The IPv4 routing table, or what of it has one source, grouped by classful network as IOS does."""
+    routes = [route for route in routes if isinstance(route.prefix, IPv4Network) and source in (None, route.source)]
     default = next((route for route in routes if route.prefix == _ANYWHERE), None)
     if default is None or default.next_hop is None:
         last_resort = "Gateway of last resort is not set"
@@ -73,8 +74,50 @@ def _major(prefix: IPv4Network) -> IPv4Network:
     return prefix if prefix.prefixlen <= length else prefix.supernet(new_prefix=length)
 
 
-def show_arp(device: Device, ports: Mapping[str, Port], neighbours: Sequence[Neighbour]) -> str:
-    """The router's own addresses (age `-`) and its neighbours'."""
+def show_ip_route_of(routes: Sequence[RouteEntry], address: IPv4Address) -> str:
+    """`show ip route A.B.C.D`: by which entry packets to an address go. The default is none of its network."""
+    fits = [each for each in routes if isinstance(each.prefix, IPv4Network) and address in each.prefix]
+    found = [each for each in fits if each.prefix != _ANYWHERE]
+    if not found:
+        return "% Network not in table\n"
+    best = max(found, key=lambda each: each.prefix.prefixlen)
+    distance = best.distance if best.source == "static" else 0
+    lines = [f"Routing entry for {best.prefix}"]
+    if best.next_hop is None:
+        via = f'  Known via "{best.source}", distance {distance}, metric 0 (connected, via interface)'
+        lines += [via, "  Routing Descriptor Blocks:", f"  * directly connected, via {best.interface}"]
+    else:
+        via = f'  Known via "{best.source}", distance {distance}, metric 0'
+        lines += [via, "  Routing Descriptor Blocks:", f"  * {best.next_hop}"]
+    lines.append("      Route metric is 0, traffic share count is 1")
+    return "".join(line + "\n" for line in lines)
+
+
+def show_ip_route_summary(routes: Sequence[RouteEntry]) -> str:
+    """`show ip route summary`: how many entries there are of each source, in networks and in parts of them."""
+    prefixes = {
+        source: [each.prefix for each in routes if each.source == source and isinstance(each.prefix, IPv4Network)]
+        for source in _SOURCES
+    }
+    lines = [
+        "IP routing table name is Default-IP-Routing-Table(0)",
+        "IP routing table maximum-paths is 16",
+        "Route Source    Networks    Subnets     Overhead    Memory (bytes)",
+    ]
+    totals = [0, 0]
+    for source in _SOURCES:
+        whole = sum(each.prefixlen <= _major(each).prefixlen for each in prefixes[source])
+        parts = len(prefixes[source]) - whole
+        totals = [totals[0] + whole, totals[1] + parts]
+        lines.append(f"{source:<16}{whole:<12}{parts:<12}0           0")
+    lines.append(f"{'Total':<16}{totals[0]:<12}{totals[1]:<12}0           0")
+    return "".join(line + "\n" for line in lines)
+
+
+def show_arp(
+    device: Device, ports: Mapping[str, Port], neighbours: Sequence[Neighbour], wanted: str | None = None
+) -> str:
+    """The router's own addresses (age `-`) and its neighbours', or those of one interface or address."""
     rows: list[tuple[str, str, str, str]] = []
     for name, interface in device.interfaces.items():
         port = ports.get(name)
@@ -89,7 +132,12 @@ def show_arp(device: Device, ports: Mapping[str, Port], neighbours: Sequence[Nei
             continue
         for address in (interface.address, *interface.secondary_addresses):
             rows.append((str(address.ip), "-", dotted_mac(port.mac), name))
-    rows += [(str(n.address), str(n.age_minutes), dotted_mac(n.mac), n.interface) for n in neighbours]
+    rows += [
+        (str(n.address), str(n.age_minutes), dotted_mac(n.mac), n.interface)
+        for n in neighbours
+        if n.address.version == 4
+    ]
+    rows = [row for row in rows if wanted in (None, row[0], row[3])]
     lines = ["Protocol  Address          Age (min)  Hardware Addr   Type   Interface"]
     lines += [f"Internet  {address:<15}  {age:>8}   {mac}  ARPA   {name}" for address, age, mac, name in rows]
     return "".join(line + "\n" for line in lines)

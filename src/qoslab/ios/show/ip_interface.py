@@ -61,7 +61,8 @@ def _heading(device: Device, interface: Interface, ports: Mapping[str, Port]) ->
 def _interface(device: Device, interface: Interface, ports: Mapping[str, Port], from_startup: bool) -> Iterator[str]:
     yield _heading(device, interface, ports)
     if interface.address is None:
-        yield "  Internet protocol processing disabled"
+        switched = interface.port is not None and interface.port.switched
+        yield "  Inbound  access list is not set" if switched else "  Internet protocol processing disabled"
         return
     yield from _addressed(f"{interface.address}", ip_mtu(device, interface), from_startup)
     for address in interface.secondary_addresses:

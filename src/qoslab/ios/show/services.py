@@ -1,0 +1,124 @@
+"""What a device says of its services and tables when inventory tools ask: names, time, SSH, SNMP, files, routing.
+
+What a virtual device does not run it says it does not, in the words of IOS [R].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qoslab.ios.environment import Neighbour, Port
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.names import ipv6_text, short_name
+from qoslab.ios.show.interfaces import dotted_mac, states
+
+NO_NTP = "%NTP is not enabled.\n"
+NO_SNMP = "%SNMP agent not enabled\n"
+LOGIN_SECONDS, LOGIN_TRIES = 30, 3
+"""What the SSH server of a virtual router grants a login."""
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def show_cdp(device: Device) -> str:
+    """The timers of CDP, which is on unless it was switched off."""
+    if device.kept.find("cdp run") is not None:
+        return "% CDP is not enabled\n"
+    return _text(
+        [
+            "Global CDP information:",
+            "        Sending CDP packets every 60 seconds",
+            "        Sending a holdtime value of 180 seconds",
+            "        Sending CDPv2 advertisements is  enabled",
+        ]
+    )
+
+
+def show_lldp(device: Device) -> str:
+    """The timers of LLDP, which is off unless it was switched on."""
+    if device.kept.find("lldp run") is None:
+        return "% LLDP is not enabled\n"
+    return _text(
+        [
+            "",
+            "Global LLDP Information:",
+            "    Status: ACTIVE",
+            "    LLDP advertisements are sent every 30 seconds",
+            "    LLDP hold time advertised is 120 seconds",
+            "    LLDP interface reinitialisation delay is 2 seconds",
+        ]
+    )
+
+
+def show_hosts(device: Device) -> str:
+    """The domain, and no names: none are kept."""
+    lookup = "domain service" if device.domain_lookup else "static mappings"
+    return _text(
+        [
+            f"Default domain is {device.domain_name or 'not set'}",
+            f"Name/address lookup uses {lookup}",
+            "Name servers are 255.255.255.255",
+            "",
+            "Codes: UN - unknown, EX - expired, OK - OK, ?? - revalidate",
+            "       temp - temporary, perm - permanent",
+            "       NA - Not Applicable None - Not defined",
+            "",
+            "Host                      Port  Flags      Age Type   Address(es)",
+        ]
+    )
+
+
+def show_ip_ssh() -> str:
+    """The SSH server as it is."""
+    return _text(
+        [
+            "SSH Enabled - version 2.0",
+            f"Authentication timeout: {LOGIN_SECONDS} secs; Authentication retries: {LOGIN_TRIES}",
+        ]
+    )
+
+
+def show_vrf(*, ip: bool) -> str:
+    """No table but the global one."""
+    if ip:
+        return "  Name                             Default RD          Interfaces\n"
+    return "  Name                             Default RD            Protocols   Interfaces\n"
+
+
+def show_protocols(device: Device, ports: Mapping[str, Port]) -> str:
+    """What is routed, and the addresses by interface."""
+    lines = ["Global values:", "  Internet Protocol routing is enabled"]
+    for name, interface in device.interfaces.items():
+        port = ports.get(interface.parent or name)
+        status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
+        lines.append(f"{name} is {status}, line protocol is {protocol}")
+        if interface.address is not None:
+            lines.append(f"  Internet address is {interface.address}")
+    return _text(lines)
+
+
+def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> str:
+    """The file systems with bytes in all and bytes that are free; `flash` is None where there is none."""
+    rows = [(f"{nvram[0]}", f"{nvram[1]}", "nvram", "nvram:")]
+    if flash is not None:
+        rows.append((f"{flash[0]}", f"{flash[1]}", "disk", "flash:#"))
+    lines = ["File Systems:", "", "     Size(b)     Free(b)      Type  Flags  Prefixes"]
+    lines.append(f" {'-':>11} {'-':>11} {'opaque':>9}  {'rw':>4}   system:")
+    for size, free, kind, prefix in rows:
+        mark = "*" if prefix.startswith("flash") else " "
+        lines.append(f"{mark}{size:>11} {free:>11} {kind:>9}  {'rw':>4}   {prefix}")
+    return _text(lines)
+
+
+def show_ipv6_neighbors(neighbours: Sequence[Neighbour]) -> str:
+    """The neighbours of IPv6."""
+    lines = ["IPv6 Address                              Age Link-layer Addr State Interface"]
+    lines += [
+        f"{ipv6_text(each.address):<41}{each.age_minutes:>4} {dotted_mac(each.mac):<15} {each.state:<5}"
+        f" {short_name(each.interface)}"
+        for each in neighbours
+        if each.address.version == 6
+    ]
+    return _text(lines)
