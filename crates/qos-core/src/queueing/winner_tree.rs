@@ -15,12 +15,19 @@ impl Key for u128 {
     const NONE: u128 = u128::MAX;
 }
 
+/// A key and whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry<K> {
+    key: K,
+    index: u32,
+}
+
 /// A tree of winners between as many keys as a power of two.
 #[derive(Debug)]
 pub(crate) struct WinnerTree<K = u64> {
-    keys: Vec<K>,
-    /// The inner nodes of a binary tree, root at 1: each holds the index of the lesser key beneath it.
-    winners: Vec<u32>,
+    /// A binary tree with its root at 1: at the leaves, which are its second half, the keys, and at each inner node the
+    /// least of those beneath it.
+    nodes: Vec<Entry<K>>,
 }
 
 impl<K: Key> WinnerTree<K> {
@@ -28,54 +35,53 @@ impl<K: Key> WinnerTree<K> {
     pub const NONE: K = K::NONE;
 
     pub fn new(size: usize) -> WinnerTree<K> {
-        let size = size.next_power_of_two().max(2);
-        let mut winners = vec![0; size];
-        for node in (1..size).rev() {
-            // Any index beneath the node will do while no key takes part: the leftmost.
-            winners[node] = if node >= size / 2 { (node * 2 - size) as u32 } else { winners[node * 2] };
+        let size = size.next_power_of_two();
+        let mut nodes = vec![Entry { key: K::NONE, index: 0 }; 2 * size];
+        for node in (1..2 * size).rev() {
+            // While no key takes part the leftmost wins, as in every draw.
+            nodes[node].index = if node >= size { (node - size) as u32 } else { nodes[node * 2].index };
         }
-        WinnerTree { keys: vec![K::NONE; size], winners }
+        WinnerTree { nodes }
     }
 
     /// Changes a key.
     pub fn set(&mut self, index: usize, key: K) {
-        if self.keys[index] == key {
+        let mut node = index + self.nodes.len() / 2;
+        if self.nodes[node].key == key {
             return;
         }
-        self.keys[index] = key;
-        let size = self.keys.len();
-        let mut node = (index + size) / 2;
-        while node > 0 {
-            let (left, right) = if node >= size / 2 {
-                ((node * 2 - size) as u32, (node * 2 + 1 - size) as u32)
-            } else {
-                (self.winners[node * 2], self.winners[node * 2 + 1])
-            };
+        let mut winner = Entry { key, index: index as u32 };
+        self.nodes[node] = winner;
+        while node > 1 {
+            let sibling = self.nodes[node ^ 1];
             // The lower index wins a draw, so that the outcome does not depend on history.
-            let winner = if self.keys[right as usize] < self.keys[left as usize] { right } else { left };
-            // Above a node that another index won and still wins nothing has changed.
-            if winner == self.winners[node] && winner != index as u32 {
+            let draw = node % 2 == 1 && sibling.key == winner.key;
+            if sibling.key < winner.key || draw {
+                winner = sibling;
+            }
+            node /= 2;
+            // Above a node with the same winner as before nothing has changed.
+            if self.nodes[node] == winner {
                 return;
             }
-            self.winners[node] = winner;
-            node /= 2;
+            self.nodes[node] = winner;
         }
     }
 
     /// The least key, [`NONE`](Self::NONE) if none takes part.
     pub fn least_key(&self) -> K {
-        self.keys[self.winners[1] as usize]
+        self.nodes[1].key
     }
 
     /// The index of the least key, if any takes part.
     pub fn least(&self) -> Option<usize> {
-        let winner = self.winners[1] as usize;
-        (self.keys[winner] != K::NONE).then_some(winner)
+        let Entry { key, index } = self.nodes[1];
+        (key != K::NONE).then_some(index as usize)
     }
 
     /// The key of an index.
     pub fn key(&self, index: usize) -> K {
-        self.keys[index]
+        self.nodes[index + self.nodes.len() / 2].key
     }
 }
 
