@@ -276,9 +276,14 @@ impl Policy {
 
     /// A packet of the class no longer waits in a queue.
     pub fn unqueued(&mut self, class: usize, bytes: u32) {
+        self.each(class, |state| state.queued.remove(bytes));
+    }
+
+    /// A packet of the class left its queue towards the line.
+    pub fn left(&mut self, class: usize, bytes: u32) {
         self.each(class, |state| {
-            state.queued.packets -= 1;
-            state.queued.bytes -= u64::from(bytes);
+            state.queued.remove(bytes);
+            state.sent.add(bytes);
         });
     }
 

@@ -22,6 +22,12 @@ impl Count {
         self.bytes += u64::from(bytes);
     }
 
+    /// No longer counts one packet of `bytes` that is counted.
+    pub(crate) fn remove(&mut self, bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+
     /// The sum of two counts.
     #[must_use]
     pub fn plus(self, other: Count) -> Count {

@@ -80,13 +80,6 @@ impl<P> Queue<P> {
         }
     }
 
-    /// See [`WeightedFair::set_served`].
-    pub fn set_served(&mut self, number: u64) {
-        if let Some(queue) = self.weighted() {
-            queue.set_served(number);
-        }
-    }
-
     /// The sequence number of the next packet.
     pub fn lowest(&self) -> Option<u64> {
         match self {

@@ -51,6 +51,11 @@ impl Shaper {
         }
     }
 
+    /// Whether an interval ended by `now` that was not accounted for.
+    pub fn due(&self, now: Time) -> bool {
+        now.since(self.last) >= self.plan.interval
+    }
+
     /// Adds the intervals that ended by `now`. `head` is the packet that waited all that time, if any. Call before
     /// anything changes at `now`.
     pub fn advance(&mut self, now: Time, head: Option<u32>) {

@@ -112,7 +112,8 @@ impl<P> WeightedFair<P> {
     /// The conversation of a packet and the number that it gets there.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         let index = self.conversation(descriptor);
-        let cost = u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor));
+        let cost =
+            u64::from(descriptor.counted_len).max(1) * self.weight.unwrap_or_else(|| weight(descriptor.precedence()));
         Place { index, number: self.conversations[index].last.max(self.served).saturating_add(cost) }
     }
 
@@ -150,8 +151,8 @@ impl<P> WeightedFair<P> {
 }
 
 /// The weight of a packet by its precedence.
-pub(crate) fn weight(descriptor: &Descriptor) -> u64 {
-    WEIGHT_NUMERATOR / (u64::from(descriptor.precedence()) + 1)
+pub(crate) fn weight(precedence: u8) -> u64 {
+    WEIGHT_NUMERATOR / (u64::from(precedence) + 1)
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {

@@ -274,8 +274,7 @@ impl<P> Egress<P> {
         while self.ring.has_room() {
             let Some(item) = self.scheduler.dequeue(now) else { return };
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
-                policy.unqueued(class, item.bytes());
-                policy.sent(class, item.bytes());
+                policy.left(class, item.bytes());
             }
             self.ring.push(now, item);
             if self.upcoming.is_none() {
@@ -295,12 +294,9 @@ impl<P> Egress<P> {
         self.upcoming = self.head_passage();
     }
 
-    /// When a shaper next lets a packet go into the ring, or into the interface's queues, and which.
-    fn next_release(&self) -> Option<(Time, &Descriptor)> {
-        if !(self.ring.has_room() || self.scheduler.releases_apart()) || self.scheduler.len() == 0 {
-            return None;
-        }
-        self.scheduler.next_release()
+    /// Whether a shaper could let a packet go into the ring, or into the interface's queues.
+    fn releases(&self) -> bool {
+        (self.ring.has_room() || self.scheduler.releases_apart()) && self.scheduler.len() > 0
     }
 
     /// What is due is the frame at the head of the ring, or else the packet that a shaper lets go next: when it starts
@@ -309,7 +305,7 @@ impl<P> Egress<P> {
         let (time, end) = match self.upcoming {
             Some(upcoming) => (upcoming.start, upcoming.end),
             None => {
-                let (time, descriptor) = self.next_release()?;
+                let (time, descriptor) = if self.releases() { self.scheduler.next_release()? } else { return None };
                 (time, self.outbound.link.pass(time, descriptor.line_len).end)
             }
         };
@@ -320,7 +316,8 @@ impl<P> Egress<P> {
     fn run(&mut self, until: Time) {
         loop {
             let start = self.upcoming.map(|upcoming| upcoming.start).filter(|time| *time <= until);
-            let release = self.next_release().map(|(time, _)| time).filter(|time| *time <= until);
+            let release = if self.releases() { self.scheduler.next_release_time() } else { None };
+            let release = release.filter(|time| *time <= until);
             match (start, release) {
                 (None, None) => break,
                 (Some(start), release) if release.is_none_or(|release| start <= release) => self.start_frame(),

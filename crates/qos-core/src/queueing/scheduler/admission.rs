@@ -2,6 +2,7 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
+use crate::plan::tree::ROOT;
 use crate::queueing::discipline::{Discipline, Enqueued, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::scheduler::node::Body;
@@ -41,16 +42,9 @@ impl<P> Scheduler<P> {
     pub fn enqueue(&mut self, now: Time, leaf: usize, mut item: Item<P>, straight: bool) -> Enqueued<P> {
         self.touch(leaf, now);
         let bytes = item.bytes();
-        let before = self.nodes[leaf].active();
-        let depth = self.nodes[leaf].depth.packets;
         if let Some(reason) = self.detect(now, leaf, &mut item.descriptor, straight) {
             self.nodes[leaf].drops.add(bytes);
             return Enqueued::Refused(item, reason);
-        }
-        if self.nodes[leaf].numbered {
-            let parent = self.nodes[leaf].plan.parent;
-            let served = self.inner(parent).virtual_time as u64;
-            self.queue(leaf).set_served(served);
         }
         // A shaper with packets waiting is active, and every packet waits.
         if !self.shaped.is_empty() {
@@ -62,7 +56,10 @@ impl<P> Scheduler<P> {
             }
         }
         // Spelt out, since a packet that is handed from function to function is copied each time.
-        let enqueued = if self.nodes[leaf].numbered {
+        let node = &mut self.nodes[leaf];
+        let numbered = node.numbered;
+        let mut settles = node.depth.packets == 0;
+        let enqueued = if numbered {
             match self.make_room(leaf, &item.descriptor) {
                 Err(reason) => return self.refused(leaf, item, reason),
                 Ok((place, displaced)) => {
@@ -71,7 +68,9 @@ impl<P> Scheduler<P> {
                 }
             }
         } else {
-            match self.queue(leaf).enqueue(item) {
+            let Body::Leaf { queue, .. } = &mut node.body else { unreachable!("packets join leaves") };
+            settles |= matches!(queue, Queue::WeightedFair(_));
+            match queue.enqueue(item) {
                 Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
                 Enqueued::Queued => Enqueued::Queued,
                 Enqueued::Displaced(other, reason) => {
@@ -80,9 +79,9 @@ impl<P> Scheduler<P> {
                 }
             }
         };
-        self.joined(leaf, bytes, before);
+        self.joined(leaf, bytes);
         // Behind others it changes nothing for those above, unless it may overtake them.
-        if depth == 0 || matches!(self.nodes[leaf].queue(), Some(Queue::WeightedFair(_))) {
+        if settles || numbered {
             self.settle(leaf);
         }
         if self.releases_apart() {
@@ -91,15 +90,19 @@ impl<P> Scheduler<P> {
         enqueued
     }
 
-    /// Counts a packet that has joined a queue, where `before` conversations had packets.
-    pub(super) fn joined(&mut self, leaf: usize, bytes: u32, before: u32) {
-        let mut at = Some(leaf);
-        while let Some(node) = at {
-            self.nodes[node].depth.add(bytes);
-            at = self.parent(node);
+    /// Counts a packet that has joined a queue.
+    pub(super) fn joined(&mut self, leaf: usize, bytes: u32) {
+        let mut at = leaf;
+        loop {
+            let node = &mut self.nodes[at];
+            node.depth.add(bytes);
+            if at == ROOT {
+                break;
+            }
+            at = node.plan.parent;
         }
         self.held += u64::from(self.nodes[leaf].numbered);
-        self.recount(leaf, before);
+        self.recount(leaf);
     }
 
     pub(super) fn refused(&mut self, leaf: usize, item: Item<P>, reason: DropReason) -> Enqueued<P> {
@@ -110,29 +113,41 @@ impl<P> Scheduler<P> {
         Enqueued::Refused(item, reason)
     }
 
-    /// Asks the congestive discard. Where the hold-queue is full: removes the packet with the highest sequence number
-    /// of all, unless it is the new one.
+    /// Asks the congestive discard where the last packet served in the space of numbers is told. Where the hold-queue
+    /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
     pub(super) fn make_room(
         &mut self,
         leaf: usize,
         descriptor: &Descriptor,
     ) -> Result<(Place, Option<Item<P>>), DropReason> {
-        let mut place = self.weighted(leaf).place(descriptor)?;
+        let served = self.virtual_time(self.nodes[leaf].plan.parent) as u64;
+        let queue = self.weighted(leaf);
+        queue.set_served(served);
+        let place = queue.place(descriptor)?;
         if self.hold.is_none_or(|hold| self.held < hold) {
             return Ok((place, None));
         }
+        self.make_room_in_hold(leaf, descriptor, place)
+    }
+
+    #[cold]
+    fn make_room_in_hold(
+        &mut self,
+        leaf: usize,
+        descriptor: &Descriptor,
+        mut place: Place,
+    ) -> Result<(Place, Option<Item<P>>), DropReason> {
         let Some(last) = self.tails.least() else { return Err(DropReason::Tail) };
         if self.nodes[last].queue().and_then(Queue::highest) <= Some(place.number) {
             return Err(DropReason::Tail);
         }
-        let before = self.nodes[last].active();
         let Some(other) = self.queue(last).discard() else { return Err(DropReason::Tail) };
         self.lose(last, &other);
         if last == leaf {
             // It may have been of the same conversation.
             place = self.weighted(leaf).next(descriptor);
         } else {
-            self.recount(last, before);
+            self.recount(last);
             self.settle(last);
         }
         Ok((place, Some(other)))

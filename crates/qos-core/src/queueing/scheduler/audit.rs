@@ -11,7 +11,7 @@ impl<P> Scheduler<P> {
         let (mut active, mut held) = (0, 0);
         for (leaf, node) in self.nodes.iter().enumerate() {
             let Some(queue) = node.queue() else { continue };
-            active += node.active();
+            active += node.conversations();
             held += if node.numbered { node.depth.packets } else { 0 };
             let found = queue.items().fold(Count::default(), |mut sum, item| {
                 sum.add(item.bytes());

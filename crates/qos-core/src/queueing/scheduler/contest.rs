@@ -10,80 +10,93 @@ use crate::time::Time;
 
 impl<P> Scheduler<P> {
     /// Brings the shapers of a node and above it up to `now`. Call before anything changes there.
+    #[inline]
     pub(super) fn touch(&mut self, from: usize, now: Time) {
-        if self.shaped.is_empty() {
-            return;
+        if !self.shaped.is_empty() {
+            self.touch_shapers(from, now);
         }
-        let mut at = Some(from);
-        while let Some(node) = at {
-            if self.nodes[node].shaper.is_some() {
+    }
+
+    fn touch_shapers(&mut self, from: usize, now: Time) {
+        let mut node = from;
+        loop {
+            let this = &self.nodes[node];
+            let parent = this.plan.parent;
+            if this.shaper.as_ref().is_some_and(|shaper| shaper.due(now)) {
                 let head = self.head(node).map(|head| head.counted_len);
                 if let Some(shaper) = &mut self.nodes[node].shaper {
                     shaper.advance(now, head);
                 }
             }
-            at = self.parent(node);
+            if node == ROOT {
+                return;
+            }
+            node = parent;
         }
+    }
+
+    /// Sets the timer of a node's shaper, in front of which there is a `head` of so many bytes; whether that may go.
+    fn shape(&mut self, node: usize, head: Option<u32>) -> bool {
+        let this = &self.nodes[node];
+        let Some(shaper) = &this.shaper else { return head.is_some() };
+        let release = head.and_then(|bytes| shaper.release(bytes));
+        let ready = head.is_some() && release.is_none();
+        // What may go now to a queue behind the shaper does so at once: `expire`.
+        let now = (ready && matches!(this.plan.rank, Rank::Released(_))).then_some(Time(0));
+        let timer = release.or(now).map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1));
+        self.timers.set(this.timer, timer);
+        ready
     }
 
     /// Decides whether a node may send, and tells its parent or sets its timer.
     pub(super) fn contend(&mut self, node: usize) {
-        if node == ROOT && self.nodes[ROOT].shaper.is_none() {
+        let shaped = self.nodes[node].shaper.is_some();
+        if node == ROOT && !shaped {
             return;
         }
-        let head = self.head(node).map(|head| (head.counted_len, weighted_fair::weight(head)));
-        let this = &self.nodes[node];
-        let mut ready = head;
-        if let (Some((bytes, _)), Some(shaper)) = (head, &this.shaper) {
-            let release = shaper.release(bytes);
-            let timer = this.timer;
-            if release.is_some() {
-                ready = None;
-            }
-            // What may go now to a queue behind the shaper does so at once: `expire`.
-            let now = matches!(this.plan.rank, Rank::Released(_)).then_some(Time(0));
-            let release = release.or(now);
-            self.timers.set(timer, release.map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1)));
-        } else if this.shaper.is_some() {
-            let timer = this.timer;
-            self.timers.set(timer, WinnerTree::<u64>::NONE);
-        }
+        let head = self.head(node).map(|head| (head.counted_len, head.precedence()));
+        let ready = if shaped { self.shape(node, head.map(|(bytes, _)| bytes)) } else { head.is_some() };
         if node == ROOT {
             return;
         }
-        let this = &self.nodes[node];
-        let (parent, child) = (this.plan.parent, this.child);
-        match this.plan.rank {
+        let rank = self.nodes[node].plan.rank;
+        match rank {
             Rank::Priority(level) => {
-                self.inner(parent).priority_ready[level] = ready.is_some();
+                let parent = self.nodes[node].plan.parent;
+                self.inner(parent).priority_ready[level] = ready;
                 return;
             }
             Rank::Released(_) => return,
             Rank::Weight(_) | Rank::AccountedWeight(..) | Rank::Factor(_) | Rank::Strict(_) | Rank::Turn(_) => {}
         }
         if self.propagates {
-            self.propagate(node, ready.is_some());
+            self.propagate(node, ready);
         }
-        let this = &self.nodes[node];
-        let key = match ready {
+        // A parent comes before its children.
+        let (above, from) = self.nodes.split_at_mut(node);
+        let this = &mut from[0];
+        let Body::Inner(parent) = &mut above[this.plan.parent].body else {
+            unreachable!("a parent is an inner node");
+        };
+        let key = match head.filter(|_| ready) {
             None => None,
             Some(_) if this.numbered => match &this.body {
                 Body::Leaf { queue, .. } => queue.lowest().map(u128::from),
                 Body::Inner(_) => None,
             },
-            Some((bytes, by_precedence)) => Some(match (this.key, this.plan.rank) {
+            Some((bytes, precedence)) => Some(match (this.key, rank) {
                 (Some(key), _) => key,
                 (None, Rank::Factor(factor)) => {
-                    let (finish, factor) = (this.finish, factor.unwrap_or(by_precedence));
-                    finish.max(self.inner(parent).virtual_time) + u128::from(bytes) * u128::from(factor)
+                    let factor = factor.unwrap_or_else(|| weighted_fair::weight(precedence));
+                    this.finish.max(parent.virtual_time) + u128::from(bytes) * u128::from(factor)
                 }
                 (None, Rank::Strict(number)) => turns::strict(number),
-                (None, Rank::Turn(turn)) => turns::joins(turn, self.virtual_time(parent), this.finish),
-                (None, _) => this.finish.max(self.virtual_time(parent)),
+                (None, Rank::Turn(turn)) => turns::joins(turn, parent.virtual_time, this.finish),
+                (None, _) => this.finish.max(parent.virtual_time),
             }),
         };
-        self.nodes[node].key = key;
-        self.inner(parent).contest.set(child, key.unwrap_or(WinnerTree::<u128>::NONE));
+        this.key = key;
+        parent.contest.set(this.child, key.unwrap_or(WinnerTree::<u128>::NONE));
     }
 
     /// Tells the parent of the priority that a node's next packet has, if it may send.
@@ -101,18 +114,25 @@ impl<P> Scheduler<P> {
 
     /// Brings a node and those above it up to date with a change below it.
     pub(super) fn settle(&mut self, from: usize) {
-        let mut at = Some(from);
-        while let Some(node) = at {
+        let mut node = from;
+        loop {
             self.contend(node);
-            at = self.parent(node);
+            if node == ROOT {
+                return;
+            }
+            node = self.nodes[node].plan.parent;
         }
     }
 
-    /// Keeps what is known of a leaf's conversations; `before` of them had packets.
-    pub(super) fn recount(&mut self, leaf: usize, before: u32) {
-        let node = &self.nodes[leaf];
-        self.active = self.active + node.active() - before;
-        self.max_active = self.max_active.max(self.active);
+    /// Keeps what is known of a leaf's conversations.
+    pub(super) fn recount(&mut self, leaf: usize) {
+        let node = &mut self.nodes[leaf];
+        let active = node.conversations();
+        if active != node.active {
+            self.active = self.active + active - node.active;
+            self.max_active = self.max_active.max(self.active);
+            node.active = active;
+        }
         if node.numbered && self.hold.is_some() {
             let highest = node.queue().and_then(Queue::highest);
             let key = highest.map_or(WinnerTree::<u64>::NONE, |number| WinnerTree::<u64>::NONE - 1 - number);

@@ -7,7 +7,7 @@ use crate::queueing::scheduler::Scheduler;
 use crate::queueing::turns;
 use crate::time::Time;
 
-const BYTE: u128 = 1 << 60;
+const BYTE: u64 = 1 << 60;
 
 impl<P> Scheduler<P> {
     /// The next packet that may leave at `now`, if any.
@@ -21,8 +21,8 @@ impl<P> Scheduler<P> {
         self.leave_queue(now, ROOT)
     }
 
-    /// The next packet below a node leaves its queue, and all nodes from there up to this one. In line: else the packet
-    /// is copied once more.
+    /// The next packet below a node leaves its queue, and all nodes from there up to this one, the `top`. One that is
+    /// not the root is settled by the caller. In line: else the packet is copied once more.
     #[inline(always)]
     pub(super) fn leave_queue(&mut self, now: Time, top: usize) -> Option<Item<P>> {
         let mut leaf = top;
@@ -30,54 +30,68 @@ impl<P> Scheduler<P> {
             leaf = inner.next()?;
         }
         self.touch(leaf, now);
-        let before = self.nodes[leaf].active();
-        let item = self.queue(leaf).dequeue()?;
-        let bytes = item.bytes();
-        self.uncount(leaf, bytes);
-        self.recount(leaf, before);
-        let depth = self.nodes[leaf].depth.packets;
-        if let Body::Leaf { random_detect: Some(red), .. } = &mut self.nodes[leaf].body {
+        let this = &mut self.nodes[leaf];
+        let Body::Leaf { queue, random_detect } = &mut this.body else { return None };
+        let item = queue.dequeue()?;
+        if let Some(red) = random_detect {
             red.transmitted(&item.descriptor);
-            if depth == 0 {
+            if this.depth.packets == 1 {
                 red.emptied(now);
             }
         }
-        let urgent = self.propagates && matches!(self.nodes[leaf].plan.rank, Rank::Priority(_));
-        let mut at = Some(leaf);
-        while let Some(node) = at {
-            self.leave(node, &item, urgent);
-            at = self.parent(node).filter(|_| node != top);
+        self.held -= u64::from(this.numbered);
+        let urgent = self.propagates && matches!(this.plan.rank, Rank::Priority(_));
+        let (bytes, delayed) = (item.bytes(), item.delayed);
+        let mut node = leaf;
+        while node != top {
+            self.leave(node, (bytes, delayed), urgent);
+            self.contend(node);
+            node = self.nodes[node].plan.parent;
         }
+        self.leave(top, (bytes, delayed), urgent);
+        while node != ROOT {
+            node = self.nodes[node].plan.parent;
+            self.nodes[node].depth.remove(bytes);
+        }
+        self.recount(leaf);
         Some(item)
     }
 
-    /// A packet that waited below a node leaves it; an `urgent` one takes nothing of what its class shares with others.
+    /// A packet of so many bytes that waited below a node leaves it, and had waited for the shapers at some levels; an
+    /// `urgent` one takes nothing of what its class shares with others.
     #[inline(always)]
-    pub(super) fn leave(&mut self, node: usize, item: &Item<P>, urgent: bool) {
-        let bytes = item.bytes();
-        let emptied = self.nodes[node].shaper.is_some() && self.head(node).is_none();
+    fn leave(&mut self, node: usize, (bytes, delayed): (u32, u8), urgent: bool) {
         let this = &mut self.nodes[node];
+        this.depth.remove(bytes);
         this.output.add(bytes);
-        if item.delayed & (1 << this.level) != 0 {
+        if delayed & (1 << this.level) != 0 {
             this.delayed.add(bytes);
         }
-        if let Some(shaper) = &mut this.shaper {
-            shaper.take(bytes, emptied);
+        if this.shaper.is_some() {
+            let waits = matches!(this.body, Body::Inner(_)) && self.head(node).is_none();
+            let emptied = self.nodes[node].depth.packets == 0 || waits;
+            if let Some(shaper) = &mut self.nodes[node].shaper {
+                shaper.take(bytes, emptied);
+            }
         }
         if node == ROOT {
             return;
         }
-        let (parent, child) = (this.plan.parent, this.child);
+        let (above, from) = self.nodes.split_at_mut(node);
+        let this = &mut from[0];
+        let Body::Inner(parent) = &mut above[this.plan.parent].body else {
+            unreachable!("a parent is an inner node");
+        };
         if urgent {
             // It goes behind its siblings with priority.
-            if let Some(propagated) = &mut self.inner(parent).propagated {
-                propagated.set(child, None);
+            if let Some(propagated) = &mut parent.propagated {
+                propagated.set(this.child, None);
             }
         } else if let Some(key) = this.key.take() {
             this.finish = match this.plan.rank {
-                Rank::Weight(weight) => key + u128::from(bytes) * (BYTE / u128::from(weight)),
+                Rank::Weight(weight) => key + u128::from(bytes) * u128::from(BYTE / weight),
                 Rank::AccountedWeight(weight, account) => {
-                    key + u128::from(account.length(bytes)) * (BYTE / u128::from(weight))
+                    key + u128::from(account.length(bytes)) * u128::from(BYTE / weight)
                 }
                 Rank::Factor(_) | Rank::Priority(_) | Rank::Released(_) => key,
                 Rank::Turn(turn) => {
@@ -89,9 +103,8 @@ impl<P> Scheduler<P> {
             };
             // A queue that is served ahead of the others takes nobody's turn.
             if !matches!(this.plan.rank, Rank::Strict(_)) {
-                self.inner(parent).virtual_time = key;
+                parent.virtual_time = key;
             }
         }
-        self.contend(node);
     }
 }

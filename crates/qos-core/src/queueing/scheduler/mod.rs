@@ -113,6 +113,7 @@ impl<P> Scheduler<P> {
                 finish: 0,
                 used: 0,
                 numbered,
+                active: 0,
                 depth: Count::default(),
                 output: Count::default(),
                 delayed: Count::default(),
@@ -242,14 +243,13 @@ impl<P> Scheduler<P> {
     pub fn drain(&mut self) -> Vec<Item<P>> {
         let mut items = Vec::with_capacity(self.len() as usize);
         for node in 0..self.nodes.len() {
-            let before = self.nodes[node].active();
             let Body::Leaf { queue, .. } = &mut self.nodes[node].body else { continue };
             let first = items.len();
             items.extend(std::iter::from_fn(|| queue.dequeue()));
             for item in &items[first..] {
                 self.uncount(node, item.descriptor.counted_len);
             }
-            self.recount(node, before);
+            self.recount(node);
             self.settle(node);
         }
         items

@@ -29,6 +29,8 @@ pub(crate) struct Node<P> {
     pub(super) used: u64,
     /// Sequence numbers are those of its packets.
     pub(super) numbered: bool,
+    /// Of its queue, the conversations with packets, as far as the scheduler has counted them.
+    pub(super) active: u32,
     pub depth: Count,
     /// What left.
     pub output: Count,
@@ -122,6 +124,9 @@ impl Propagated {
 impl Inner {
     /// The child to serve next.
     pub fn next(&self) -> Option<usize> {
+        if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() {
+            return Some(self.children[self.contest.least()?]);
+        }
         match self.urgent() {
             Some((_, child)) => Some(child),
             None => Some(self.children[self.contest.least()?]),
@@ -157,7 +162,7 @@ impl<P> Node<P> {
     }
 
     /// Flow queues with packets; a queue without flows counts as one.
-    pub(super) fn active(&self) -> u32 {
+    pub(super) fn conversations(&self) -> u32 {
         match self.queue().and_then(Discipline::<P>::flows) {
             Some((active, _)) => active,
             None => u32::from(self.depth.packets > 0),

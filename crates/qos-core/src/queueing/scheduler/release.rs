@@ -4,12 +4,14 @@ use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::Rank;
 use crate::queueing::discipline::Item;
 use crate::queueing::scheduler::Scheduler;
+use crate::queueing::winner_tree::WinnerTree;
 use crate::time::Time;
 
 impl<P> Scheduler<P> {
     /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
     pub fn expire(&mut self, now: Time) {
-        while let Some(timer) = self.timers.least().filter(|timer| self.timers.key(*timer) <= now.0) {
+        while self.timers.least_key() <= now.0 {
+            let Some(timer) = self.timers.least() else { return };
             let node = self.shaped[timer];
             self.touch(node, now);
             if let Rank::Released(queue) = self.nodes[node].plan.rank {
@@ -22,15 +24,12 @@ impl<P> Scheduler<P> {
     /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
     /// [`take_refused`](Self::take_refused).
     pub(super) fn release(&mut self, now: Time, node: usize, queue: usize) {
+        let mut joined = 0;
         while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
             if !self.nodes[node].shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
-                return;
+                break;
             }
-            let Some(item) = self.leave_queue(now, node) else { return };
-            let before = self.nodes[queue].active();
-            let parent = self.nodes[queue].plan.parent;
-            let served = self.inner(parent).virtual_time as u64;
-            self.queue(queue).set_served(served);
+            let Some(item) = self.leave_queue(now, node) else { break };
             match self.make_room(queue, &item.descriptor) {
                 Ok((place, displaced)) => {
                     self.weighted(queue).insert(place, item);
@@ -42,7 +41,14 @@ impl<P> Scheduler<P> {
                     continue;
                 }
             }
-            self.joined(queue, bytes, before);
+            self.joined(queue, bytes);
+            joined += 1;
+            if joined == 1 {
+                self.settle(queue);
+            }
+        }
+        // Once for all of them: who may send is asked when the last has joined.
+        if joined > 1 {
             self.settle(queue);
         }
     }
@@ -51,6 +57,13 @@ impl<P> Scheduler<P> {
     /// whatever lets time pass.
     pub fn take_refused(&mut self) -> Option<(Time, Item<P>)> {
         self.refused.pop()
+    }
+
+    /// When [`next_release`](Self::next_release) is.
+    pub fn next_release_time(&self) -> Option<Time> {
+        debug_assert!(self.timers.least().is_none_or(|timer| self.head(self.shaped[timer]).is_some()));
+        let time = self.timers.least_key();
+        (time != WinnerTree::<u64>::NONE).then_some(Time(time))
     }
 
     /// When a shaper will next let a packet go, and which. Meaningful after a `dequeue` that gave nothing.
