@@ -80,6 +80,14 @@ impl<P> Queue<P> {
         }
     }
 
+    /// Whether a packet that has joined others is the next to leave.
+    pub fn leads(&self) -> bool {
+        match self {
+            Queue::WeightedFair(queue) => queue.leads(),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => false,
+        }
+    }
+
     /// The sequence number of the next packet.
     pub fn lowest(&self) -> Option<u64> {
         match self {

@@ -43,6 +43,10 @@ pub(crate) struct WeightedFair<P> {
     heads: WinnerTree,
     /// By the tail's sequence number, negated: the least is the first to be discarded.
     tails: WinnerTree,
+    /// The only conversation with packets, if there was no other since the queue was empty: it is in neither tree.
+    lone: Option<usize>,
+    /// The packet that joined last leaves next.
+    leads: bool,
     /// Sequence number of the packet served last.
     served: u64,
     active: u32,
@@ -63,6 +67,8 @@ impl<P> WeightedFair<P> {
             conversations: (0..flows).map(|_| Conversation { items: VecDeque::new(), last: 0 }).collect(),
             heads: WinnerTree::new(flows as usize),
             tails: WinnerTree::new(flows as usize),
+            lone: None,
+            leads: false,
             served: 0,
             active: 0,
             threshold: u64::from(threshold),
@@ -86,12 +92,24 @@ impl<P> WeightedFair<P> {
     }
 
     fn count_out(&mut self, index: usize, item: &Item<P>) {
-        self.depth.packets -= 1;
-        self.depth.bytes -= u64::from(item.bytes());
-        if self.conversations[index].items.is_empty() {
-            self.active -= 1;
+        self.depth.remove(item.bytes());
+        let emptied = self.conversations[index].items.is_empty();
+        self.active -= u32::from(emptied);
+        if self.lone.is_none() {
+            self.update(index);
+        } else if emptied {
+            self.lone = None;
         }
-        self.update(index);
+    }
+
+    /// The conversation whose first packet leaves next.
+    fn first(&self) -> Option<usize> {
+        self.lone.or_else(|| self.heads.least())
+    }
+
+    /// The conversation whose last packet `discard` would remove.
+    fn last(&self) -> Option<usize> {
+        self.lone.or_else(|| self.tails.least())
     }
 
     /// The number of the packet served last anywhere in a space of numbers that this queue shares.
@@ -101,12 +119,17 @@ impl<P> WeightedFair<P> {
 
     /// The number of the next packet.
     pub fn lowest(&self) -> Option<u64> {
-        Some(self.heads.key(self.heads.least()?))
+        self.conversations[self.first()?].items.front().map(|(number, _)| *number)
     }
 
     /// The number of the packet that `discard` would remove.
     pub fn highest(&self) -> Option<u64> {
-        Some(WinnerTree::<u64>::NONE - 1 - self.tails.key(self.tails.least()?))
+        self.conversations[self.last()?].items.back().map(|(number, _)| *number)
+    }
+
+    /// Whether the packet that joined last leaves next.
+    pub fn leads(&self) -> bool {
+        self.leads
     }
 
     /// The conversation of a packet and the number that it gets there.
@@ -128,19 +151,27 @@ impl<P> WeightedFair<P> {
 
     /// A packet joins its conversation, whatever the limits say.
     pub fn insert(&mut self, Place { index, number }: Place, item: Item<P>) {
+        if self.active == 0 {
+            self.lone = Some(index);
+        } else if let Some(lone) = self.lone.filter(|lone| *lone != index) {
+            self.lone = None;
+            self.update(lone);
+        }
         self.depth.add(item.bytes());
         let conversation = &mut self.conversations[index];
-        if conversation.items.is_empty() {
-            self.active += 1;
-        }
+        let starts = conversation.items.is_empty();
+        self.active += u32::from(starts);
         conversation.last = number;
         conversation.items.push_back((number, item));
-        self.update(index);
+        if self.lone.is_none() {
+            self.update(index);
+        }
+        self.leads = starts && self.first() == Some(index);
     }
 
     /// Removes the packet with the highest sequence number.
     pub fn discard(&mut self) -> Option<Item<P>> {
-        let index = self.tails.least()?;
+        let index = self.last()?;
         let conversation = &mut self.conversations[index];
         let (_, item) = conversation.items.pop_back()?;
         // The conversation does not pay for what was not sent.
@@ -178,12 +209,12 @@ impl<P> Discipline<P> for WeightedFair<P> {
     }
 
     fn head(&self) -> Option<&Descriptor> {
-        let index = self.heads.least()?;
+        let index = self.first()?;
         self.conversations[index].items.front().map(|(_, item)| &item.descriptor)
     }
 
     fn dequeue(&mut self) -> Option<Item<P>> {
-        let index = self.heads.least()?;
+        let index = self.first()?;
         let (number, item) = self.conversations[index].items.pop_front()?;
         self.served = number;
         self.count_out(index, &item);

@@ -13,6 +13,9 @@ use crate::time::Time;
 impl<P> Scheduler<P> {
     /// Whether a packet of `bytes` could leave a queue at `now` if the ring had room: no shaper holds it.
     pub fn passes(&mut self, now: Time, leaf: usize, bytes: u32) -> bool {
+        if !self.nodes[leaf].shaped {
+            return true;
+        }
         self.touch(leaf, now);
         self.line(leaf).all(|node| self.nodes[node].shaper.as_ref().is_none_or(|shaper| shaper.allows(bytes)))
     }
@@ -47,7 +50,7 @@ impl<P> Scheduler<P> {
             return Enqueued::Refused(item, reason);
         }
         // A shaper with packets waiting is active, and every packet waits.
-        if !self.shaped.is_empty() {
+        if self.nodes[leaf].shaped {
             for node in self.line(leaf) {
                 let node = &self.nodes[node];
                 if node.shaper.as_ref().is_some_and(|shaper| node.depth.packets > 0 || !shaper.allows(bytes)) {
@@ -58,30 +61,36 @@ impl<P> Scheduler<P> {
         // Spelt out, since a packet that is handed from function to function is copied each time.
         let node = &mut self.nodes[leaf];
         let numbered = node.numbered;
-        let mut settles = node.depth.packets == 0;
+        let first = node.depth.packets == 0;
+        let leads;
         let enqueued = if numbered {
             match self.make_room(leaf, &item.descriptor) {
                 Err(reason) => return self.refused(leaf, item, reason),
                 Ok((place, displaced)) => {
-                    self.weighted(leaf).insert(place, item);
+                    let queue = self.weighted(leaf);
+                    queue.insert(place, item);
+                    leads = queue.leads() || displaced.is_some();
                     displaced.map_or(Enqueued::Queued, |other| Enqueued::Displaced(other, DropReason::Tail))
                 }
             }
         } else {
             let Body::Leaf { queue, .. } = &mut node.body else { unreachable!("packets join leaves") };
-            settles |= matches!(queue, Queue::WeightedFair(_));
             match queue.enqueue(item) {
                 Enqueued::Refused(item, reason) => return self.refused(leaf, item, reason),
-                Enqueued::Queued => Enqueued::Queued,
+                Enqueued::Queued => {
+                    leads = queue.leads();
+                    Enqueued::Queued
+                }
                 Enqueued::Displaced(other, reason) => {
+                    leads = true;
                     self.lose(leaf, &other);
                     Enqueued::Displaced(other, reason)
                 }
             }
         };
         self.joined(leaf, bytes);
-        // Behind others it changes nothing for those above, unless it may overtake them.
-        if settles || numbered {
+        // Behind others it changes nothing for those above.
+        if first || leads {
             self.settle(leaf);
         }
         if self.releases_apart() {

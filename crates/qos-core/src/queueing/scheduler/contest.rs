@@ -10,14 +10,16 @@ use crate::time::Time;
 
 impl<P> Scheduler<P> {
     /// Brings the shapers of a node and above it up to `now`. Call before anything changes there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touch(&mut self, from: usize, now: Time) {
-        if !self.shaped.is_empty() {
+        if self.nodes[from].shaped && self.touched != (from, now) {
             self.touch_shapers(from, now);
         }
     }
 
+    #[inline(never)]
     fn touch_shapers(&mut self, from: usize, now: Time) {
+        self.touched = (from, now);
         let mut node = from;
         loop {
             let this = &self.nodes[node];

@@ -56,6 +56,8 @@ pub(crate) struct Scheduler<P> {
     nodes: Vec<Node<P>>,
     /// When shapers let the next packet go, by timer.
     timers: WinnerTree<u64>,
+    /// The node up to whose shapers, and the time up to which, credit was counted last.
+    touched: (usize, Time),
     /// The nodes of the timers.
     shaped: Vec<usize>,
     /// The classic hold-queue: most packets of all conversations, and how many there are.
@@ -107,6 +109,7 @@ impl<P> Scheduler<P> {
                 level: nodes.get(plan.parent).filter(|_| index != ROOT).map_or(0, |parent| parent.level + 1),
                 plan: plan.clone(),
                 body,
+                shaped: plan.shape.is_some() || nodes.get(plan.parent).is_some_and(|parent| parent.shaped),
                 shaper: plan.shape.map(|shape| Shaper::new(shape, now)),
                 timer,
                 key: None,
@@ -124,6 +127,7 @@ impl<P> Scheduler<P> {
             timers: WinnerTree::new(shaped.len()),
             tails: WinnerTree::new(if hold.is_some() { nodes.len() } else { 0 }),
             nodes,
+            touched: (ROOT, Time(0)),
             shaped,
             hold: hold.map(u64::from),
             held: 0,

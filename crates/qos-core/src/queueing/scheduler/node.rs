@@ -20,6 +20,8 @@ pub(crate) struct Node<P> {
     pub(super) level: u8,
     pub(super) body: Body<P>,
     pub shaper: Option<Shaper>,
+    /// It or a node above it has a shaper.
+    pub(super) shaped: bool,
     pub(super) timer: usize,
     /// Its key among its siblings while it may send.
     pub(super) key: Option<u128>,

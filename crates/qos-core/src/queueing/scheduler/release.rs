@@ -24,15 +24,17 @@ impl<P> Scheduler<P> {
     /// Lets go what a shaper has credit for. It joins the queue behind the shaper; what that does not take is kept for
     /// [`take_refused`](Self::take_refused).
     pub(super) fn release(&mut self, now: Time, node: usize, queue: usize) {
-        let mut joined = 0;
         while let Some(bytes) = self.head(node).map(|head| head.counted_len) {
             if !self.nodes[node].shaper.as_ref().is_some_and(|shaper| shaper.allows(bytes)) {
                 break;
             }
             let Some(item) = self.leave_queue(now, node) else { break };
+            let leads;
             match self.make_room(queue, &item.descriptor) {
                 Ok((place, displaced)) => {
-                    self.weighted(queue).insert(place, item);
+                    let behind = self.weighted(queue);
+                    behind.insert(place, item);
+                    leads = behind.leads() || displaced.is_some();
                     self.refused.extend(displaced.map(|item| (now, item)));
                 }
                 Err(_) => {
@@ -42,14 +44,9 @@ impl<P> Scheduler<P> {
                 }
             }
             self.joined(queue, bytes);
-            joined += 1;
-            if joined == 1 {
+            if leads {
                 self.settle(queue);
             }
-        }
-        // Once for all of them: who may send is asked when the last has joined.
-        if joined > 1 {
-            self.settle(queue);
         }
     }
 
