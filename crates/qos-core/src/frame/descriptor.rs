@@ -3,7 +3,7 @@
 //! Frames come from a network, so nothing about them is believed: lengths are checked and a frame that makes no sense
 //! is described as not IP.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::frame::label::Label;
 use crate::frame::port::PortId;
@@ -163,6 +163,13 @@ impl Descriptor {
 /// lengths are those of the bytes given.
 pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     let mut descriptor = Descriptor::UNKNOWN;
+    describe(frame, framing, &mut descriptor);
+    descriptor
+}
+
+/// Apart, so that the description is written where the caller wants it and not copied there.
+#[inline(never)]
+fn describe(frame: &[u8], framing: Framing, descriptor: &mut Descriptor) {
     let mut tags = 0;
     let mut payload = frame.get(ethernet::HEADER..).unwrap_or(&[]);
     if let Some(found) = Layout::of(frame) {
@@ -175,14 +182,12 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
         }
         descriptor.network_len = length(payload.len());
         match found.ethertype {
-            ethertype::IPV4 => ipv4(payload, &mut descriptor),
-            ethertype::IPV6 => ipv6(payload, &mut descriptor),
+            ethertype::IPV4 => ipv4(payload, descriptor),
+            ethertype::IPV6 => ipv6(payload, descriptor),
             _ => {}
         }
         if descriptor.network == Network::Other {
             descriptor.flow = mix(u64::from(found.ethertype) | (1 << 32));
-        } else {
-            descriptor.flow = flow_key(&descriptor);
         }
     }
     if descriptor.network == Network::Other {
@@ -191,7 +196,6 @@ pub fn parse(frame: &[u8], framing: Framing) -> Descriptor {
     let (counted, line) = framed(descriptor.network_len, tags, framing);
     descriptor.counted_len = counted;
     descriptor.line_len = line;
-    descriptor
 }
 
 fn length(bytes: usize) -> u32 {
@@ -215,6 +219,8 @@ fn ipv4(packet: &[u8], descriptor: &mut Descriptor) {
     if !descriptor.later_fragment {
         transport(&packet[header.len..], descriptor);
     }
+    let halves = |address: Ipv4Addr| (0, u64::from(u32::from(address)));
+    descriptor.flow = key_of(halves(header.source()), halves(header.destination()), descriptor);
 }
 
 fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
@@ -265,6 +271,7 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     if !descriptor.later_fragment {
         transport(packet.get(at..).unwrap_or(&[]), descriptor);
     }
+    descriptor.flow = key_of(halves(header.source()), halves(header.destination()), descriptor);
 }
 
 fn transport(segment: &[u8], descriptor: &mut Descriptor) {
@@ -297,16 +304,23 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 pub fn flow_key(descriptor: &Descriptor) -> u64 {
     let words = |address: IpAddr| match address {
         IpAddr::V4(address) => (0, u64::from(u32::from(address))),
-        IpAddr::V6(address) => {
-            let bits = u128::from(address);
-            ((bits >> 64) as u64, bits as u64)
-        }
+        IpAddr::V6(address) => halves(address),
     };
-    let (source_high, source_low) = words(descriptor.source);
-    let (destination_high, destination_low) = words(descriptor.destination);
+    key_of(words(descriptor.source), words(descriptor.destination), descriptor)
+}
+
+fn halves(address: Ipv6Addr) -> (u64, u64) {
+    let bits = u128::from(address);
+    ((bits >> 64) as u64, bits as u64)
+}
+
+/// The key of a flow between addresses whose halves are known. In line, since the compiler then knows what the first
+/// half of an IPv4 address, which is null, comes to.
+#[inline(always)]
+fn key_of(source: (u64, u64), destination: (u64, u64), descriptor: &Descriptor) -> u64 {
     let ports =
         (u64::from(descriptor.source_port.unwrap_or(0)) << 16) | u64::from(descriptor.destination_port.unwrap_or(0));
-    [source_high, source_low, destination_high, destination_low, ports | (u64::from(descriptor.protocol) << 32)]
+    [source.0, source.1, destination.0, destination.1, ports | (u64::from(descriptor.protocol) << 32)]
         .into_iter()
         .fold(0x9e37_79b9_7f4a_7c15, |key, word| mix(key ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
