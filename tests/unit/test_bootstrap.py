@@ -144,6 +144,16 @@ def test_a_first_start_and_a_second(fresh: Path) -> None:
     assert [call.split()[0] for call in calls(clone)[3:]] == ["pip", "pip"], "packages change in place"
 
 
+def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
+    (clone / ".qoslab/ready-test").write_text("")
+    (clone / "tox").mkdir()
+    (clone / "tox/__main__.py").write_text("import sys\nprint('tox', *sys.argv[1:])\n")
+    done = start(clone, "test", "-e", "lint")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tox run -e lint\n", "")
+    assert calls(clone) == [] and not (clone / ".venv").exists()
+    assert start(clone).stdout == "qoslab 1\n", "that one is made when it is needed"
+
+
 def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n"
     copy = clone.with_name("copy")
