@@ -174,6 +174,41 @@ def test_the_policy_of_a_circuit_is_shown_with_it() -> None:
     assert "ATM1/0.1                   unassigned" in typed(router, "show ip interface brief\n")
 
 
+def test_a_circuit_is_shown_with_its_contract_and_ring() -> None:
+    router = typed_in(
+        "interface ATM1/0.1 point-to-point\npvc 8/35\nvbr-nrt 2000 1000\ntx-ring-limit 6\nencapsulation aal5mux ip"
+    )
+    sent = {"packets": 7, "bytes": 700, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 2}
+    router.interfaces["ATM1/0"] = interface_counters(output=sent)
+    printed = typed(router, "terminal length 0\nshow atm pvc 8/35\n").partition("show atm pvc 8/35\n")[2]
+    assert printed.startswith(
+        "ATM1/0.1: VCD: 1, VPI: 8, VCI: 35\n"
+        "VBR-NRT, PeakRate: 2000, Average Rate: 1000, Burst Cells: 94\n"
+        "AAL5-MUX, etype:0x0, Flags: 0x20, VCmode: 0x0\n"
+    )
+    assert parse("ios", "show atm pvc 8/35", printed).parsed == {
+        "ATM1/0.1": {
+            "8/35": {
+                "vcd": 1,
+                "category": "VBR-NRT",
+                "peak_kbps": 2000,
+                "sustainable_kbps": 1000,
+                "burst_cells": 94,
+                "encapsulation": "AAL5-MUX",
+                "tx_ring_limit": 6,
+                "in_packets": 0,
+                "out_packets": 7,
+                "in_bytes": 0,
+                "out_bytes": 700,
+                "in_drops": 0,
+                "out_drops": 2,
+                "status": "UP",
+            }
+        }
+    }
+    assert "VCD" not in typed(router, "show atm pvc 0/33\n")
+
+
 # Links
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
+from qoslab.ios.show.atm import show_atm_pvc
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
 from qoslab.ios.show.ip import show_arp, show_ip_route
 from qoslab.ios.show.ip_interface import show_ip_interface, show_ipv6_interface
@@ -212,6 +213,19 @@ async def _show_controllers(session: ExecSession, args: Args) -> str:
         # Of an Ethernet port nothing is known that its controller would say.
         raise args.invalid("name")
     return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show atm pvc <circuit:circuit>",
+    requires={"router"},
+    help={"atm": "ATM information", "pvc": "ATM PVC information", "circuit": "VPI/VCI value(slash required)"},
+)
+async def _show_atm_pvc(session: ExecSession, args: Args) -> str:
+    name, router = args.value("circuit", str), session.environment
+    wired = (await router.counters())["interfaces"]
+    port = next((port for port, each in session.device.circuits().items() if each.circuit_name == name), "")
+    return show_atm_pvc(session.device, name, wired.get(port))
 
 
 async def _counters_of(session: ExecSession, name: str) -> formats.InterfaceCounters:

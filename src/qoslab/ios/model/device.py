@@ -158,6 +158,11 @@ class Interface:
         return self.kind == "Serial"
 
     @property
+    def circuit_name(self) -> str | None:
+        """The circuit's VPI and VCI: 0/33."""
+        return None if self.circuit is None else self.circuit.name
+
+    @property
     def atm(self) -> bool:
         """Whether it is an ATM interface, or a subinterface of one."""
         return self.kind == "ATM"

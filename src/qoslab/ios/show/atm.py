@@ -1,0 +1,63 @@
+"""`show atm pvc`: a circuit with its contract, its transmit ring and its counters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qoslab.ios.model import figures
+from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.rules import interface_bandwidth_kbps
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
+    "aal5snap": "AAL5-LLC/SNAP",
+    "aal5mux ip": "AAL5-MUX",
+    "aal5mux ppp dialer": "AAL5-PPP",
+}
+
+
+def show_atm_pvc(device: Device, name: str, counters: formats.InterfaceCounters | None) -> str:
+    """The circuit of that name; nothing where there is none. `counters` are its port's, None without a cable.
+
+    First lines and names are those of Cisco's document 6200, the others are remembered [R]. Cells are not told apart,
+    nor packets by how they were switched, so those lines are left out.
+    """
+    interface = next((each for each in device.circuits().values() if each.circuit_name == name), None)
+    if interface is None or interface.circuit is None:
+        return ""
+    circuit = interface.circuit
+    vpi, vci = circuit.name.split("/")
+    up = counters is not None and not device.is_shut_down(interface)
+    sent, received = ({"packets": 0, "bytes": 0, "drops": 0},) * 2
+    if counters is not None:
+        sent = {key: int(counters["output"][key]) for key in ("packets", "bytes", "drops")}
+        received = {key: int(counters["input"][key]) for key in ("packets", "bytes", "drops")}
+    ring = figures.ATM_TX_RING if interface.tx_ring_limit is None else interface.tx_ring_limit
+    lines = [
+        f"{interface.name}: VCD: 1, VPI: {vpi}, VCI: {vci}",
+        _contract(device, interface),
+        f"{ENCAPSULATIONS[circuit.encapsulation or DEFAULT_ENCAPSULATION]}, etype:0x0, Flags: 0x20, VCmode: 0x0",
+        "OAM Loopback status: OAM Disabled",
+        "OAM VC state: Not Managed",
+        "ILMI VC state: Not Managed",
+        f"VC TxRingLimit: {ring} particles",
+        f"InPkts: {received['packets']}, OutPkts: {sent['packets']},"
+        f" InBytes: {received['bytes']}, OutBytes: {sent['bytes']}",
+        f"InPktDrops: {received['drops']}, OutPktDrops: {sent['drops']}",
+        f"Status: {'UP' if up else 'DOWN'}",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _contract(device: Device, interface: Interface) -> str:
+    contract = None if interface.circuit is None else interface.circuit.contract
+    if contract is None:
+        port = device.interfaces[interface.parent or interface.name]
+        return f"UBR, PeakRate: {interface_bandwidth_kbps(port if interface.bandwidth_kbps is None else interface)}"
+    if contract.sustainable_kbps is None:
+        return f"{contract.category.upper()}, PeakRate: {contract.peak_kbps}"
+    burst = figures.ATM_MAXIMUM_BURST if contract.burst_cells is None else contract.burst_cells
+    return f"VBR-NRT, PeakRate: {contract.peak_kbps}, Average Rate: {contract.sustainable_kbps}, Burst Cells: {burst}"
