@@ -17,6 +17,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.platforms import is_switch
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
+from qoslab.schema.circuits import unfit
 from qoslab.schema.document import Document
 from qoslab.schema.loops import switched_loop
 from qoslab.schema.probe_lines import probe_lines
@@ -66,6 +67,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 f"arms.{arm.name}.configure.{router}",
                 f'found "{text.strip()}", which the {what} refuses{where}: {" ".join(said)}',
             )
+        yield from unfit(experiment, document, arm.name, devices)
         yield from unmatched(experiment, document, arm.name, devices)
         configured = any(name in layers for name in switches)
         yield from switched_loop(experiment, document, arm.name if configured else None, devices)

@@ -1,0 +1,42 @@
+"""Whether routers at a link of cells have a circuit, with the encapsulation of the link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from qoslab.errors import Finding
+from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION
+from qoslab.ios.model.device import Device
+from qoslab.model.experiment import Experiment
+from qoslab.model.framing import MEDIUM
+from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS
+from qoslab.schema.document import Document, Steps
+
+
+def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
+    """Each end of a link of cells whose circuit lacks or speaks otherwise; `devices` as the arm configures them."""
+    for number, link in enumerate(experiment.topology.links):
+        if MEDIUM[link.framing] != "atm":
+            continue
+        expected = CIRCUIT_ENCAPSULATIONS[link.framing]
+        for side, end in enumerate(link.ends):
+            device = devices.get(end.node)
+            if device is None:
+                continue
+            owner = device.with_circuit(end.interface)
+            steps: Steps = ("topology", "links", number, "ends", side)
+            if owner.circuit is None:
+                yield document.finding(
+                    steps,
+                    f"found no circuit on {end.interface} of {end.node} as arm {arm} configures it, expected pvc there "
+                    "or on a subinterface",
+                    f"enter pvc 0/33, and below it encapsulation {expected}",
+                )
+                continue
+            found = owner.circuit.encapsulation or DEFAULT_ENCAPSULATION
+            if found != expected:
+                yield document.finding(
+                    steps,
+                    f"found encapsulation {found} on {owner.name} of {end.node} as arm {arm} configures it, expected "
+                    f"{expected} on a link with {link.framing} framing",
+                )
