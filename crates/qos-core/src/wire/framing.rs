@@ -121,15 +121,21 @@ const fn cells(bytes: u32) -> u32 {
 /// Counted bytes and line bytes of a packet of `network_len` bytes behind `tags` VLAN tags.
 pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     let network_len = network_len.min(u32::MAX / 2);
-    let counted = network_len + counted_header(framing);
-    match framing.medium() {
-        Medium::Ethernet => {
-            let frame = counted + 4 * tags as u32;
-            (frame, frame.max(ETHERNET_MIN_FRAME) + ETHERNET_LINE_OVERHEAD)
+    match framing {
+        // Spelt out, as most frames are: no table is asked for its header.
+        Framing::Ethernet => ethernet_frame(network_len + ETHERNET, tags),
+        Framing::Ppp | Framing::Hdlc => (network_len + counted_header(framing), network_len + SERIAL_LINE_OVERHEAD),
+        Framing::Pppoe => ethernet_frame(network_len + ETHERNET + PPPOE, tags),
+        _ => {
+            let counted = network_len + counted_header(framing);
+            (counted, cells(counted - ATM_CORE_HEADER))
         }
-        Medium::Serial => (counted, network_len + SERIAL_LINE_OVERHEAD),
-        Medium::Atm => (counted, cells(counted - ATM_CORE_HEADER)),
     }
+}
+
+fn ethernet_frame(untagged: u32, tags: usize) -> (u32, u32) {
+    let frame = untagged + 4 * tags as u32;
+    (frame, frame.max(ETHERNET_MIN_FRAME) + ETHERNET_LINE_OVERHEAD)
 }
 
 #[cfg(test)]
