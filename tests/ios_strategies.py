@@ -325,6 +325,7 @@ def policy_classes(
         bandwidth=bandwidth,
         priority=priority,
         shape=shape,
+        shape_buffers=draw(maybe(st.integers(1, 4096))) if shape is not None and generation == "classic" else None,
         police=draw(maybe(polices())),
         fair_queue=draw(maybe(st.builds(FairQueue, maybe(st.sampled_from([16, 256, 4096])))))
         if fair and queues

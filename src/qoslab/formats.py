@@ -1027,6 +1027,7 @@ class PolicyClass(TypedDict):
     service_policy: NotRequired[str | None]
     set: NotRequired[list[SetAction]]
     shape: NotRequired[ShapeConfig | None]
+    shape_buffers: NotRequired[int | None]
     trust: NotRequired[Trust | None]
 
 
@@ -1047,6 +1048,7 @@ class PolicyClassPart(TypedDict):
     service_policy: NotRequired[str | None]
     set: NotRequired[list[SetAction]]
     shape: NotRequired[ShapeConfig | None]
+    shape_buffers: NotRequired[int | None]
     trust: NotRequired[Trust | None]
 
 

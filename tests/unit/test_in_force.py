@@ -445,6 +445,8 @@ def changes(policy: PolicyMap, each: PolicyClass) -> list[PolicyClass | None]:
     if each.shape is not None:
         rate = Amount(each.shape.rate.number + 1, each.shape.rate.unit)
         found.append(replace(each, shape=replace(each.shape, rate=rate)))
+    if each.shape_buffers is not None:
+        found.append(replace(each, shape_buffers=each.shape_buffers + 1))
     if each.bandwidth is not None:
         found.append(replace(each, bandwidth=replace(each.bandwidth, number=each.bandwidth.number + 1)))
     if each.queue_limit is not None:

@@ -47,6 +47,7 @@ def test_the_articles_policer() -> None:
                             "dynamic": None,
                         },
                         "shape": None,
+                        "shape_buffers": None,
                         "queue_limit": None,
                         "queue_thresholds": [],
                         "fair_queue": None,

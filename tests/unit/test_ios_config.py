@@ -101,6 +101,8 @@ def test_a_numbered_list_without_entries_is_kept() -> None:
             ["shape average 9000", "random-detect dscp-based", "random-detect dscp ef 20 40 5"],
         ),
         ("shape average 9000\nno shape average 9000", []),
+        ("shape max-buffers 50\nshape average 9000", ["shape average 9000", "shape max-buffers 50"]),
+        ("shape average 9000\nshape max-buffers 50\nno shape max-buffers", ["shape average 9000"]),
         ("police cir 8000\nexit\nno police cir 8000", []),
         ("queue-limit 20", ["queue-limit 20"]),
     ],

@@ -412,7 +412,7 @@ def test_show_policy_map_of_the_later_generation() -> None:
 def test_show_policy_map_of_the_earlier_generation() -> None:
     text = CLASSES + (
         "policy-map WAN\n class Echo\n  priority 100\n class High\n  bandwidth 50\n  set ip dscp ef\n class P5001\n"
-        "  bandwidth 10\n  queue-limit 20\n"
+        "  bandwidth 10\n  queue-limit 20\n class class-default\n  shape average 64000\n  shape max-buffers 50\n"
     )
     shown = shown_policy_map(text, "classic", 2500)
     assert shown == (
@@ -425,10 +425,15 @@ def test_show_policy_map_of_the_earlier_generation() -> None:
         "      set ip dscp ef\n"
         "    Class P5001\n"
         "      Bandwidth 10 (kbps) Max Threshold 20 (packets)\n"
+        "    Class class-default\n"
+        "      Average Rate Traffic Shaping\n"
+        "      cir 64000 (bps)\n"
+        "      Max. Buffers Limit 50 (Packets)\n"
     )
     found = parse_policy_map(shown)["policy_map"]["WAN"]["class"]
     assert "unrecognised" not in str(found)
     assert (found["Echo"]["priority_kbps"], found["Echo"]["priority_burst_bytes"]) == (100, 2500)
+    assert found["class-default"]["max_buffers_packets"] == 50
     assert (found["P5001"]["bandwidth_kbps"], found["P5001"]["bandwidth_max_threshold_packets"]) == (10, 20)
 
 

@@ -18,6 +18,7 @@ PLAIN_CLASS: dict[str, Any] = {
     "set": [],
     "police": None,
     "shape": None,
+    "shape_buffers": None,
     "queue_limit": None,
     "queue_thresholds": [],
     "service_policy": None,

@@ -51,6 +51,7 @@ _CLASS_LINES = [
         rf"queue-limit (?P<queue_limit_bytes>{_N}) bytes",
         rf"queue-limit (?P<queue_limit_ms>{_N}) ms",
         rf"cir (?P<cir_bps>{_N}) \(bps\)(?: bc (?P<bc_bits>{_N}) \(bits\))?(?: be (?P<be_bits>{_N}) \(bits\))?",
+        rf"Max\. Buffers Limit (?P<max_buffers_packets>{_N}) \(Packets\)",
         rf"cir (?P<cir_percent>{_N})%(?: bc (?P<bc_msec>{_N}) \(msec\))?(?: be (?P<be_msec>{_N}) \(msec\))?",
     )
 ]

@@ -60,6 +60,7 @@ def _class(each: PolicyClass, device: Device) -> PolicyClass:
         each,
         police=None if each.police is None else _police(each.police),
         shape=None if each.shape is None else _shape(each.shape, device.generation),
+        shape_buffers=None if each.shape_buffers == figures.GTS_BUFFERS else each.shape_buffers,
         priority=None if each.priority is None else _priority(each.priority),
         queue_limit=None if each.queue_limit == QueueLimit(figures.QUEUE_LIMIT) else each.queue_limit,
         marks=tuple(sorted(each.marks, key=lambda mark: mark.field)),

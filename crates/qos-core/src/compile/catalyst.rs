@@ -123,6 +123,7 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
     for (field, given) in [
         ("shape", class.shape.is_some()),
         ("queue_limit", class.queue_limit.is_some()),
+        ("shape_buffers", class.shape_buffers.is_some()),
         ("queue_thresholds", !class.queue_thresholds.is_empty()),
         ("fair_queue", class.fair_queue.is_some()),
         ("bandwidth", class.bandwidth.is_some()),

@@ -240,7 +240,7 @@ fn join(
     let apart = matches!(nodes[shared].body, BodyPlan::Inner { .. }) || nodes[shared].shape.is_some();
     if places.iter().any(Option::is_none) && apart {
         let queue = match context.config.generation {
-            Generation::Classic => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), false),
+            Generation::Classic => parameters::flow_queueing(None, None, Some(here.to.bandwidth_kbps), None),
             Generation::Hqf => QueuePlan::Fifo { limit: defaults::QUEUE_LIMIT },
         };
         let body = BodyPlan::Leaf { queue, random_detect: None };

@@ -34,6 +34,8 @@ const SHAPE_BURST_MS: std::ops::RangeInclusive<u64> = 10..=2_000;
 /// The least rate of a shaper: that of the lowest one published.
 const SHAPE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
 
+const SHAPE_BUFFERS: std::ops::RangeInclusive<u64> = 1..=4_096;
+
 const FLOW_QUEUES: std::ops::RangeInclusive<u32> = 16..=4_096;
 
 pub(crate) fn in_range(
@@ -372,17 +374,17 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
 }
 
 /// Classic weighted fair queueing of what has no class of its own. Beside classes the interface's hold-queue limits it,
-/// behind a shaper its own.
+/// behind a shaper its own `buffers`.
 pub(crate) fn flow_queueing(
     flows: Option<u32>,
     threshold: Option<u32>,
     bandwidth_kbps: Option<u64>,
-    shaped: bool,
+    buffers: Option<u32>,
 ) -> QueuePlan {
     QueuePlan::WeightedFair {
         flows: flows.unwrap_or_else(|| defaults::dynamic_queues(bandwidth_kbps.unwrap_or(u64::MAX))),
         threshold: threshold.unwrap_or(defaults::CONGESTIVE_DISCARD_THRESHOLD),
-        total: shaped.then_some(defaults::FAIR_HOLD_QUEUE),
+        total: buffers,
     }
 }
 
@@ -410,7 +412,9 @@ pub(crate) fn class_queue(
         Generation::Classic
             if fair || class.shape.is_some() || (class.name == CLASS_DEFAULT && class.bandwidth.is_none()) =>
         {
-            flow_queueing(flows, limit, bandwidth_kbps, class.shape.is_some())
+            let buffers = class.shape_buffers.unwrap_or(defaults::GTS_BUFFERS);
+            in_range("shape_buffers", u64::from(buffers), &SHAPE_BUFFERS, "packets")?;
+            flow_queueing(flows, limit, bandwidth_kbps, class.shape.is_some().then_some(buffers))
         }
         Generation::Classic => QueuePlan::Conversation { limit: limit.unwrap_or(defaults::QUEUE_LIMIT), weight },
         Generation::Hqf => {

@@ -58,6 +58,10 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
     if class.random_detect.is_some() && !default && class.bandwidth.is_none() && class.shape.is_none() {
         return refuse(path, "random_detect", "needs bandwidth or shape in the class");
     }
+    if class.shape_buffers.is_some() && !(classic && class.shape.is_some() && !child_queues) {
+        let message = "only a shaper of the earlier generation without a queueing child has it";
+        return refuse(path, "shape_buffers", message);
+    }
     let in_bytes = |red: &RandomDetectConfig| !matches!(red.unit, None | Some(LimitUnit::Packets));
     if class.random_detect.as_ref().is_some_and(in_bytes) && (classic || class.fair_queue.is_some()) {
         let message = "only a first-in-first-out queue of the later generation has it: give packets";

@@ -35,6 +35,9 @@ pub struct PolicyClass {
     /// Shaper (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<ShapeConfig>,
+    /// Packets that the flow queues behind the shaper hold together (earlier generation); null for 1000.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub shape_buffers: Option<u32>,
     /// Lengths of packets for its shaper and for its part of the line, where they are not the counted ones (output
     /// only, later generation); counters and queues know nothing of it.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -76,6 +79,7 @@ impl PolicyClass {
             set: Vec::new(),
             police: None,
             shape: None,
+            shape_buffers: None,
             account: None,
             queue_limit: None,
             queue_thresholds: Vec::new(),

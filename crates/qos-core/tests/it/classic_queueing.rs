@@ -140,3 +140,40 @@ fn class_defaults_bandwidth_counts_as_reserved() {
     assert_eq!(reserved(two), (2, 2, 45_000));
     assert_eq!(reserved(json!([{"name": "class-default", "fair_queue": {}}])), (0, 0, 75_000));
 }
+
+/// One flow of 4 Mb/s before a shaper of 1 Mb/s: its queue grows to the congestive discard threshold of 64 packets, or
+/// to the shaper's buffers where these are fewer. Packets of 500 and four bytes are 4.032 ms of the rate; nothing waits
+/// longer than the buffers, and an interval of 25 ms, take.
+#[test]
+fn a_shaper_holds_no_more_packets_than_its_buffers() {
+    let longest = |buffers: Option<u32>| {
+        let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
+        let classes = json!([{"name": "class-default", "shape": shape, "shape_buffers": buffers}]);
+        let mut engine: Engine<u64> = common::engine(100_000_000, Ppp);
+        engine.configure(Time(0), &common::with_policy("classic", 100_000, classes)).unwrap();
+        let sent = common::offer(&mut engine, common::udp(500, 1, Ppp), 1_000_000, Time(0), Time(2 * SECOND));
+        engine.audit().unwrap();
+        let waits = common::departures(&sent).into_iter().map(|(time, at, _)| time.0 - at).max().unwrap();
+        (waits as f64 / 4_032_000.0).round() as u64
+    };
+    // An interval's packets are six, and the last of them may have come just after the release before.
+    for (buffers, packets) in [(None, 64), (Some(1_000), 64), (Some(20), 20), (Some(7), 7)] {
+        let found = longest(buffers);
+        assert!((packets - 1..=packets + 7).contains(&found), "{found} of {packets}");
+    }
+}
+
+#[test]
+fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
+    let shape = json!({"mode": "average", "rate": {"bps": 64_000}});
+    let refusal = |generation: &str, class: serde_json::Value| {
+        let config = common::with_policy(generation, 2_000, json!([class]));
+        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
+        engine.configure(Time(0), &config).unwrap_err().path.rsplit_once('.').unwrap().1.to_owned()
+    };
+    let class = |buffers: u32| json!({"name": "class-default", "shape": shape, "shape_buffers": buffers});
+    assert_eq!(refusal("hqf", class(9)), "shape_buffers");
+    assert_eq!(refusal("classic", class(0)), "shape_buffers");
+    assert_eq!(refusal("classic", class(4_097)), "shape_buffers");
+    assert_eq!(refusal("classic", json!({"name": "class-default", "shape_buffers": 9})), "shape_buffers");
+}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.policy_map import change_class
@@ -88,26 +89,43 @@ def _shape(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(present, shape=shape))
 
 
+# Later software has no such queue: queue-limit has taken its place there.
+@CONFIG.add(
+    "policy-class",
+    "shape max-buffers <packets:1-4096>",
+    no="shape max-buffers [<packets:1-4096>]",
+    undo=Undo(key="shape max-buffers"),
+    requires={"classic"},
+    help={"shape": "Traffic Shaping", "max-buffers": "Set Maximum Buffer Limit", "packets": "Number of buffers"},
+)
+def _max_buffers(session: ConfigSession, args: Args) -> None:
+    packets = None if args.unset else args.value("packets", int)
+    change_class(session, replace(session.policy_class, shape_buffers=packets))
+
+
 @CLASS_LINES.at(40, family="router")
 def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.shape is not None:
         amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
         end = account.account_text(each.shape.account)
         yield f"{layout.queueing}shape {each.shape.mode} {rate_text(each.shape.rate)}{amounts}{end}"
+    if each.shape_buffers is not None:
+        yield f"{layout.queueing}shape max-buffers {each.shape_buffers}"
 
 
 @ENGINE_CLASS.at(30)
 def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
-        return {"shape": None}
+        return {"shape": None, "shape_buffers": None}
     return {
+        "shape_buffers": each.shape_buffers,
         "shape": {
             "mode": shape.mode,
             "rate": rate_config(shape.rate),
             "bc": _engine_burst(shape.bc),
             "be": _engine_burst(shape.be),
-        }
+        },
     }
 
 
@@ -127,6 +145,9 @@ def _output_only(each: PolicyClass) -> None:
 def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
     if (shape := typed.get("shape")) is not None:
         yield from _listed_shape(shape)
+        if (buffers := typed.get("shape_buffers")) is not None:
+            # The words are those of older prints, in which the line above has them [I].
+            yield f"      Max. Buffers Limit {buffers} (Packets)"
 
 
 def _listed_shape(shape: formats.ShapeConfig) -> Iterator[str]:

@@ -295,6 +295,8 @@ class PolicyClass:
     bandwidth: Bandwidth | None = field(default=None, metadata=QUEUEING)
     priority: Priority | None = field(default=None, metadata=LEAF)
     shape: Shape | None = field(default=None, metadata=QUEUEING)
+    shape_buffers: int | None = field(default=None, metadata=LEAF)
+    """`shape max-buffers`: packets that wait for the shaper."""
     police: Police | None = None
     fair_queue: FairQueue | None = field(default=None, metadata=LEAF)
     queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
@@ -325,7 +327,8 @@ class PolicyClass:
         # A parent's own limit is one of packets, which is shown for its children together.
         if self.queue_limit is not None and self.queue_limit.unit != "packets":
             given.append("queue-limit")
-        return ["queue-limit" if name == "queue-thresholds" else name for name in given]
+        typed = {"queue-thresholds": "queue-limit", "shape-buffers": "shape max-buffers"}
+        return [typed.get(name, name) for name in given]
 
 
 @dataclass(frozen=True, slots=True)
