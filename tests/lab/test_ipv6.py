@@ -282,3 +282,22 @@ def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> 
         assert ping(dual, "client", "10.3.0.2") == 62
         session(dual, "configure terminal", *on, "end")
         assert ping6(dual, "client", "2001:db8:3::2") == 62, on
+
+
+def test_a_switch_bridges_ipv6() -> None:
+    ends = [("left", 1), ("right", 2)]
+    links = [
+        {
+            "name": host,
+            "rate": "100 Mb/s",
+            "ends": [
+                {"node": host, "interface": "eth0", "ipv6_address": f"2001:db8:1::{number}/64"},
+                {"node": "SW", "interface": f"GigabitEthernet1/0/{number}"},
+            ],
+        }
+        for host, number in ends
+    ]
+    nodes = {"left": {"platform": "host"}, "right": {"platform": "host"}, "SW": {"platform": "ios", "model": "3750G"}}
+    topology = Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
+    with Lab.up(topology, name=f"test-ipv6-switch-{os.getpid()}") as lab:
+        assert ping6(lab, "left", "2001:db8:1::2") == 64

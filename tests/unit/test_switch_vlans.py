@@ -184,3 +184,9 @@ def test_what_is_in_force_is_compared_by_meaning() -> None:
     other = BASE.replace("police 1000000 8000", "police 3000000 8000")
     found = configuration_differences(other, running, family="switch")
     assert "policy-map Ports, class One: asked for `police 3000000 8000 exceed-action drop`" in found[0]
+
+
+@pytest.mark.parametrize("text", ["ipv6 access-list V6\n permit tcp any any", "class-map Voice\n match protocol ipv6"])
+def test_ipv6_is_not_classified(text: str) -> None:
+    with pytest.raises(IosError, match="classifies IPv4 only"):
+        apply(configured(), text)

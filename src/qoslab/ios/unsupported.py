@@ -267,6 +267,12 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
+    Refused(
+        "this switch classifies IPv4 only, and routes no IPv6 here",
+        ">ipv6 access-list <rest:line>\nipv6 (unicast-routing|route) [<rest:line>]",
+        requires="switch",
+    ),
+    Refused("this switch classifies IPv4 only", "match protocol ipv6", mode="class-map", requires="switch"),
     Refused("no port is closed to a station", "dot1x <rest:line>"),
     Refused(
         "no port is closed to a station",

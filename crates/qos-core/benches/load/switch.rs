@@ -64,7 +64,7 @@ impl SwitchLoad {
         let mut engine = Engine::new(&PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
         engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
         let descriptor = |dscp| Descriptor {
-            label: Some(Label { dscp, cos: None }),
+            label: Some(Label { dscp, ..Label::default() }),
             ..parse(&frame(u32::from(dscp), 700), Framing::Ethernet)
         };
         let mut load = SwitchLoad {

@@ -216,7 +216,7 @@ impl<P> Egress<P> {
 
     /// The label of a frame. One that the switch itself sends has none and counts by its code point (inferred).
     fn label(&self, descriptor: &Descriptor) -> Label {
-        descriptor.label.unwrap_or(Label { dscp: descriptor.dscp, cos: None })
+        descriptor.label.unwrap_or(Label { dscp: descriptor.dscp, ..Label::default() })
     }
 
     fn at(&self, label: Label) -> QueueAt {
@@ -271,11 +271,11 @@ impl<P> Egress<P> {
         self.outbound.link.take(now, line_len);
         self.passing = Some(Passing { end, queue, cells });
         if self.plan.qos {
-            descriptor.cos = self.plan.dscp_cos[usize::from(label.dscp)];
+            descriptor.cos = self.plan.dscp_cos[usize::from(label.leaving())];
             self.counts.cos[usize::from(descriptor.cos)] += 1;
             if descriptor.is_ip() {
                 if self.plan.rewrite {
-                    descriptor.dscp = label.dscp;
+                    descriptor.dscp = label.leaving();
                 }
                 self.counts.dscp[usize::from(descriptor.dscp)] += 1;
             }

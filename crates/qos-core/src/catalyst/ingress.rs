@@ -154,7 +154,7 @@ impl Labeller {
         let mut label = match (plan.source, action.map(|action| action.mark)) {
             (Source::Trust(trust), _) | (_, Some(Mark::Trust(trust))) => plan.trusted(trust, descriptor, cos),
             (Source::Override, _) => plan.by_cos(plan.default_cos),
-            (_, Some(Mark::Dscp(dscp))) => Label { dscp, cos: None },
+            (_, Some(Mark::Dscp(dscp))) => Label { dscp, ..Label::default() },
             (_, Some(Mark::PortCos)) => plan.by_cos(plan.default_cos),
             (Source::Untrusted | Source::Policy, _) => Label::default(),
         };
@@ -169,10 +169,7 @@ impl Labeller {
                     ExceedAction::Drop => return false,
                     ExceedAction::PolicedDscpTransmit => {
                         let marked = plan.policed_dscp[usize::from(label.dscp)];
-                        if marked != label.dscp {
-                            label.cos = label.cos.map(|_| plan.dscp_cos[usize::from(marked)]);
-                            label.dscp = marked;
-                        }
+                        label.marked_down = Some(marked).filter(|marked| *marked != label.dscp);
                     }
                 }
             }
@@ -190,7 +187,7 @@ impl Labeller {
 impl IngressPlan {
     /// The label of a frame whose class of service counts.
     fn by_cos(&self, cos: u8) -> Label {
-        Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos) }
+        Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos), marked_down: None }
     }
 
     /// The label of a frame of which something is trusted. `cos` is the tag's class of service, or the port's.
@@ -201,9 +198,11 @@ impl IngressPlan {
             _ if !descriptor.is_ip() => Label { cos: None, ..self.by_cos(cos) },
             Trust::Dscp => {
                 let dscp = usize::from(descriptor.dscp);
-                Label { dscp: self.mutation.map_or(descriptor.dscp, |map| map[dscp]), cos: None }
+                Label { dscp: self.mutation.map_or(descriptor.dscp, |map| map[dscp]), ..Label::default() }
             }
-            Trust::IpPrecedence => Label { dscp: self.ip_prec_dscp[usize::from(descriptor.precedence())], cos: None },
+            Trust::IpPrecedence => {
+                Label { dscp: self.ip_prec_dscp[usize::from(descriptor.precedence())], ..Label::default() }
+            }
         }
     }
 }

@@ -327,7 +327,6 @@ pub(crate) fn port(
         default_cos: config.default_cos,
         cos_dscp: maps.cos_dscp,
         ip_prec_dscp: maps.ip_prec_dscp,
-        dscp_cos: array(&maps.dscp_cos, same),
         policed_dscp: array(&maps.policed_dscp, same),
         mutation: mutation.map(|name| array(&maps.dscp_mutation[name], same)),
         cos_queue: array(&maps.cos_input_q, queue_at),

@@ -64,7 +64,6 @@ pub(crate) struct IngressPlan {
     pub default_cos: u8,
     pub cos_dscp: [u8; 8],
     pub ip_prec_dscp: [u8; 8],
-    pub dscp_cos: [u8; 64],
     pub policed_dscp: [u8; 64],
     pub mutation: Option<[u8; 64]>,
     pub cos_queue: [QueueAt; 8],

@@ -18,7 +18,7 @@ const SPEED: u64 = 100_000_000;
 /// A frame for a queue (from 0) with an IP packet of `ip_len` bytes.
 fn frame(queue: usize, ip_len: usize) -> Descriptor {
     let parsed = frame::parse(&frames::udp(ip_len, DSCP[queue], 1, 2), Framing::Ethernet);
-    Descriptor { label: Some(Label { dscp: DSCP[queue], cos: None }), ..parsed }
+    Descriptor { label: Some(Label { dscp: DSCP[queue], ..Label::default() }), ..parsed }
 }
 
 /// What left: when the frame started and how long it took on the wire, which queue it was from, its bytes on the wire.

@@ -94,8 +94,9 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
     let arp = [&[0xff; 12][..], &[0x08, 0x06], &[0; 46]].concat();
     let tagged_arp = frames::tagged(&arp, 5, 10);
     let by = |input: Value, frame: &[u8]| treated(switch(&defaults(), input, json!({})), frame);
-    let by_dscp = |dscp, queue| (Label { dscp, cos: None }, dscp, dscp >> 3, (queue, 1));
-    let by_cos = |cos: u8, queue| (Label { dscp: cos * 8, cos: Some(cos) }, cos * 8, cos, (queue, 1));
+    let by_dscp = |dscp, queue| (Label { dscp, ..Label::default() }, dscp, dscp >> 3, (queue, 1));
+    let by_cos =
+        |cos: u8, queue| (Label { dscp: cos * 8, cos: Some(cos), ..Label::default() }, cos * 8, cos, (queue, 1));
     assert_eq!(by(json!({}), &ef), by_dscp(0, 2));
     assert_eq!(by(json!({"trust": "dscp"}), &ef), by_dscp(46, 1));
     assert_eq!(by(json!({"trust": "dscp"}), &tagged), by_dscp(46, 1));
@@ -105,7 +106,7 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
     assert_eq!(by(json!({"cos_override": true, "default_cos": 4}), &ef), by_cos(4, 4));
     assert_eq!(by(json!({"trust": "ip-precedence"}), &ef), by_dscp(40, 1));
     // A frame that is no IP packet has its class of service, or the port's.
-    let other = |dscp: u8, queue| (Label { dscp, cos: None }, 0, dscp >> 3, (queue, 1));
+    let other = |dscp: u8, queue| (Label { dscp, ..Label::default() }, 0, dscp >> 3, (queue, 1));
     assert_eq!(by(json!({"trust": "dscp"}), &arp), other(0, 2));
     assert_eq!(by(json!({"trust": "dscp"}), &tagged_arp), other(40, 1));
     assert_eq!(by(json!({"trust": "ip-precedence", "default_cos": 3}), &arp), other(24, 3));
@@ -120,7 +121,7 @@ fn maps_are_applied_where_they_belong() {
     let mutating = changed("/maps/dscp_mutation", json!({"M": mutation}));
     let input = json!({"trust": "dscp", "dscp_mutation": "M"});
     let result = treated(switch(&mutating, input, json!({})), &ef);
-    assert_eq!(result, (Label { dscp: 10, cos: None }, 10, 1, (2, 1)));
+    assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 10, 1, (2, 1)));
     // Mutation needs a port that trusts the code point.
     let result = treated(switch(&mutating, json!({"trust": "ip-precedence", "dscp_mutation": "M"}), json!({})), &ef);
     assert_eq!(result.1, 40);
@@ -128,7 +129,7 @@ fn maps_are_applied_where_they_belong() {
     let mut keeping = mutating.clone();
     keeping["rewrite_ip_dscp"] = json!(false);
     let result = treated(switch(&keeping, json!({"trust": "dscp", "dscp_mutation": "M"}), json!({})), &ef);
-    assert_eq!(result, (Label { dscp: 10, cos: None }, 46, 1, (2, 1)));
+    assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 46, 1, (2, 1)));
     let one = |pointer: &str, value: Value, input: Value, frame: &[u8]| {
         treated(switch(&changed(pointer, value), input, json!({})), frame)
     };
@@ -218,6 +219,40 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
     assert_eq!((kept, marked), (passed, 1_000 - passed));
 }
 
+/// So that the packets of a flow keep their order: what a policer marks down joins the queues of its own code point.
+#[test]
+fn what_is_marked_down_keeps_its_queues() {
+    let mut table: Vec<u8> = (0..64).collect();
+    table[46] = 8;
+    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000},
+        "exceed": [{"action": "policed-dscp-transmit"}]});
+    let marking = changed("/maps/policed_dscp", json!(table));
+    let mut engine = policed(&marking, json!({"trust": "dscp", "police": police}));
+    let frames = 20;
+    for frame in 1..=frames {
+        pass(&mut engine, frame * MILLI, udp(1_000, 46)).unwrap();
+    }
+    let (input, output) = (counters(&mut engine, 1, SECOND), counters(&mut engine, 2, SECOND));
+    let kept = (8_000 + 19 * 125) / 1_018;
+    assert_eq!((output.dscp_out[46], output.dscp_out[8]), (kept, frames - kept));
+    assert_eq!((output.cos_out[5], output.cos_out[1]), (kept, frames - kept));
+    // EF has queue 1, code point 8 would have queue 2; on the way in EF has queue 2.
+    assert_eq!(output.enqueued, [[frames, 0, 0], [0; 3], [0; 3], [0; 3]]);
+    assert_eq!(input.input_enqueued, [[0; 3], [frames, 0, 0]]);
+}
+
+/// The 3750 trusts the traffic class of IPv6, and `match ip dscp` is of IPv4 alone.
+#[test]
+fn ipv6_is_trusted_and_not_classified() {
+    let six = frames::ipv6(46, 17, &[0x9c, 0x40, 0x14, 0x51, 0, 8, 0, 0]);
+    let label = |engine| treated(engine, &six);
+    let trusted = label(switch(&defaults(), json!({"trust": "dscp"}), json!({})));
+    assert_eq!(trusted, (Label { dscp: 46, ..Label::default() }, 46, 5, (1, 1)));
+    assert_eq!(label(switch(&defaults(), json!({}), json!({}))).1, 0);
+    let marked = policed(&defaults(), json!({"set": [{"field": "dscp", "value": 34}]}));
+    assert_eq!(label(marked).1, 0, "class-default");
+}
+
 #[test]
 fn classes_share_an_aggregate_policer() {
     let policers = json!({"A": {"rate_bps": 1_000_000, "burst_bytes": 8_000, "exceed": "drop"}});
@@ -249,7 +284,7 @@ fn burst(engine: &mut Engine<u64>, frames: usize, frame: Descriptor) -> SwitchPo
 }
 
 fn labelled(ip_len: usize, dscp: u8) -> Descriptor {
-    Descriptor { label: Some(Label { dscp, cos: None }), ..udp(ip_len, dscp) }
+    Descriptor { label: Some(Label { dscp, ..Label::default() }), ..udp(ip_len, dscp) }
 }
 
 #[test]
@@ -471,7 +506,7 @@ fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Op
 #[test]
 fn the_policy_of_a_vlan_marks_and_a_port_trusts_what_it_leaves() {
     let mut engine = vlan_based(|_| ()).unwrap();
-    let by_dscp = |dscp| Some(Label { dscp, cos: None });
+    let by_dscp = |dscp| Some(Label { dscp, ..Label::default() });
     let mut label = |port, frame: &[u8]| labelled_at(&mut engine, MILLI, port, frame);
     let (ef, web) = (frames::udp(200, 46, 1, 2), frames::udp(200, 18, 1, 2));
     assert_eq!(label(0, &ef), by_dscp(34));
@@ -479,7 +514,7 @@ fn the_policy_of_a_vlan_marks_and_a_port_trusts_what_it_leaves() {
     assert_eq!(label(1, &ef), by_dscp(34));
     assert_eq!(label(1, &web), by_dscp(0));
     // By the trunk VLAN 10 comes with a tag; what has none, or VLAN 0, is in VLAN 1, whose interface has no policy.
-    let by_cos = |cos: u8| Some(Label { dscp: cos * 8, cos: Some(cos) });
+    let by_cos = |cos: u8| Some(Label { dscp: cos * 8, cos: Some(cos), ..Label::default() });
     assert_eq!(label(2, &frames::tagged(&ef, 3, 10)), by_dscp(34));
     assert_eq!(label(2, &frames::tagged(&web, 3, 10)), by_cos(3));
     assert_eq!(label(2, &frames::tagged(&ef, 3, 11)), by_cos(3));
@@ -534,7 +569,10 @@ fn each_port_of_a_vlan_has_its_own_policer() {
 #[test]
 fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
     let mut engine = vlan_based(|config| config["interfaces"][name(1)]["switch"]["vlan_based"] = json!(false)).unwrap();
-    assert_eq!(labelled_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)), Some(Label { dscp: 46, cos: None }));
+    assert_eq!(
+        labelled_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)),
+        Some(Label { dscp: 46, ..Label::default() })
+    );
 }
 
 #[test]
