@@ -1,0 +1,135 @@
+"""Policies of VLANs on a virtual Catalyst 3750, pasted over SSH: what a burst meets at each port, screens parsed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from labs import topology
+from test_iosd import Login, connection
+from test_switch import RECEIVE
+
+from qoslab.genie.parse import parse
+from qoslab.lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch_vlans")]
+
+TOPOLOGY = topology(left="host", middle="host", right="host", SW={"platform": "ios", "model": "3750G"})(
+    "left eth0 10.3.0.1/24 - SW GigabitEthernet1/0/2",
+    "middle eth0 10.3.0.3/24 - SW GigabitEthernet1/0/3",
+    "right eth0 10.3.0.2/24 - SW GigabitEthernet1/0/4",
+)
+VLAN_POLICY = """\
+mls qos
+!
+access-list 101 permit udp any any
+!
+class-map match-all UDP
+ match access-group 101
+class-map match-all FLOOR
+ match input-interface  GigabitEthernet1/0/2 - GigabitEthernet1/0/3
+!
+policy-map PORTS
+ class FLOOR
+  police 1000000 8000 exceed-action drop
+policy-map VLAN
+ class UDP
+  set dscp af41
+  service-policy PORTS
+!
+vlan 30
+!
+interface GigabitEthernet1/0/2
+ switchport access vlan 30
+ mls qos vlan-based
+interface GigabitEthernet1/0/3
+ switchport access vlan 30
+ mls qos vlan-based
+interface GigabitEthernet1/0/4
+ switchport access vlan 30
+ mls qos vlan-based
+!
+interface Vlan30
+ service-policy input VLAN
+"""
+BURST = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    s.sendto(bytes(1000), ("10.3.0.2", 9))
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-switch-vlans-{os.getpid()}") as lab:
+        assert "%" not in typed(lab, "configure terminal", *VLAN_POLICY.splitlines(), "end")
+        yield lab
+
+
+def typed(lab: Lab, *lines: str) -> str:
+    """What lines at the privileged prompt print."""
+
+    async def run() -> str:
+        async with connection(lab, "SW") as client:
+            login = await Login.enabled(lab, client, "SW")
+            return "".join([await login.send(line) for line in lines])
+
+    return asyncio.run(run())
+
+
+def shown(lab: Lab, command: str) -> object:
+    text = typed(lab, command).split(command + "\n", 1)[1].rpartition("SW#")[0]
+    return parse("ios", command, text).parsed
+
+
+def profile(lab: Lab, port: int) -> tuple[int, int]:
+    """Frames in and out of the profile of a port's policers."""
+    name = f"GigabitEthernet1/0/{port}"
+    parsed = shown(lab, f"show mls qos interface {name} statistics")
+    assert isinstance(parsed, dict)
+    found = parsed["interface"][name]["policer"]
+    return found["in_profile"], found["out_of_profile"]
+
+
+def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
+    assert shown(lab, "show mls qos vlan 30") == {"vlan": {"30": {"policy_map": "VLAN"}}}
+    with lab.popen("right", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        lab.run("left", ["python3", "-c", BURST], check=True)
+        assert int(receiver.stdout.read()) == 34, "marked by the VLAN's class"
+    lab.run("middle", ["python3", "-c", BURST], check=True)
+    for port in (2, 3):
+        conforming, exceeding = profile(lab, port)
+        # A hundred frames of 1046 bytes, 8.5 ms at 100 Mb/s: of 8000 bytes of burst each port passes 7, and 1 Mb/s adds
+        # 1062 bytes, another one. A machine that stretches the burst adds one more in 8.4 ms.
+        assert conforming + exceeding == 100
+        assert 8 <= conforming < 30
+    assert profile(lab, 4) == (0, 0), "the receiver's port is in no range, and sent nothing"
+
+
+def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
+    marking = ["no service-policy input VLAN", "policy-map PORTS", "class FLOOR", "no police"]
+    marking += ["police 1000000 8000 exceed-action policed-dscp-transmit", "interface Vlan30"]
+    said = typed(
+        lab,
+        *("configure terminal", "mls qos map policed-dscp 34 to 8", "interface Vlan30", *marking),
+        *("service-policy input VLAN", "end", "clear mls qos interface statistics"),
+    )
+    assert "%" not in said and "rejected" not in said, said
+    lab.run("left", ["python3", "-c", BURST], check=True)
+    conforming, exceeding = profile(lab, 2)
+    assert conforming + exceeding == 100
+    assert conforming < 30
+    name = "GigabitEthernet1/0/4"
+    parsed = shown(lab, f"show mls qos interface {name} statistics")
+    assert isinstance(parsed, dict)
+    outgoing = parsed["interface"][name]["dscp"]["outgoing"]
+    assert (outgoing["34"], outgoing["8"]) == (conforming, exceeding)
+    # Code point 34 has the fourth queue (Queue 3 there), 8 the second. Without a drop, since the line is as fast.
+    queues = parsed["interface"][name]["output_queues"]["enqueued"]["queue"]
+    assert queues["3"]["threshold"]["1"] == 100
