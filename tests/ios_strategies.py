@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -64,6 +66,21 @@ def hardware(generation: Generation = "classic") -> Hardware:
     return Hardware("3725", PORTS, generation, "12.4" if generation == "classic" else "15.1")
 
 
+def composite(function: Callable[..., T]) -> Callable[..., SearchStrategy[T]]:
+    """As `st.composite`, but made once for the same arguments, so that what Hypothesis finds out of it is kept."""
+    make = st.composite(function)
+    made_before = lru_cache(256)(make)
+
+    def made(*arguments: Any) -> SearchStrategy[T]:
+        try:
+            return made_before(*arguments)
+        except TypeError:  # a list or dictionary, which may be another one soon
+            return make(*arguments)
+
+    return made
+
+
+@lru_cache(1024)
 def maybe(strategy: SearchStrategy[T]) -> SearchStrategy[T | None]:
     return st.none() | strategy
 
@@ -73,24 +90,25 @@ dscps = st.integers(0, 63)
 precedences = st.integers(0, 7)
 
 
+@lru_cache(64)
 def several(values: SearchStrategy[int], most: int) -> SearchStrategy[tuple[int, ...]]:
     return st.lists(values, min_size=1, max_size=most, unique=True).map(tuple)
 
 
-@st.composite
+@composite
 def address_matches(draw: DrawFn) -> AddressMatch:
     wildcard = draw(st.sampled_from([0, 0xFF, 0xFFFF, 0x1, 0xFFFFFFFF]))
     address = draw(st.integers(0, 0xFFFFFFFF)) & ~wildcard & 0xFFFFFFFF
     return AddressMatch(IPv4Address(address), IPv4Address(wildcard))
 
 
-@st.composite
+@composite
 def ipv6_matches(draw: DrawFn) -> AddressMatch:
     network = IPv6Network((draw(st.integers(0, (1 << 128) - 1)), draw(st.integers(0, 128))), strict=False)
     return AddressMatch(network.network_address, network.hostmask)
 
 
-@st.composite
+@composite
 def port_matches(draw: DrawFn) -> PortMatch:
     op = draw(st.sampled_from(("eq", "neq", "gt", "lt", "range")))
     ports = st.integers(0, 65535) | st.sampled_from([80, 53, 23, 514, 5001])
@@ -101,7 +119,7 @@ def port_matches(draw: DrawFn) -> PortMatch:
     return PortMatch(op, (draw(ports),))  # type: ignore[arg-type]
 
 
-@st.composite
+@composite
 def extended_entries(draw: DrawFn) -> AccessEntry:
     protocol = draw(st.sampled_from([None, 6, 17, 1, 47, 89, 200]))
     has_ports, icmp = protocol in (6, 17), draw(st.sampled_from([(None, None), (8, None), (3, 1), (3, None), (200, 7)]))
@@ -123,7 +141,7 @@ def extended_entries(draw: DrawFn) -> AccessEntry:
     )
 
 
-@st.composite
+@composite
 def ipv6_entries(draw: DrawFn) -> AccessEntry:
     protocol = draw(st.sampled_from([None, 6, 17, 58, 132, 89]))
     has_ports = protocol in (6, 17)
@@ -150,7 +168,7 @@ standard_entries = st.builds(
 )
 
 
-@st.composite
+@composite
 def access_lists(draw: DrawFn) -> dict[str, AccessList]:
     names = draw(st.lists(st.sampled_from(["1", "1399", "101", "2001", "Hosts", "P5001"]), unique=True))
     lists = {}
@@ -164,7 +182,7 @@ def access_lists(draw: DrawFn) -> dict[str, AccessList]:
     return lists
 
 
-@st.composite
+@composite
 def ipv6_access_lists(draw: DrawFn) -> dict[str, AccessList]:
     lists = {}
     for name in draw(st.lists(st.sampled_from(["V6", "Voice6"]), unique=True)):
@@ -173,7 +191,8 @@ def ipv6_access_lists(draw: DrawFn) -> dict[str, AccessList]:
     return lists
 
 
-def criteria(known: list[str]) -> SearchStrategy[Criterion]:
+@lru_cache(64)
+def criteria(known: tuple[str, ...]) -> SearchStrategy[Criterion]:
     negate = st.booleans()
     kinds: list[SearchStrategy[Criterion]] = [
         st.builds(Criterion, st.just("any"), negate),
@@ -194,11 +213,11 @@ def criteria(known: list[str]) -> SearchStrategy[Criterion]:
     return st.one_of(kinds)
 
 
-@st.composite
+@composite
 def class_maps(draw: DrawFn) -> dict[str, ClassMap]:
     maps: dict[str, ClassMap] = {}
     for name in draw(st.lists(st.sampled_from(CLASSES), unique=True)):
-        matches = draw(st.lists(criteria(list(maps)), max_size=3, unique=True).map(tuple))
+        matches = draw(st.lists(criteria(tuple(maps)), max_size=3, unique=True).map(tuple))
         maps[name] = ClassMap(name, draw(st.sampled_from(("all", "any"))), matches, draw(maybe(texts)))
     return maps
 
@@ -211,7 +230,7 @@ _MARKED = {
 }
 
 
-@st.composite
+@composite
 def actions(draw: DrawFn) -> tuple[PoliceAction, ...]:
     if draw(st.booleans()):
         return (PoliceAction(draw(st.sampled_from(("transmit", "drop")))),)
@@ -219,7 +238,7 @@ def actions(draw: DrawFn) -> tuple[PoliceAction, ...]:
     return tuple(PoliceAction(name, draw(_MARKED[name])) for name in _MARKED if name in chosen)  # type: ignore[arg-type]
 
 
-@st.composite
+@composite
 def polices(draw: DrawFn) -> Police:
     form = draw(st.sampled_from(("bps", "cir", "rate")))
     percent = form != "bps" and draw(st.booleans())
@@ -253,7 +272,7 @@ def dynamic_buckets() -> st.SearchStrategy[DynamicBucket]:
     return buckets.filter(lambda bucket: bucket.ordered)
 
 
-@st.composite
+@composite
 def shapes(draw: DrawFn) -> Shape:
     percent = draw(st.booleans())
     rate = draw(st.integers(1, 100) if percent else st.integers(8000, 154_400_000))
@@ -268,7 +287,7 @@ def shapes(draw: DrawFn) -> Shape:
     )
 
 
-@st.composite
+@composite
 def marks(draw: DrawFn) -> tuple[Mark, ...]:
     found = []
     field = draw(st.sampled_from((None, "dscp", "ip_dscp", "precedence", "ip_precedence")))
@@ -282,14 +301,14 @@ def marks(draw: DrawFn) -> tuple[Mark, ...]:
     return tuple(found)
 
 
-@st.composite
+@composite
 def bandwidths(draw: DrawFn, unit: str) -> Bandwidth:
     # Small shares, so that most policies may be attached; those that may not are told apart below.
     most = {"kbps": 200, "percent": 20, "remaining_percent": 30, "remaining_ratio": 1000}[unit]
     return Bandwidth(unit, draw(st.integers(8 if unit == "kbps" else 1, most)))  # type: ignore[arg-type]
 
 
-@st.composite
+@composite
 def priorities(draw: DrawFn, generation: Generation) -> Priority:
     unit = draw(st.sampled_from(("strict", "kbps", "percent")))
     if unit == "strict":
@@ -298,7 +317,7 @@ def priorities(draw: DrawFn, generation: Generation) -> Priority:
     return Priority(unit, number, draw(maybe(st.integers(32, 2_000_000))))  # type: ignore[arg-type]
 
 
-@st.composite
+@composite
 def random_detects(draw: DrawFn) -> RandomDetect:
     basis = draw(st.sampled_from(("precedence", "dscp")))
     values = draw(st.sets(dscps if basis == "dscp" else precedences, max_size=3))
@@ -309,7 +328,7 @@ def random_detects(draw: DrawFn) -> RandomDetect:
     return RandomDetect(basis, draw(maybe(st.integers(1, 16))), draw(st.booleans()), thresholds=tuple(thresholds))  # type: ignore[arg-type]
 
 
-@st.composite
+@composite
 def policy_classes(
     draw: DrawFn, name: str, generation: Generation, children: list[str], unit: str, queues: bool
 ) -> PolicyClass:
@@ -337,7 +356,7 @@ def policy_classes(
     )
 
 
-@st.composite
+@composite
 def policy_maps(draw: DrawFn, generation: Generation, classes: list[str]) -> dict[str, PolicyMap]:
     maps: dict[str, PolicyMap] = {}
     depth: dict[str, int] = {}
@@ -374,7 +393,7 @@ def _carried(generation: Generation, interface: Interface, maps: dict[str, Polic
     return found
 
 
-@st.composite
+@composite
 def fair_queues(draw: DrawFn, generation: Generation, serial: bool) -> InterfaceFairQueue:
     if serial and draw(st.booleans()):
         return InterfaceFairQueue(enabled=False)
@@ -392,7 +411,7 @@ limit_actions = st.builds(LimitAction, st.sampled_from(("transmit", "drop", "con
 )
 
 
-@st.composite
+@composite
 def rate_limits(draw: DrawFn) -> tuple[RateLimit, ...]:
     kinds = (("all", 0), ("access-group", 101), ("rate-limit", 5), ("dscp", 46), ("qos-group", 9))
     made: list[RateLimit] = []
@@ -407,14 +426,14 @@ def rate_limits(draw: DrawFn) -> tuple[RateLimit, ...]:
     return tuple(sorted(made, key=lambda each: each.direction))
 
 
-@st.composite
+@composite
 def rate_limit_lists(draw: DrawFn) -> dict[int, RateLimitList]:
     numbers = draw(st.lists(st.integers(0, 99), max_size=2, unique=True))
     one = st.builds(lambda each: (each, None), precedences) | st.builds(lambda mask: (None, mask), st.integers(0, 255))
     return {number: RateLimitList(number, *draw(one)) for number in numbers}
 
 
-@st.composite
+@composite
 def queue_rules(draw: DrawFn, queues: int) -> tuple[QueueRule, ...]:
     kinds: list[tuple[str | None, int]] = [
         (None, 0),
@@ -433,7 +452,7 @@ def queue_rules(draw: DrawFn, queues: int) -> tuple[QueueRule, ...]:
     return tuple(rules)
 
 
-@st.composite
+@composite
 def priority_lists(draw: DrawFn) -> dict[int, PriorityList]:
     lists = {}
     for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
@@ -444,7 +463,7 @@ def priority_lists(draw: DrawFn) -> dict[int, PriorityList]:
     return lists
 
 
-@st.composite
+@composite
 def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
     lists = {}
     for number in draw(st.lists(st.integers(1, 16), max_size=2, unique=True)):
@@ -458,7 +477,7 @@ def queue_lists(draw: DrawFn) -> dict[int, CustomList]:
     return lists
 
 
-@st.composite
+@composite
 def shapers(draw: DrawFn) -> tuple[Shaper, ...]:
     bits = st.integers(256, 100_000_000)
     lists = sorted(draw(st.sets(st.sampled_from([1, 101, 150]), max_size=2)))
@@ -467,7 +486,7 @@ def shapers(draw: DrawFn) -> tuple[Shaper, ...]:
     return tuple(Shaper(each, draw(rates), draw(bits), draw(st.just(0) | bits), draw(buffers)) for each in found)
 
 
-@st.composite
+@composite
 def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap], generation: Generation) -> Interface:
     bare = draw(_bare_interfaces(name, number, generation))
     for direction in ("input", "output"):
@@ -478,12 +497,12 @@ def interfaces(draw: DrawFn, name: str, number: int, maps: dict[str, PolicyMap],
     return bare
 
 
-@st.composite
+@composite
 def access_groups(draw: DrawFn, names: tuple[str, ...]) -> AccessGroups:
     return AccessGroups(draw(maybe(st.sampled_from(names))), draw(maybe(st.sampled_from(names))))
 
 
-@st.composite
+@composite
 def packet_sizes(draw: DrawFn) -> dict[str, int | None]:
     mtu = draw(maybe(st.integers(1300, 1499)))
     line = mtu or 1500
@@ -495,7 +514,7 @@ def packet_sizes(draw: DrawFn) -> dict[str, int | None]:
     }
 
 
-@st.composite
+@composite
 def object_groups(draw: DrawFn) -> dict[str, ObjectGroup]:
     found: dict[str, ObjectGroup] = {}
     addresses = st.integers(1, 0xFFFFFF00).map(IPv4Address)
@@ -526,7 +545,7 @@ _group_ports = st.builds(PortMatch, st.sampled_from(("eq", "gt", "lt")), st.tupl
 )
 
 
-@st.composite
+@composite
 def grouped_lists(draw: DrawFn, groups: dict[str, ObjectGroup]) -> dict[str, AccessList]:
     networks: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "network")]
     services: list[str | None] = [None, *(name for name, each in groups.items() if each.kind == "service")]
@@ -541,7 +560,7 @@ def grouped_lists(draw: DrawFn, groups: dict[str, ObjectGroup]) -> dict[str, Acc
     return {"Grouped": AccessList("Grouped", "extended", tuple(lines))} if lines else {}
 
 
-@st.composite
+@composite
 def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generation) -> Interface:
     serial = name.startswith("Serial")
     fair_queue = draw(maybe(fair_queues(generation, serial)))
@@ -583,7 +602,7 @@ def _bare_interfaces(draw: DrawFn, name: str, number: int, generation: Generatio
     )
 
 
-@st.composite
+@composite
 def routes(draw: DrawFn) -> list[StaticRoute]:
     found: dict[tuple[object, ...], StaticRoute] = {}
     for _ in range(draw(st.integers(0, 3))):
@@ -601,7 +620,7 @@ def routes(draw: DrawFn) -> list[StaticRoute]:
     return sorted(found.values(), key=route_order)
 
 
-@st.composite
+@composite
 def terminal_lines(draw: DrawFn) -> dict[str, Line]:
     last = draw(st.integers(4, 7))
     lines = [Line("con", 0), Line("aux", 0), *(Line("vty", number) for number in range(last + 1))]
@@ -615,7 +634,7 @@ def terminal_lines(draw: DrawFn) -> dict[str, Line]:
     return {line.name: line for line in lines}
 
 
-@st.composite
+@composite
 def devices(draw: DrawFn, generation: Generation | None = None) -> Device:
     chosen: Generation = generation or draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     classes = draw(class_maps())
