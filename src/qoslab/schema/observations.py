@@ -16,7 +16,7 @@ LENGTH_LIMIT = 200
 """Characters of a command; IOS takes 254 on a line."""
 
 TOPICS = (
-    *("access-lists", "adjacency", "arp", "buffers", "cef", "class-map", "clock", "controllers", "cpu", "diag"),
+    *("access-lists", "adjacency", "arp", "atm", "buffers", "cef", "class-map", "clock", "controllers", "cpu", "diag"),
     *("environment", "etherchannel", "flow", "frame-relay", "hardware", "hosts", "hqf", "interface", "interfaces"),
     *("inventory", "ip", "ipv6", "lldp", "mac", "mac-address-table", "memory", "mls", "module", "mpls", "ntp"),
     *("platform", "policy-map", "ppp", "processes", "protocols", "qos", "queue", "queueing", "route-map"),
