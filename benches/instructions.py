@@ -1,11 +1,12 @@
 """Counts the instructions that a packet takes in the engine; prints a Markdown section for docs/performance.md.
 
-    python benches/instructions.py [--write] [--compare PRINTED] [--printed PRINTED] [--of COMMIT]
+    python benches/instructions.py [--write] [--compare PRINTED --before COMMIT] [--printed PRINTED] [--of COMMIT]
 
 The load is that of crates/qos-core/benches/instructions.rs: 20 000 packets after a warm-up, counted by Callgrind. The
 figures do not depend on how busy the machine is. `--compare` takes what `cargo bench -p qos-core --bench instructions`
-has printed of another commit, and prints how far each row has moved since; `--printed` takes the same of this commit
-and runs nothing, and `--of` says which commit that was, if it is not the one that is checked out.
+has printed of another commit, which `--before` names, and prints how far each row has moved since; with `--write` that
+becomes a section too. `--printed` takes the same of this commit and runs nothing, and `--of` says which commit that
+was, if it is not the one that is checked out.
 
 Needs valgrind from the distribution, and `cargo install gungraun-runner --version 0.18.2`.
 """
@@ -24,6 +25,7 @@ import page
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADING = "### Instructions a packet"
+AGAINST = "### Against the engine before its rules were corrected"
 COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "qos-core", "--bench", "instructions")
 PACKETS = 20_000
 """Of a benchmark; the frames of `parse` are as many."""
@@ -49,6 +51,14 @@ PORTS = {
 }
 SCHEDULERS = {"hqf": "later generation", "classic": "classic"}
 SWITCH = {"srr": "SRR", "short_memory": "SRR, short memory"}
+MOVED = {
+    **PORTS,
+    "hqf": "classes, later generation",
+    "classic": "classes, classic",
+    "hqf_access_lists": "classes told by access lists",
+    **SWITCH,
+    "short": "describing a frame",
+}
 
 Counts = dict[tuple[str, str, int], float]
 """Instructions a packet, by group, benchmark and the number of its arguments."""
@@ -104,6 +114,16 @@ def section(counts: Counts, of: str) -> str:
     return "\n".join([HEADING, "", *textwrap.wrap(head, WIDTH), "", *tables(counts), ""])
 
 
+def against(counts: Counts, before: Counts, of: str) -> str:
+    """Return the section on how far the rows have moved since another commit, which is `of`."""
+    per_cents: dict[str, list[float]] = {name: [] for name in MOVED}
+    for row, now in counts.items():
+        per_cents[row[1]].append(100 * (now / before[row] - 1))
+    head = f"How far the instructions of a packet have moved since commit {of}, in per cent, over all rows of a kind:"
+    lines = [f"| {MOVED[name]} | {min(moved):+.1f} | {max(moved):+.1f} |" for name, moved in per_cents.items()]
+    return "\n".join([AGAINST, "", head, "", "|  | least | greatest |", "|---|---|---|", *lines, ""])
+
+
 def moved(counts: Counts, before: Counts) -> bool:
     """Print how far each row has moved; whether one has more than it may."""
     beyond = False
@@ -119,9 +139,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
     parser.add_argument("--compare", type=Path, help="what the benchmark has printed of another commit")
+    parser.add_argument("--before", default="", help="that commit")
     parser.add_argument("--printed", type=Path, help="what the benchmark has printed of this commit")
     parser.add_argument("--of", default="", help="the commit and its date, if it is not the one that is checked out")
     arguments = parser.parse_args()
+    if (arguments.compare is None) != (not arguments.before):
+        parser.error("--compare and --before go together: what was printed, and of which commit")
     if arguments.printed is None:
         printed = subprocess.run(COMMAND, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     else:
@@ -131,7 +154,12 @@ def main() -> int:
     print(text)
     if arguments.write:
         page.write(text)
-    return int(arguments.compare is not None and moved(counts, counted(arguments.compare.read_text(encoding="utf-8"))))
+    if arguments.compare is None:
+        return 0
+    before = counted(arguments.compare.read_text(encoding="utf-8"))
+    if arguments.write:
+        page.write(against(counts, before, arguments.before))
+    return int(moved(counts, before))
 
 
 if __name__ == "__main__":
