@@ -10,7 +10,6 @@ Meaningful on a quiet machine only.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import statistics
@@ -19,6 +18,8 @@ from typing import Any
 
 from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from qoslab.run.cell.sampling import read_health
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 PING = Path(__file__).parent.parent / "tests" / "lab" / "ping.py"
 LAN_BPS, WAN_BPS = 100_000_000, 10_000_000
@@ -53,10 +54,11 @@ def measure(round_trip_ms: int, pings: int) -> None:
     """Prints one line."""
     with Lab.up(topology(round_trip_ms), name=f"round-trips-{os.getpid()}") as lab:
         said = lab.run("client", ["python3", str(PING), "10.3.0.2", str(pings), "0.01"], check=True).stdout.split()
-        health = asyncio.run(lab.health())
+        watched = VirtualLab(lab)
+        health = read_health(watched, [*watched.data_planes, *watched.lines])
     line_ms = 2 * FRAME * 8 * (2 / LAN_BPS + 1 / WAN_BPS) * 1000
     above = sorted(float(each) * 1000 - round_trip_ms - line_ms for each in said[1:])
-    late = ", ".join(f"{name} {each['lateness_ns']['p50'] / 1e6:.3f}" for name, each in health.items())
+    late = ", ".join(f"{name} {each.lateness_ns.p50 / 1e6:.3f}" for name, each in health.items())
     print(
         f"{round_trip_ms} ms: {said[0]} of {pings} answered; above it by {above[0]:.3f} at least, "
         f"{statistics.median(above):.3f} median, {above[len(above) * 9 // 10]:.3f} p90, {above[-1]:.3f} ms at most; "

@@ -19,6 +19,8 @@ from test_iosd import session
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError
 from qoslab.model.experiment import Topology
+from qoslab.run.cell.sampling import read_health
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 pytestmark = pytest.mark.lab
 
@@ -41,9 +43,9 @@ def test_a_linux_router_routes_and_is_watched(name: str) -> None:
     with Lab.up(ROUTED, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63
         assert ping(lab, "server", "10.1.0.2") == 63
-        health = asyncio.run(lab.health())["R1"]
-        assert health["received"] >= 4
-        assert health["lost_input"] == health["malformed"] == 0
+        health = read_health(VirtualLab(lab), ["R1"])["R1"]
+        assert health.received >= 4
+        assert health.lost_input == health.malformed == 0
         # Inside its namespace the router's kernel sees both ports, and the links end in the other one.
         assert lab.interface("R1", "FastEthernet0/1") == ("R1.dp", "Fa0-1")
         for namespace, names in (

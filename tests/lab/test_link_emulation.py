@@ -12,6 +12,8 @@ from labs import topology
 
 from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from qoslab.run.cell.sampling import read_health
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
@@ -47,8 +49,8 @@ def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
         answered, *times = lab.run("client", ["python3", PING, "10.3.0.2", "8", "0"], check=True).stdout.split()
         assert int(answered) == 8
         assert min(map(float, times)) >= 2 * 0.015
-        health = asyncio.run(lab.health())
-        assert health["l2.line"]["transmitted"] >= 16 and health["l2.line"]["lateness_ns"]["count"] >= 16
+        health = read_health(VirtualLab(lab), ["l2.line"])["l2.line"]
+        assert health.transmitted >= 16 and health.lateness_ns.count >= 16
     lossy = wired.model_dump(mode="json")
     for number in (1, 2):
         lossy["links"][number]["loss"]["probability"] = "50 %"

@@ -10,6 +10,8 @@ from labs import ping, topology
 from test_iosd import Login, connection
 
 from qoslab.lab import Lab
+from qoslab.run.cell.sampling import read_health
+from qoslab.run.labs.virtual.lab import VirtualLab
 
 pytestmark = pytest.mark.lab
 
@@ -96,5 +98,5 @@ def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None
         assert interfaces(lab, "R1") == {"lo", "Fa0-0", "Fa0-0.1"}
         assert interfaces(lab, "R1.dp") == {"lo", "Fa0-0", "Fa0-0.in", "Fa0-0.1"}
         assert ping(lab, "b", "10.2.0.1") == 64
-        health = asyncio.run(lab.health())["R1"]
-        assert (health["malformed"], health["unsent"]) == (0, 0)
+        health = read_health(VirtualLab(lab), ["R1"])["R1"]
+        assert (health.malformed, health.unsent) == (0, 0)

@@ -41,7 +41,7 @@ from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    pass
 
 RUNTIME = Path("/run/qoslab")
 """Where the lab's files are, inside the lab."""
@@ -384,14 +384,6 @@ class Lab:
     def lines(self) -> tuple[str, ...]:
         """Data planes that make delay, jitter and loss of a link between two hosts: `LINK.line`."""
         return self._wiring.lines
-
-    async def health(self) -> dict[str, formats.Health]:
-        """Lateness and lost input of each data plane: each router's, and each of `lines`."""
-        result = {}
-        for router in self._wiring.ports:
-            async with self.control(router) as client:
-                result[router] = await client.health()
-        return result
 
     def describe(self) -> dict[str, Any]:
         """What a manifest needs: kernel, settings as read back, offloads, links."""
