@@ -222,15 +222,20 @@ def _outside(lab: Lab, inside: int) -> int:
     raise AssertionError(f"no process {inside} in the lab")
 
 
-@pytest.mark.slow
-def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
-    """become, a push that changes, the same push that does not, saving, a refused line."""
-    ssh = routed.ssh("R1")
-    (tmp_path / "hosts").write_text(
+def inventory(lab: Lab) -> str:
+    """R1 as Ansible reaches it."""
+    ssh = lab.ssh("R1")
+    return (
         f"R1 ansible_host={ssh.host} ansible_port={ssh.port} ansible_user={ssh.user} ansible_password={ssh.password}"
         f" ansible_become=true ansible_become_method=enable ansible_become_password={ssh.enable}"
         " ansible_connection=ansible.netcommon.network_cli ansible_network_os=cisco.ios.ios\n"
     )
+
+
+@pytest.mark.slow
+def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
+    """become, a push that changes, the same push that does not, saving, a refused line."""
+    (tmp_path / "hosts").write_text(inventory(routed))
     (tmp_path / "police.ios").write_text(POLICE)
     (tmp_path / "unpolice.ios").write_text(UNPOLICE)
     (tmp_path / "play.yml").write_text(
@@ -253,16 +258,81 @@ def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
     - cisco.ios.ios_ping: {dest: 10.2.0.2, count: 2}
 """
     )
+    play(tmp_path)
+
+
+def play(folder: Path) -> None:
+    """Run the play of a folder on the hosts of its inventory."""
     done = subprocess.run(
         [Path(sys.executable).with_name("ansible-playbook"), "-i", "hosts", "play.yml"],
-        cwd=tmp_path,
-        env={**os.environ, "ANSIBLE_HOST_KEY_CHECKING": "0", "HOME": str(tmp_path)},
+        cwd=folder,
+        env={**os.environ, "ANSIBLE_HOST_KEY_CHECKING": "0", "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
+    """The facts that inventories are made of, and what resource modules read of the configuration."""
+    session(
+        routed,
+        *("configure terminal", "ip access-list extended EDGE", "permit tcp any host 10.2.0.2 eq www", "exit"),
+        *("interface FastEthernet0/0", "description lan", "mtu 1400", "ip access-group EDGE in", "exit"),
+        *("ip route 10.99.0.0 255.255.0.0 10.2.0.2", "end", "write memory"),
+    )
+    (tmp_path / "hosts").write_text(inventory(routed))
+    (tmp_path / "play.yml").write_text(
+        """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - cisco.ios.ios_facts: {gather_subset: all}
+    - ansible.builtin.assert:
+        that:
+          - ansible_net_interfaces["FastEthernet0/0"].description == "lan"
+          - ansible_net_interfaces["FastEthernet0/0"].mtu == 1400
+          - ansible_net_interfaces["FastEthernet0/0"].ipv4[0].address == "10.1.0.1"
+          - ansible_net_interfaces["FastEthernet0/0"].operstatus == "up"
+          - ansible_net_memtotal_mb > 0
+          - "'ip access-group EDGE in' in ansible_net_config"
+          - ansible_net_neighbors == {}
+    - cisco.ios.ios_interfaces: {state: gathered}
+      register: interfaces
+    - cisco.ios.ios_l3_interfaces: {state: gathered}
+      register: addresses
+    - cisco.ios.ios_acls: {state: gathered}
+      register: lists
+    - cisco.ios.ios_acl_interfaces: {state: gathered}
+      register: filters
+    - cisco.ios.ios_static_routes: {state: gathered}
+      register: routes
+    - ansible.builtin.assert:
+        that:
+          - interfaces.gathered | selectattr("name", "eq", "FastEthernet0/0") | map(attribute="mtu") | list == [1400]
+          - (addresses.gathered | selectattr("name", "eq", "FastEthernet0/0") | first).ipv4[0].address == "10.1.0.1/24"
+          - lists.gathered[0].acls[0].aces[0].destination.port_protocol.eq == "www"
+          - (filters.gathered | selectattr("access_groups", "defined") | first).access_groups[0].acls[0].name == "EDGE"
+          - routes.gathered[0].address_families[0].routes[0].dest == "10.99.0.0/16"
+"""
+    )
+    try:
+        play(tmp_path)
+    finally:
+        session(
+            routed,
+            *("configure terminal", "interface FastEthernet0/0", "no ip access-group EDGE in", "no mtu"),
+            *(
+                "no description",
+                "exit",
+                "no ip access-list extended EDGE",
+                "no ip route 10.99.0.0 255.255.0.0 10.2.0.2",
+            ),
+            *("end", "write memory"),
+        )
 
 
 @pytest.mark.slow

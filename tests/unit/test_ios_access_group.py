@@ -69,8 +69,6 @@ def test_a_list_that_nobody_has_configured_filters_nothing() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("ip access-group EDGE6 in", "% Access list EDGE6 is one of IPv6"),
-        ("ipv6 traffic-filter EDGE out", "% Access list EDGE is one of IPv4"),
         ("ip access-group 200 in", "% Invalid input detected"),
         ("ip access-group EDGE", "% Incomplete command"),
     ],
@@ -78,6 +76,14 @@ def test_a_list_that_nobody_has_configured_filters_nothing() -> None:
 def test_what_cannot_filter_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
         apply(configured(LISTS), f"interface Serial0/0\n{line}\n")
+
+
+def test_a_list_of_the_other_version_is_told_of() -> None:
+    router = FakeRouter()
+    apply(router.device, LISTS)
+    said = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
+    assert "\nAccess list EDGE6 is one of IPv6: no packets of IPv4 are filtered\n" in said
+    assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 
 def test_a_subinterface_has_its_own() -> None:

@@ -264,12 +264,17 @@ def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
         yield from target.lines(depth)
     elif not target.differs(present):
         return
-    elif target.how.afresh or target.how.table or present.how.afresh or present.how.table:
+    elif _whole(target) or _whole(present) or (target.how.renewed and target.line != present.line):
         yield indent + present.taken_back
         yield from target.lines(depth)
     else:
         yield indent + target.line
         yield from _below(target, present, depth + 1)
+
+
+def _whole(block: Block) -> bool:
+    """Whether another one takes its place as a whole."""
+    return block.how.afresh or block.how.table
 
 
 def _below(target: Block, present: Block, depth: int) -> Iterator[str]:

@@ -42,7 +42,6 @@ REFUSALS: tuple[str, ...] = (
     r"^Must remove .* configuration first",
     r"^% (?:Normal burst|Bits per interval) must be at least ",
     r"^% At most \d+ rate-limit lines",
-    r"^% Access list \S+ is one of ",
     r"^% (?:There is no \w+ object group|Object groups? )",
     r"^Entry already running and cannot be modified",
     r"^% ?Entry not configured",

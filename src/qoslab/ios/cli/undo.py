@@ -23,6 +23,8 @@ class Undo:
     """Syntax of what takes a line back, behind `no` or, if it begins so, `default`. None is the key."""
     afresh: bool = False
     """Whether the old line is taken back before another value: it keeps something of that, or the order below it."""
+    renewed: bool = False
+    """Whether a block is taken back before one with another first line takes its place."""
     table: bool = False
     """Whether lines with the same key make one table together, which the key's `no` form clears."""
     parts: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import AccessGroups, Device, Interface
@@ -19,8 +19,8 @@ from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 if TYPE_CHECKING:
     from qoslab import formats
 
-# Our own words.
-OTHER_FAMILY = "% Access list {name} is one of {family}"
+# Our own words, and no refusal: the list may become another one.
+OTHER_FAMILY = "Access list {name} is one of {other}: no packets of {family} are filtered"
 
 _IPV4 = "ip access-group (<list:1-199>|<list:1300-2699>|<name:word>) (in|out)"
 _HELP = {
@@ -68,7 +68,8 @@ def _attach(session: ConfigSession, args: Args, name: str | None, version: Liter
     if args.unset:
         name = None
     elif name is not None and name in session.device.access_lists and not _filters(session.device, name, version):
-        raise RejectedError(OTHER_FAMILY.format(name=name, family="IPv4" if version == 6 else "IPv6"))
+        other = "IPv4" if version == 6 else "IPv6"
+        session.notices.append(OTHER_FAMILY.format(name=name, other=other, family=f"IPv{version}"))
     present = interface.filters if version == 4 else interface.ipv6_filters
     changed = replace(present, input=name) if "in" in args else replace(present, output=name)
     if version == 4:

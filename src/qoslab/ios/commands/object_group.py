@@ -67,7 +67,7 @@ _HELP = {
     "config",
     "object-group (network|service) <name:word>",
     no="object-group (network|service) <name:word>",
-    undo=Undo("object-group <name:word>", "object-group (network|service) <name:word>", referred=5),
+    undo=Undo("object-group <name:word>", "object-group (network|service) <name:word>", renewed=True, referred=5),
     requires={"hqf"},
     help=_HELP,
 )
