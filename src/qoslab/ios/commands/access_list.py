@@ -103,6 +103,8 @@ GROUPED = (
     f"(permit|deny) object-group <service:word> {_GROUP_SOURCE} {_GROUP_DESTINATION} {_OPTIONS}",
 )
 """Entries that may name object groups: 12.4(20)T and later."""
+_ENTRIES_BY_SOFTWARE = (("classic", EXTENDED), ("switch", EXTENDED), ("hqf", GROUPED))
+"""What a device has to have, and its entries."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 
 _HELP = {
@@ -295,15 +297,14 @@ def _numbered_extended(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "extended")
 
 
-# The first that matches is taken: a line without groups is one of the plain ones.
-for _entries, _requires in ((EXTENDED, frozenset[str]()), (GROUPED, frozenset({"hqf"}))):
+for _requires, _entries in _ENTRIES_BY_SOFTWARE:
     _any_entry = "|".join(_entries)
     CONFIG.add(
         "config",
         f"access-list <list:extended-list> ({_any_entry}|remark <text:line>)",
         no=f"access-list <list:extended-list> [{_any_entry}|remark <text:line>]",
         undo=_NUMBERED,
-        requires=_requires,
+        requires={_requires},
         help=_HELP,
     )(_numbered_extended)
 
@@ -377,12 +378,16 @@ def _check_group(device: Device, name: str | None, kind: Literal["network", "ser
 
 
 CONFIG.add("standard-acl", f"[<sequence:1-2147483647>] {STANDARD}", no=STANDARD, undo=Undo(STANDARD), help=_HELP)(_line)
-for _body in EXTENDED:
-    CONFIG.add("extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, undo=Undo(_body), help=_HELP)(_line)
-for _body in GROUPED:
-    CONFIG.add(
-        "extended-acl", f"[<sequence:1-2147483647>] {_body}", no=_body, undo=Undo(_body), requires={"hqf"}, help=_HELP
-    )(_line)
+for _requires, _entries in _ENTRIES_BY_SOFTWARE:
+    for _body in _entries:
+        CONFIG.add(
+            "extended-acl",
+            f"[<sequence:1-2147483647>] {_body}",
+            no=_body,
+            undo=Undo(_body),
+            requires={_requires},
+            help=_HELP,
+        )(_line)
 CONFIG.add(("standard-acl", "extended-acl"), "remark <text:line>", no="remark <text:line>", help=_HELP)(_line)
 
 
