@@ -58,6 +58,7 @@ FAMILIES = {
 
 
 RARE = (
+    "[<sequence:1-2147483647>] (permit|deny) object-group",
     "ip sla schedule",
     "service-policy <policy",
     "priority [",

@@ -447,10 +447,11 @@ def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
     assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
 
 
-@pytest.mark.parametrize(("guide", "model"), [("virtual-router", "3725"), ("virtual-switch", "3750G")])
-def test_every_documented_command_exists(guide: str, model: str) -> None:
+@pytest.mark.parametrize(("guide", "models"), [("virtual-router", ("3725", "2811")), ("virtual-switch", ("3750G",))])
+def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) -> None:
     docs = Path(__file__).parents[2] / "docs"
-    router = FakeRouter(model)
+    routers = [FakeRouter(model) for model in models]
+    capabilities = frozenset[str]().union(*(commands_of(router.device.hardware) for router in routers))
 
     def listed(name: str) -> list[str]:
         blocks = re.findall(r"```(\w*)\n(.*?)```", (docs / f"{name}.md").read_text(), re.DOTALL)
@@ -460,8 +461,9 @@ def test_every_documented_command_exists(guide: str, model: str) -> None:
     commands = listed(guide)
     assert len(commands) > 20
     for command in commands:
-        EXEC.parse("privileged", command, capabilities=commands_of(router.device.hardware))
-    shown = {match.split(" ")[0] for match in typed(router, "show ?\x15").split("\n  ")[1:]}
+        EXEC.parse("privileged", command, capabilities=capabilities)
+    printed = [typed(router, "show ?\x15") for router in routers]
+    shown = {match.split(" ")[0] for text in printed for match in text.split("\n  ")[1:]}
     # What a switch has in common with a router is listed with the router.
     commands += listed("virtual-router")
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}

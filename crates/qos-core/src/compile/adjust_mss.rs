@@ -1,6 +1,6 @@
 //! Checks of `ip tcp adjust-mss`.
 
-use crate::compile::parameters::in_range;
+use crate::compile::range::in_range;
 use crate::config::interface::InterfaceConfig;
 use crate::error::ConfigError;
 

@@ -2,8 +2,8 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
-use crate::compile::parameters::in_range;
 use crate::compile::queue_limit::Depth;
+use crate::compile::range::in_range;
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{

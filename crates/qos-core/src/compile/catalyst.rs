@@ -1,38 +1,24 @@
 //! From the switch's configuration to what its ports run; everything is checked here.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::ops::RangeInclusive;
 
+use crate::compile::catalyst_policer::{policer, within, wrong};
 use crate::compile::catalyst_vlans::{self, Actions};
 use crate::compile::context::Context;
-use crate::config::catalyst::{
-    ExceedAction, InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust,
-};
+use crate::config::catalyst::{InputQueuesConfig, MapsConfig, QueueSetConfig, SwitchConfig, SwitchPortConfig, Trust};
 use crate::config::catalyst_constants::{
     operational_bandwidth, ASIC_PORTS, FIFO_CELLS, FIFO_CHARGED, MAXIMUM_CAP_PERCENT, POLICERS_PER_PORT, POLICE_BURSTS,
     POLICE_RATES, PORT_CELLS, QUEUES, THRESHOLDS,
 };
 use crate::config::interface::InterfaceConfig;
-use crate::config::policy::{PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, SetField};
+use crate::config::policy::{PoliceAction, PolicyClass, SetField};
 use crate::config::router::RouterConfig;
 use crate::config::wiring::PortConfig;
 use crate::error::ConfigError;
-use crate::plan::catalyst::{CatalystPlan, EgressPlan, IngressPlan, Mark, PolicerPlan, QueueAt, QueueLimits, Source};
+use crate::plan::catalyst::{CatalystPlan, EgressPlan, IngressPlan, Mark, QueueAt, QueueLimits, Source};
 use crate::plan::classes::PolicyPlan;
 use crate::time::Rate;
 use crate::wire::framing::Framing;
-
-fn wrong<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError::new(path, message))
-}
-
-fn within<T: PartialOrd + Display + Copy>(path: &str, value: T, range: &RangeInclusive<T>) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(ConfigError::out_of_range(path, format!("{value} is out of range: give {} to {}", range.start(), range.end())))
-}
 
 /// Checks what is global to the switch.
 pub(crate) fn check(switch: &SwitchConfig) -> Result<(), ConfigError> {
@@ -177,37 +163,6 @@ pub(crate) fn check_router_class(class: &PolicyClass) -> Result<(), ConfigError>
         }
     }
     Ok(())
-}
-
-/// A class's own policer.
-pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError> {
-    let RateSpec::Bps(rate_bps) = police.cir else {
-        return wrong("police.cir", "a switch's policer has a rate in bits per second");
-    };
-    let Some(PoliceBurst::Bytes(burst_bytes)) = police.bc else {
-        return wrong("police.bc", "a switch's policer has a burst in bytes");
-    };
-    within("police.cir.bps", rate_bps, &POLICE_RATES)?;
-    within("police.bc.bytes", burst_bytes, &POLICE_BURSTS)?;
-    for (field, given) in [
-        ("pir", police.pir.is_some()),
-        ("be", police.be.is_some()),
-        ("violate", police.violate.is_some()),
-        ("dynamic", police.dynamic.is_some()),
-    ] {
-        if given {
-            return wrong(format!("police.{field}"), "a switch's policer has one bucket: give null");
-        }
-    }
-    if !matches!(police.conform.as_deref(), None | Some([PoliceAction::Transmit {}])) {
-        return wrong("police.conform", "a switch transmits what conforms: give transmit, or null");
-    }
-    let exceed = match police.exceed.as_deref() {
-        None | Some([PoliceAction::Drop {}]) => ExceedAction::Drop,
-        Some([PoliceAction::PolicedDscpTransmit {}]) => ExceedAction::PolicedDscpTransmit,
-        Some(_) => return wrong("police.exceed", "a switch drops or marks down: give drop or policed-dscp-transmit"),
-    };
-    Ok(PolicerPlan { rate_bps, burst_bytes, exceed })
 }
 
 /// Checks that each aggregate policer is used by one policy-map.

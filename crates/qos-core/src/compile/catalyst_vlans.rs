@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::compile::catalyst_policer::policer;
 use crate::compile::class_tree::{Attachment, Position};
 use crate::compile::context::Context;
 use crate::compile::policy;
@@ -177,7 +178,7 @@ impl<'a> Actions<'a> {
 
     fn policer(&mut self, class: &'a PolicyClass) -> Result<Option<usize>, ConfigError> {
         let new = match (&class.police, &class.police_aggregate) {
-            (Some(police), _) => crate::compile::catalyst::policer(police)?,
+            (Some(police), _) => policer(police)?,
             (None, Some(name)) => {
                 let aggregate = self.switch.aggregate_policers[name];
                 if let Some(number) = self.aggregates.get(name.as_str()) {

@@ -1,7 +1,8 @@
 //! From queueing without a policy-map to the plan of a router's port.
 
 use crate::compile::context::Context;
-use crate::compile::parameters::{self, in_range};
+use crate::compile::parameters;
+use crate::compile::range::in_range;
 use crate::config::defaults;
 use crate::config::interface_queueing::{CustomQueue, InterfaceQueueing, InterfaceShaper, QueueRule, CUSTOM_QUEUES};
 use crate::config::router::Generation;

@@ -3,6 +3,7 @@
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
 use crate::compile::queue_limit;
+use crate::compile::range::in_range;
 use crate::config::defaults;
 use crate::config::policy::{
     greatest, DynamicBucketConfig, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, ShapeBurst,
@@ -37,19 +38,6 @@ const SHAPE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
 const SHAPE_BUFFERS: std::ops::RangeInclusive<u64> = 1..=4_096;
 
 const FLOW_QUEUES: std::ops::RangeInclusive<u32> = 16..=4_096;
-
-pub(crate) fn in_range(
-    path: &str,
-    value: u64,
-    range: &std::ops::RangeInclusive<u64>,
-    unit: &str,
-) -> Result<u64, ConfigError> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    let (least, most) = (range.start(), range.end());
-    Err(ConfigError::out_of_range(path, format!("{value} {unit} is out of range: give {least} to {most} {unit}")))
-}
 
 /// The rate in bits per second (`None`: a percentage of something not known here) and the percentage.
 fn rate(

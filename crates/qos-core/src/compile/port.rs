@@ -2,6 +2,7 @@
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
+use crate::compile::range::in_range;
 use crate::compile::{
     access_groups, adjust_mss, catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces,
 };
@@ -230,7 +231,7 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
         check_fair_queue(fair).map_err(|error| error.under(&format!("interfaces.{name}")))?;
     }
     if let Some(percent) = config.max_reserved_percent {
-        parameters::in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
+        in_range(&path("max_reserved_percent"), u64::from(percent), &(1..=100), "per cent")?;
     }
     Ok(())
 }
@@ -241,25 +242,25 @@ fn check_circuit(port: &PortConfig, config: &InterfaceConfig) -> Result<(), Conf
         let message = "only a link of cells has a virtual circuit: give null";
         return Err(ConfigError::new("virtual_circuit", message));
     }
-    parameters::in_range("virtual_circuit.peak_bps", circuit.peak_bps, &(1..=u64::MAX), "b/s")?;
+    in_range("virtual_circuit.peak_bps", circuit.peak_bps, &(1..=u64::MAX), "b/s")?;
     if let Some(rate) = circuit.sustainable_bps {
-        parameters::in_range("virtual_circuit.sustainable_bps", rate, &(1..=circuit.peak_bps), "b/s")?;
+        in_range("virtual_circuit.sustainable_bps", rate, &(1..=circuit.peak_bps), "b/s")?;
     }
     if let Some(cells) = circuit.burst_cells {
-        parameters::in_range("virtual_circuit.burst_cells", u64::from(cells), &(1..=65_535), "cells")?;
+        in_range("virtual_circuit.burst_cells", u64::from(cells), &(1..=65_535), "cells")?;
     }
     Ok(())
 }
 
 fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {
     if let Some(threshold) = fair.discard_threshold {
-        parameters::in_range("fair_queue.discard_threshold", u64::from(threshold), &(1..=4_096), "packets")?;
+        in_range("fair_queue.discard_threshold", u64::from(threshold), &(1..=4_096), "packets")?;
     }
     if let Some(queues) = fair.dynamic_queues {
         parameters::flow_queues("fair_queue.dynamic_queues", queues)?;
     }
     if let Some(queues) = fair.reserved_queues {
-        parameters::in_range("fair_queue.reserved_queues", u64::from(queues), &(0..=1_000), "queues")?;
+        in_range("fair_queue.reserved_queues", u64::from(queues), &(0..=1_000), "queues")?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A queue's depth is told in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
 //! and the thresholds of its early detection, have the same unit.
 
-use crate::compile::parameters::in_range;
+use crate::compile::range::in_range;
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{LimitUnit, QueueLimit, QueueThreshold, ThresholdField};

@@ -2,7 +2,7 @@
 
 use crate::compile::class_maps;
 use crate::compile::context::Context;
-use crate::compile::parameters::in_range;
+use crate::compile::range::in_range;
 use crate::config::interface::InterfaceConfig;
 use crate::config::policy::{greatest, SetField};
 use crate::config::rate_limit::{RateLimitAction, RateLimitConfig};

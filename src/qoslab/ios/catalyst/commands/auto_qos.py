@@ -109,7 +109,7 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
     kind = next(each for each in kinds if each in args)
     if port.auto_qos == kind:
         return
-    if kind in _POLICIES and not session.restoring:
+    if kind in _POLICIES and not session.restoring and not port.vlan_based:
         check_attachable(session.device, interface, "input")
     port = replace(port, auto_qos=kind)
     interface.port = port
@@ -129,7 +129,9 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
         if qos.policed_dscp == IDENTITY:
             session.device.switch = replace(qos, policed_dscp=marked_down)
         port = replace(port, trust=None, trust_device=kind == "cisco-phone")
-        interface.service_policy_input = _policy(session, _POLICIES[kind])
+        policy = _policy(session, _POLICIES[kind])
+        # The policy of a VLAN-based port is that of its VLAN, whichever line came first.
+        interface.service_policy_input = None if port.vlan_based else policy
     interface.port = port
 
 
