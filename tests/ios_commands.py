@@ -73,12 +73,16 @@ ENTERED = {
     "kept": "archive",
 }
 """The lines that lead into each mode."""
+OBJECT_GROUPS = ("network-group", "service-group")
+"""Modes that later routers have."""
 
 
 def lines_of_each_command(random: Random, capabilities: frozenset[str], ports: Sequence[str]) -> list[str]:
     """A line or two of each command that a device has, each behind those that lead to where it is."""
     lines: list[str] = []
     for mode, entered in ENTERED.items():
+        if mode in OBJECT_GROUPS and "hqf" not in capabilities:
+            continue
         possible = [each for each in CONFIG._modes[mode] if each.command.requires <= capabilities]
         for each in random.sample(possible, len(possible)):
             if each.form != "default" and each.command.syntax not in ("exit", "end") and random.random() < 0.7:
