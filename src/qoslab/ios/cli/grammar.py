@@ -437,10 +437,10 @@ class Table(Generic[Handler]):
 
         def register(handler: Handler) -> Handler:
             command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN)
+            for name in (name for own in {own for _, own, _ in forms} for name in syntax.names(own)):
+                if name not in texts:
+                    raise ValueError(f"command {text!r}: no help text for {name!r}")
             for form, own, shorten in forms:
-                for name in syntax.names(own):
-                    if name not in texts:
-                        raise ValueError(f"command {text!r}: no help text for {name!r}")
                 compiled = Compiled(command, form, own, shorten, texts)
                 for each in modes:
                     self._modes.setdefault(each, []).append(compiled)
