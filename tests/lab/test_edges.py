@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -162,3 +164,17 @@ def test_both_ends_of_tcp_take_the_size_that_the_router_names(edges: Lab, interf
         assert sizes() == (1360 - TIMESTAMPS, 1360 - TIMESTAMPS)
     finally:
         configure(edges, f"interface {interface}", "no ip tcp adjust-mss")
+
+
+def test_iperf3_sends_segments_of_the_size_that_the_router_names(edges: Lab) -> None:
+    configure(edges, "interface FastEthernet0/1", "ip tcp adjust-mss 1000")
+    try:
+        with edges.popen("server", ["iperf3", "-s", "-1"]) as server:
+            deadline = time.monotonic() + 10
+            while "5201" not in edges.run("server", ["ss", "-ltn"], check=True).stdout:
+                assert time.monotonic() < deadline, "iperf3 does not listen"
+            done = edges.run("client", ["iperf3", "-c", "10.2.0.2", "-J", "-n", "100K"], check=True)
+            server.wait(10)
+    finally:
+        configure(edges, "interface FastEthernet0/1", "no ip tcp adjust-mss")
+    assert json.loads(done.stdout)["start"]["tcp_mss_default"] == 1000 - TIMESTAMPS
