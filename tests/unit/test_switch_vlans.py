@@ -170,10 +170,11 @@ def test_show_policy_map_has_both_levels() -> None:
 
 def test_a_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
     device = configured()
-    before = device.copy()
-    with pytest.raises(IosError, match="GigabitEthernet1/0/1 is VLAN-based"):
-        apply(device, "interface gi1/0/1\nauto qos voip cisco-phone")
-    assert device == before
+    apply(device, "interface gi1/0/1\nauto qos voip cisco-phone")
+    assert device.interfaces["GigabitEthernet1/0/1"].service_policy_input is None
+    other = configured()
+    apply(other, "interface gi1/0/1\nno mls qos vlan-based\nauto qos voip cisco-phone\nmls qos vlan-based")
+    assert other == device, "in whichever order"
 
 
 def test_what_is_in_force_is_compared_by_meaning() -> None:
