@@ -1,7 +1,7 @@
 //! The command line of `sla`: IP SLA on a host.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ip_sla::config::{Schedule, Start};
 use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
 use ip_sla_host::{Responder, Sender};
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use netio::clock::wall;
 use netio::program::{end, print_json, Failure};
-use netio::socket::{Kind, Socket};
+use netio::socket::Socket;
 use netio::wait::{be_punctual, Stop};
 use serde::Serialize;
 
@@ -38,14 +38,14 @@ struct Probe {
     /// What is sent
     #[arg(value_enum)]
     kind: OperationKind,
-    /// IPv4 address of the other end
-    target: Ipv4Addr,
+    /// IPv4 or IPv6 address of the other end; ICMP jitter runs over IPv4 only
+    target: IpAddr,
     /// UDP: port on which the responder answers
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Local address
+    /// Local address, of the same version of IP
     #[arg(long, value_name = "ADDRESS")]
-    source: Option<Ipv4Addr>,
+    source: Option<IpAddr>,
     /// UDP: local port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     source_port: Option<u16>,
@@ -70,7 +70,7 @@ struct Probe {
     /// Bytes of request data; the operation's default where absent
     #[arg(long, value_name = "BYTES")]
     size: Option<u16>,
-    /// Type-of-service byte
+    /// Type-of-service byte, of IPv6 the traffic class
     #[arg(long, default_value_t = 0)]
     tos: u8,
     /// Seconds to run; until SIGINT or SIGTERM where absent
@@ -83,9 +83,10 @@ struct Respond {
     /// A port to answer on without having been asked by a control message; may be given several times
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Vec<u16>,
-    /// Whom to answer: a prefix such as 10.0.0.0/8; may be given several times. 0.0.0.0/0 is anyone
+    /// Whom to answer: a prefix such as 10.0.0.0/8 or 2001:db8::/32; may be given several times. 0.0.0.0/0 and ::/0 are
+    /// anyone
     #[arg(long, value_name = "PREFIX", required = true)]
-    allow: Vec<Ipv4Net>,
+    allow: Vec<IpNet>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -193,9 +194,9 @@ fn probe(config: &Config, duration: Option<Duration>) -> Result<(), Failure> {
     print_json(&Measured { version: env!("CARGO_PKG_VERSION"), report })
 }
 
-fn respond(permanent: &[u16], allowed: &[Ipv4Net]) -> Result<(), Failure> {
+fn respond(permanent: &[u16], allowed: &[IpNet]) -> Result<(), Failure> {
     let mut stop = stop()?;
-    let open = |port| Socket::open(Kind::Udp { port }, None, 0);
+    let open = |kind| Socket::open(kind, None, 0);
     let mut responder = Responder::new();
     responder.configure(permanent, allowed, Responder::open_missing(permanent, None, open)?);
     loop {
@@ -206,7 +207,7 @@ fn respond(permanent: &[u16], allowed: &[Ipv4Net]) -> Result<(), Failure> {
         for port in responder.ports().collect::<Vec<_>>() {
             while let Some(received) = responder.receive(port) {
                 let at = received.stamp;
-                if let Err(error) = responder.serve(port, received, at, wall, open) {
+                if let Err(error) = responder.serve(port.0, received, at, wall, open) {
                     if let Some(line) = responder.complaint(&error, wall()) {
                         eprintln!("sla: {line}");
                     }
@@ -242,7 +243,10 @@ mod tests {
     #[test]
     fn wrong_arguments_are_told() {
         for (words, said) in [
-            ("sla probe icmp-echo 10.0.0", "invalid IPv4 address"),
+            ("sla probe icmp-echo 10.0.0", "invalid IP address"),
+            ("sla probe icmp-jitter 2001:db8::1", "ICMPv6 has no timestamps: use udp-jitter"),
+            ("sla probe icmp-echo 2001:db8::1 --source 10.0.0.1", "an address of the family of 2001:db8::1"),
+            ("sla probe icmp-echo fe80::1", "which is link-local"),
             ("sla probe ping 10.0.0.1", "invalid value 'ping'"),
             ("sla probe icmp-echo 10.0.0.1 --port 5000", "target_port"),
             ("sla probe udp-echo 10.0.0.1", "the responder's port"),
@@ -253,6 +257,7 @@ mod tests {
             ("sla respond --allow 10.0.0.0/8 --port 0", "0 is not in 1.."),
             ("sla respond", "--allow <PREFIX>"),
             ("sla respond --allow 10.0.0.0/33", "invalid value '10.0.0.0/33'"),
+            ("sla respond --allow 2001:db8::/129", "invalid value '2001:db8::/129'"),
         ] {
             let message = refusal(words);
             assert!(message.contains(said), "{words}: {message}");

@@ -7,14 +7,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use ip_sla::packet::CONTROL_PORT;
 use ip_sla::responder::Refusal;
 use ip_sla::{Nanos, SECOND};
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 
-use netio::socket::{Received, Socket};
+use netio::socket::{lacks_family, Family, Kind, Received, Socket};
 
-/// Sockets by port.
-pub type Sockets = BTreeMap<u16, Socket>;
+/// Sockets by port and version of IP.
+pub type Sockets = BTreeMap<(u16, Family), Socket>;
 
-/// A responder that is on, listening on the control port and where it was asked to.
+/// A responder that is on, listening on the control port and where it was asked to, over IPv4 and IPv6.
 #[derive(Debug)]
 pub struct Responder {
     protocol: ip_sla::Responder,
@@ -33,11 +33,14 @@ impl Responder {
     pub fn open_missing(
         permanent: &[u16],
         present: Option<&Self>,
-        open: impl Fn(u16) -> io::Result<Socket>,
+        open: impl Fn(Kind) -> io::Result<Socket>,
     ) -> io::Result<Sockets> {
-        let missing =
-            permanent.iter().chain([&CONTROL_PORT]).filter(|port| present.is_none_or(|p| !p.listens_on(**port)));
-        missing.map(|port| Ok((*port, open(*port).map_err(|error| cannot_listen(*port, &error))?))).collect()
+        let ports = permanent.iter().chain([&CONTROL_PORT]).copied();
+        let mut sockets = Sockets::new();
+        for port in ports.filter(|port| present.is_none_or(|responder| !responder.listens_on(*port))) {
+            sockets.extend(open_port(port, &open)?);
+        }
+        Ok(sockets)
     }
 
     /// A responder that has nothing open yet; see [`configure`](Self::configure).
@@ -47,7 +50,7 @@ impl Responder {
 
     /// Answers permanently on these ports, for which `opened` has the sockets that were missing, and only who is in one
     /// of the prefixes, or anyone where there are none. What a control message opened stays open.
-    pub fn configure(&mut self, permanent: &[u16], allowed: &[Ipv4Net], opened: Sockets) {
+    pub fn configure(&mut self, permanent: &[u16], allowed: &[IpNet], opened: Sockets) {
         self.protocol.configure(permanent, allowed);
         self.sockets.extend(opened);
         self.close_unwanted();
@@ -55,16 +58,16 @@ impl Responder {
 
     fn close_unwanted(&mut self) {
         let wanted: Vec<u16> = self.protocol.ports().chain([CONTROL_PORT]).collect();
-        self.sockets.retain(|port, _| wanted.contains(port));
+        self.sockets.retain(|(port, _), _| wanted.contains(port));
     }
 
     /// Whether it has a socket for this port.
     pub fn listens_on(&self, port: u16) -> bool {
-        self.sockets.contains_key(&port)
+        Family::ALL.iter().any(|family| self.sockets.contains_key(&(port, *family)))
     }
 
-    /// Ports of the sockets.
-    pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+    /// Ports of the sockets, each with its version of IP.
+    pub fn ports(&self) -> impl Iterator<Item = (u16, Family)> + '_ {
         self.sockets.keys().copied()
     }
 
@@ -86,7 +89,7 @@ impl Responder {
     }
 
     /// Takes the next packet of a port.
-    pub fn receive(&mut self, port: u16) -> Option<Received> {
+    pub fn receive(&mut self, port: (u16, Family)) -> Option<Received> {
         self.sockets.get_mut(&port).and_then(Socket::receive)
     }
 
@@ -102,7 +105,7 @@ impl Responder {
         mut received: Received,
         at: Nanos,
         now: impl Fn() -> Nanos,
-        open: impl Fn(u16) -> io::Result<Socket>,
+        open: impl Fn(Kind) -> io::Result<Socket>,
     ) -> io::Result<Option<Vec<u8>>> {
         let from = received.from;
         let answered = if port == CONTROL_PORT {
@@ -118,22 +121,22 @@ impl Responder {
         } else {
             self.protocol.answer(port, from, &mut received.bytes, at, now()).then_some(received.bytes)
         };
-        if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&port)) {
+        if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&(port, Family::of(from.0)))) {
             // An answer that is not sent is a missing one to the other end, which counts it.
             let _ = socket.send(bytes, from);
         }
         Ok(answered)
     }
 
-    fn open_asked(&mut self, open: impl Fn(u16) -> io::Result<Socket>) -> io::Result<()> {
-        let asked: Vec<u16> = self.protocol.ports().filter(|port| !self.sockets.contains_key(port)).collect();
+    fn open_asked(&mut self, open: impl Fn(Kind) -> io::Result<Socket>) -> io::Result<()> {
+        let asked: Vec<u16> = self.protocol.ports().filter(|port| !self.listens_on(*port)).collect();
         let mut result = Ok(());
         for port in asked {
-            match open(port) {
-                Ok(socket) => drop(self.sockets.insert(port, socket)),
+            match open_port(port, &open) {
+                Ok(sockets) => self.sockets.extend(sockets),
                 Err(error) => {
                     self.protocol.refuse(port);
-                    result = Err(cannot_listen(port, &error));
+                    result = Err(error);
                 }
             }
         }
@@ -161,6 +164,19 @@ impl Default for Responder {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Listens on a port in both versions of IP, or in the one that the machine has.
+fn open_port(port: u16, open: impl Fn(Kind) -> io::Result<Socket>) -> io::Result<Sockets> {
+    let mut sockets = Sockets::new();
+    for family in Family::ALL {
+        match open(Kind::Udp { family, port }) {
+            Ok(socket) => drop(sockets.insert((port, family), socket)),
+            Err(error) if family == Family::V6 && lacks_family(&error) => {}
+            Err(error) => return Err(cannot_listen(port, &error)),
+        }
+    }
+    Ok(sockets)
 }
 
 fn cannot_listen(port: u16, error: &io::Error) -> io::Error {

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::{Channel, Config, Nanos, OperationReport, Prober, Send};
 
-use netio::socket::{Kind, Socket};
+use netio::socket::{Family, Kind, Socket};
 
 /// Packets whose departure the kernel has yet to tell; what is older has not left.
 const WATCHED: usize = 1024;
@@ -78,8 +78,8 @@ impl Sender {
                 let kind = match send.channel {
                     Channel::Icmp => Kind::Icmp { target: send.target.0 },
                     Channel::Udp(number) => {
-                        let port = self.prober.udp_sockets().get(&number).copied().flatten();
-                        Kind::Udp { port: port.unwrap_or(0) }
+                        let port = self.prober.source_port(number).unwrap_or(0);
+                        Kind::Udp { family: Family::of(send.target.0), port }
                     }
                 };
                 let socket = Socket::open(kind, send.source, send.tos)?;

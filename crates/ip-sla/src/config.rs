@@ -1,9 +1,9 @@
 //! What is configured: `ip sla N` and `ip sla schedule N`, checked against the ranges of the MIB.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct Config {
     pub responder_ports: Vec<u16>,
     /// Prefixes of those whom the responder answers; anyone where there are none.
     #[schemars(with = "Vec<String>")]
-    pub responder_allow: Vec<Ipv4Net>,
+    pub responder_allow: Vec<IpNet>,
     /// The clocks of both ends agree, so that one-way latencies mean something.
     pub synchronised: bool,
     /// Operations by number.
@@ -31,9 +31,9 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One ICMP echo request.
+    /// One ICMP or ICMPv6 echo request.
     IcmpEcho,
-    /// A burst of ICMP timestamp requests.
+    /// A burst of ICMP timestamp requests, which ICMPv6 has not.
     IcmpJitter,
     /// One UDP packet that comes back as it is.
     UdpEcho,
@@ -70,14 +70,14 @@ pub struct OperationConfig {
     /// What it sends.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// To whom.
-    pub target: Ipv4Addr,
+    /// To whom, over IPv4 or IPv6.
+    pub target: IpAddr,
     /// UDP: to which port.
     #[serde(default)]
     pub target_port: Option<u16>,
-    /// From which of the router's addresses; its choice where null.
+    /// From which of the router's addresses, of the target's family; its choice where null.
     #[serde(default)]
-    pub source: Option<Ipv4Addr>,
+    pub source: Option<IpAddr>,
     /// UDP: from which port; any where null.
     #[serde(default)]
     pub source_port: Option<u16>,
@@ -102,7 +102,7 @@ pub struct OperationConfig {
     /// Bytes of request data; the type's default where null.
     #[serde(default)]
     pub request_data_size: Option<u16>,
-    /// The whole type-of-service byte.
+    /// The whole type-of-service byte, of IPv6 the traffic class.
     #[serde(default)]
     pub tos: u8,
     /// Hours of statistics kept. Jitter operations keep two.
@@ -203,6 +203,10 @@ pub struct TimeOfDay {
     pub date: Option<(u8, u8)>,
 }
 
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}
+
 impl Config {
     /// Checks ranges and combinations.
     ///
@@ -240,6 +244,7 @@ impl OperationConfig {
                 Err((key.to_owned(), format!("found {value}; expected {low} to {high}")))
             }
         };
+        self.check_addresses().map_err(|(key, text)| (key.to_owned(), text))?;
         within("packets", self.packets.into(), 1, 60_000)?;
         within("interval_ms", self.interval_ms.into(), 4, 60_000)?;
         within("frequency_s", self.frequency_s.into(), 1, 604_800)?;
@@ -277,6 +282,24 @@ impl OperationConfig {
                 within("schedule.start.at.date[0]", month.into(), 1, 12)?;
                 within("schedule.start.at.date[1]", day.into(), 1, 31)?;
             }
+        }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), (&'static str, String)> {
+        let target = self.target;
+        if self.kind == Kind::IcmpJitter && target.is_ipv6() {
+            let text = format!("found {target}; expected an IPv4 address, as ICMPv6 has no timestamps: use udp-jitter");
+            return Err(("target", text));
+        }
+        for (key, address) in [("target", Some(target)), ("source", self.source)] {
+            // It would need an interface beside it.
+            if let Some(IpAddr::V6(address)) = address.filter(|each| is_link_local(*each)) {
+                return Err((key, format!("found {address}, which is link-local; expected an address of wider scope")));
+            }
+        }
+        if let Some(source) = self.source.filter(|source| source.is_ipv6() != target.is_ipv6()) {
+            return Err(("source", format!("found {source}; expected an address of the family of {target}")));
         }
         Ok(())
     }

@@ -236,6 +236,7 @@ impl Operation {
             let sequence = burst.first.wrapping_add(burst.packets.len() as u16);
             let size = self.config.size();
             let bytes = match self.config.kind {
+                Kind::IcmpEcho if self.config.target.is_ipv6() => packet::echo_v6(self.identifier, sequence, now, size),
                 Kind::IcmpEcho => packet::echo(self.identifier, sequence, now, size),
                 Kind::IcmpJitter => packet::timestamp(self.identifier, sequence, now),
                 Kind::UdpEcho => packet::udp_echo(sequence, size),

@@ -5,13 +5,15 @@
 
 use crate::Nanos;
 
-/// ICMP message types (RFC 792).
+/// ICMP and ICMPv6 message types (RFC 792, RFC 4443).
 #[allow(missing_docs)]
 pub mod icmp {
     pub const ECHO_REPLY: u8 = 0;
     pub const ECHO: u8 = 8;
     pub const TIMESTAMP: u8 = 13;
     pub const TIMESTAMP_REPLY: u8 = 14;
+    pub const ECHO_V6: u8 = 128;
+    pub const ECHO_REPLY_V6: u8 = 129;
     /// Bytes of type, code, checksum, identifier and sequence number.
     pub const HEADER: usize = 8;
     /// Bytes of a timestamp message.
@@ -62,12 +64,22 @@ fn finish_icmp(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// An ICMP echo request with `size` bytes of request data.
 pub fn echo(identifier: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
-    let mut bytes = vec![icmp::ECHO, 0, 0, 0];
+    finish_icmp(echo_message(icmp::ECHO, identifier, sequence, now, size))
+}
+
+/// An ICMPv6 echo request with `size` bytes of request data. Its checksum, which is over addresses too, is left to the
+/// kernel, as every raw socket of ICMPv6 does (RFC 3542).
+pub fn echo_v6(identifier: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
+    echo_message(icmp::ECHO_V6, identifier, sequence, now, size)
+}
+
+fn echo_message(kind: u8, identifier: u16, sequence: u16, now: Nanos, size: u16) -> Vec<u8> {
+    let mut bytes = vec![kind, 0, 0, 0];
     bytes.extend(identifier.to_be_bytes());
     bytes.extend(sequence.to_be_bytes());
     bytes.extend(now.to_be_bytes());
     fill(&mut bytes, icmp::HEADER + ECHO_STAMPS + usize::from(size));
-    finish_icmp(bytes)
+    bytes
 }
 
 /// An ICMP timestamp request.
@@ -101,6 +113,14 @@ pub fn icmp_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
         _ => return None,
     };
     Some((be16(bytes, 4), Reply { sequence: be16(bytes, 6), remote, received: None }))
+}
+
+/// Identifier and content of an ICMPv6 echo reply, whose checksum the kernel has verified. `None` for anything else.
+pub fn icmpv6_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
+    if bytes.len() < icmp::HEADER || bytes[..2] != [icmp::ECHO_REPLY_V6, 0] {
+        return None;
+    }
+    Some((be16(bytes, 4), Reply { sequence: be16(bytes, 6), remote: None, received: None }))
 }
 
 /// A UDP echo packet of `size` bytes: two of sequence number, then filling.

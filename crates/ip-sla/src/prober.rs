@@ -1,7 +1,7 @@
 //! All operations of a router.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use crate::config::{Config, Kind};
 use crate::operation::{Operation, Wanted};
@@ -28,10 +28,10 @@ pub struct Send {
     /// By which socket.
     pub channel: Channel,
     /// To whom; the port is 0 for ICMP.
-    pub target: (Ipv4Addr, u16),
+    pub target: (IpAddr, u16),
     /// From which address; the router's choice where `None`.
-    pub source: Option<Ipv4Addr>,
-    /// Type-of-service byte.
+    pub source: Option<IpAddr>,
+    /// Type-of-service byte or traffic class.
     pub tos: u8,
     /// ICMP message or UDP payload.
     pub bytes: Vec<u8>,
@@ -92,10 +92,9 @@ impl Prober {
         identifier
     }
 
-    /// Numbers of the UDP operations with their source ports: each has a socket of its own.
-    pub fn udp_sockets(&self) -> BTreeMap<u32, Option<u16>> {
-        let udp = self.operations.iter().filter(|(_, o)| o.config.kind.is_udp());
-        udp.map(|(number, o)| (*number, o.config.source_port)).collect()
+    /// The source port of an operation; any where none.
+    pub fn source_port(&self, operation: u32) -> Option<u16> {
+        self.operations.get(&operation).and_then(|found| found.config.source_port)
     }
 
     /// Whether there is anything to do or to recognise.
@@ -186,10 +185,11 @@ impl Prober {
     }
 
     /// An ICMP message or UDP payload arrived from `from` at `at`. What answers nothing of ours is passed over.
-    pub fn received(&mut self, channel: Channel, from: (Ipv4Addr, u16), bytes: &[u8], at: Nanos) {
+    pub fn received(&mut self, channel: Channel, from: (IpAddr, u16), bytes: &[u8], at: Nanos) {
         match channel {
             Channel::Icmp => {
-                let Some((identifier, reply)) = packet::icmp_reply(bytes) else { return };
+                let found = if from.0.is_ipv6() { packet::icmpv6_reply(bytes) } else { packet::icmp_reply(bytes) };
+                let Some((identifier, reply)) = found else { return };
                 let wanted = if reply.remote.is_some() { Kind::IcmpJitter } else { Kind::IcmpEcho };
                 let found = self
                     .operations

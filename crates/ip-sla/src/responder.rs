@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum Refusal {
     /// It is none, or its port is none that a responder can have.
     Malformed,
     /// The sender is in none of the allowed prefixes.
-    Sender(Ipv4Addr),
+    Sender(IpAddr),
     /// A privileged port.
     Privileged(u16),
     /// Milliseconds that are too many.
@@ -92,12 +92,12 @@ struct Sender {
 pub struct Responder {
     ports: BTreeMap<u16, Port>,
     /// Whom it answers; anyone where empty.
-    allowed: Vec<Ipv4Net>,
-    senders: BTreeMap<(Ipv4Addr, u16, u16), Sender>,
+    allowed: Vec<IpNet>,
+    senders: BTreeMap<(IpAddr, u16, u16), Sender>,
     /// What it has done.
     pub counts: Counts,
     /// The latest senders of control messages with when, newest first.
-    recent: Vec<(Ipv4Addr, Nanos)>,
+    recent: Vec<(IpAddr, Nanos)>,
 }
 
 /// Senders of control messages that are listed.
@@ -106,7 +106,7 @@ const RECENT: usize = 5;
 impl Responder {
     /// Answers permanently on these ports, and only who is in one of the prefixes, or anyone where there are none. A
     /// port that was opened by a control message stays open.
-    pub fn configure(&mut self, permanent: &[u16], allowed: &[Ipv4Net]) {
+    pub fn configure(&mut self, permanent: &[u16], allowed: &[IpNet]) {
         self.allowed = allowed.to_vec();
         self.ports.retain(|_, port| port.until.is_some());
         for port in permanent {
@@ -139,7 +139,7 @@ impl Responder {
         self.ports.len() != before
     }
 
-    fn allows(&self, sender: Ipv4Addr) -> bool {
+    fn allows(&self, sender: IpAddr) -> bool {
         self.allowed.is_empty() || self.allowed.iter().any(|prefix| prefix.contains(&sender))
     }
 
@@ -147,7 +147,7 @@ impl Responder {
     ///
     /// # Errors
     /// Why it is not answered; it counts as an error.
-    pub fn control(&mut self, from: (Ipv4Addr, u16), bytes: &[u8], now: Nanos) -> Result<Vec<u8>, Refusal> {
+    pub fn control(&mut self, from: (IpAddr, u16), bytes: &[u8], now: Nanos) -> Result<Vec<u8>, Refusal> {
         let message = self.read(from, bytes).inspect_err(|_| self.counts.errors += 1)?;
         self.counts.control_messages += 1;
         self.recent.insert(0, (from.0, now));
@@ -160,7 +160,7 @@ impl Responder {
     }
 
     /// A control message that is to be answered.
-    fn read(&self, from: (Ipv4Addr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
+    fn read(&self, from: (IpAddr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
         // Another responder's control port asks for nothing.
         let message = Control::read(bytes)
             .filter(|m| !m.reply && m.port != 0 && m.port != packet::CONTROL_PORT && from.1 != packet::CONTROL_PORT)
@@ -187,7 +187,7 @@ impl Responder {
     pub fn answer(
         &mut self,
         port: u16,
-        from: (Ipv4Addr, u16),
+        from: (IpAddr, u16),
         bytes: &mut [u8],
         received: Nanos,
         sending: Nanos,
@@ -226,7 +226,7 @@ impl Responder {
 
     /// What is remembered of a sender; the one that was silent for longest is forgotten for it where there are too
     /// many.
-    fn sender(&mut self, from: (Ipv4Addr, u16), port: u16) -> &mut Sender {
+    fn sender(&mut self, from: (IpAddr, u16), port: u16) -> &mut Sender {
         let key = (from.0, from.1, port);
         if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {
             if let Some(oldest) = self.senders.iter().min_by_key(|(_, s)| s.seen).map(|(key, _)| *key) {
@@ -237,7 +237,7 @@ impl Responder {
     }
 
     /// The latest senders of control messages with when, newest first.
-    pub fn recent(&self) -> &[(Ipv4Addr, Nanos)] {
+    pub fn recent(&self) -> &[(IpAddr, Nanos)] {
         &self.recent
     }
 }

@@ -2,34 +2,89 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, Protocol, Type};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
+/// What ICMP messages about packets that were sent leave on a socket, and a signal.
+const PASSED_OVER: [i32; 5] = [libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ECONNREFUSED, libc::EACCES, libc::EINTR];
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// That of an address.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// Any address of the machine.
+    fn unspecified(self) -> IpAddr {
+        match self {
+            Self::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Self::V6 => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    fn domain(self) -> Domain {
+        match self {
+            Self::V4 => Domain::IPV4,
+            Self::V6 => Domain::IPV6,
+        }
+    }
+}
 
 /// What is opened.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// ICMP with one other address.
+    /// ICMP with one other address, of IPv6 ICMPv6.
     Icmp {
         /// The other end.
-        target: Ipv4Addr,
+        target: IpAddr,
     },
-    /// UDP with anyone.
+    /// UDP with anyone of one family.
     Udp {
+        /// The version of IP.
+        family: Family,
         /// The local port; any where 0.
         port: u16,
     },
+}
+
+impl Kind {
+    /// The version of IP.
+    pub fn family(self) -> Family {
+        match self {
+            Self::Icmp { target } => Family::of(target),
+            Self::Udp { family, .. } => family,
+        }
+    }
+}
+
+/// Whether a socket could not be opened because the machine has no such version of IP.
+pub fn lacks_family(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EAFNOSUPPORT)
 }
 
 /// A packet that was received.
 #[derive(Debug)]
 pub struct Received {
     /// Sender; the port is 0 for ICMP.
-    pub from: (Ipv4Addr, u16),
+    pub from: (IpAddr, u16),
     /// ICMP message or UDP payload.
     pub bytes: Vec<u8>,
     /// The kernel's receive stamp, wall clock in ns.
@@ -39,7 +94,8 @@ pub struct Received {
 /// What a message from the kernel says.
 struct Message {
     length: usize,
-    from: (Ipv4Addr, u16),
+    /// Sender; none of a stamp.
+    from: Option<(IpAddr, u16)>,
     /// Receive stamp, wall clock in ns.
     received: u64,
     /// Stamp of a packet that left, wall clock in ns, and which one since stamps were asked for.
@@ -50,6 +106,7 @@ struct Message {
 #[derive(Debug)]
 pub struct Socket {
     socket: socket2::Socket,
+    family: Family,
     /// Local port of UDP.
     port: Option<u16>,
     buffer: Vec<u8>,
@@ -60,26 +117,43 @@ impl Socket {
     ///
     /// # Errors
     /// Those of the system calls; an address that the machine does not have, a port in use, no right to raw sockets.
-    pub fn open(kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Self> {
-        let (socket, port) = match kind {
-            Kind::Icmp { .. } => (socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4))?, 0),
-            Kind::Udp { port } => (socket2::Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?, port),
+    pub fn open(kind: Kind, source: Option<IpAddr>, tos: u8) -> io::Result<Self> {
+        let family = kind.family();
+        let (r#type, protocol, port) = match (kind, family) {
+            (Kind::Icmp { .. }, Family::V4) => (Type::RAW, Protocol::ICMPV4, 0),
+            (Kind::Icmp { .. }, Family::V6) => (Type::RAW, Protocol::ICMPV6, 0),
+            (Kind::Udp { port, .. }, _) => (Type::DGRAM, Protocol::UDP, port),
         };
+        let socket = socket2::Socket::new(family.domain(), r#type, Some(protocol))?;
         socket.set_nonblocking(true)?;
-        socket.set_tos_v4(u32::from(tos))?;
+        match family {
+            Family::V4 => socket.set_tos_v4(u32::from(tos))?,
+            Family::V6 => {
+                // A raw socket is of one version of IP by its protocol, and refuses the option.
+                if matches!(kind, Kind::Udp { .. }) {
+                    socket.set_only_v6(true)?;
+                }
+                socket.set_tclass_v6(u32::from(tos))?;
+            }
+        }
         set(&socket, libc::SO_TIMESTAMPNS, 1)?;
         if let (Kind::Udp { .. }, _) | (_, Some(_)) = (kind, source) {
-            socket.bind(&SockAddr::from(SocketAddrV4::new(source.unwrap_or(Ipv4Addr::UNSPECIFIED), port)))?;
+            socket.bind(&SocketAddr::new(source.unwrap_or(family.unspecified()), port).into())?;
         }
         let port = match kind {
             // Connected, the kernel hands over only what this address sends.
             Kind::Icmp { target } => {
-                socket.connect(&SockAddr::from(SocketAddrV4::new(target, 0)))?;
+                socket.connect(&SocketAddr::new(target, 0).into())?;
                 None
             }
-            Kind::Udp { .. } => socket.local_addr()?.as_socket_ipv4().map(|address| address.port()),
+            Kind::Udp { .. } => socket.local_addr()?.as_socket().map(|address| address.port()),
         };
-        Ok(Self { socket, port, buffer: vec![0; LONGEST] })
+        Ok(Self { socket, family, port, buffer: vec![0; LONGEST] })
+    }
+
+    /// The version of IP.
+    pub fn family(&self) -> Family {
+        self.family
     }
 
     /// The local port of a UDP socket.
@@ -91,10 +165,10 @@ impl Socket {
     ///
     /// # Errors
     /// No route, no buffer, too long.
-    pub fn send(&self, bytes: &[u8], target: (Ipv4Addr, u16)) -> io::Result<()> {
+    pub fn send(&self, bytes: &[u8], target: (IpAddr, u16)) -> io::Result<()> {
         match self.port {
             None => self.socket.send(bytes),
-            Some(_) => self.socket.send_to(bytes, &SockAddr::from(SocketAddrV4::new(target.0, target.1))),
+            Some(_) => self.socket.send_to(bytes, &SocketAddr::from(target).into()),
         }
         .map(drop)
     }
@@ -133,32 +207,33 @@ impl Socket {
             let Message { length, from, received: stamp, .. } = match self.message(0) {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::EHOSTUNREACH | libc::ECONNREFUSED | libc::EINTR)) =>
-                {
-                    continue
-                }
+                Err(error) if error.raw_os_error().is_some_and(|number| PASSED_OVER.contains(&number)) => continue,
                 Err(_) => return None,
             };
+            let Some(from) = from else { continue };
             let bytes = &self.buffer[..length];
             if self.port.is_some() {
                 return Some(Received { from, bytes: bytes.to_vec(), stamp });
             }
-            let header = usize::from(bytes.first()? & 0x0f) * 4;
+            // A raw socket of IPv4 hands over the IP header, one of IPv6 does not.
+            let header = match self.family {
+                Family::V4 => usize::from(bytes.first().map_or(0, |first| first & 0x0f)) * 4,
+                Family::V6 => 0,
+            };
             let Some(message) = bytes.get(header..).filter(|m| m.len() >= 8) else { continue };
             return Some(Received { from: (from.0, 0), bytes: message.to_vec(), stamp });
         }
     }
 
     fn message(&mut self, flags: libc::c_int) -> io::Result<Message> {
-        let mut address = MaybeUninit::<libc::sockaddr_in>::zeroed();
+        let mut address = MaybeUninit::<libc::sockaddr_storage>::zeroed();
         let mut vector = libc::iovec { iov_base: self.buffer.as_mut_ptr().cast(), iov_len: self.buffer.len() };
         // Aligned for the control messages' headers.
         let mut control = [0u64; 32];
         // SAFETY: all zeros is a valid empty msghdr.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = address.as_mut_ptr().cast();
-        message.msg_namelen = std::mem::size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        message.msg_namelen = std::mem::size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         message.msg_iov = &raw mut vector;
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
@@ -170,7 +245,7 @@ impl Socket {
         }
         // SAFETY: zeroed, which is valid, and perhaps overwritten by the kernel.
         let address = unsafe { address.assume_init() };
-        let from = (Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)), u16::from_be(address.sin_port));
+        let from = peer(&address);
         let (mut received, mut stamped, mut number) = (0, None, None);
         // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read
         // as what its level and type say.
@@ -182,7 +257,7 @@ impl Socket {
                     (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => received = nanoseconds(data.cast()),
                     // The first of three stamps is the software's.
                     (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => stamped = Some(nanoseconds(data.cast())),
-                    (libc::IPPROTO_IP, libc::IP_RECVERR) => {
+                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                         let error = data.cast::<libc::sock_extended_err>().read_unaligned();
                         if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING {
                             number = Some(error.ee_data);
@@ -194,6 +269,24 @@ impl Socket {
             }
         }
         Ok(Message { length: length as usize, from, received, left: stamped.zip(number) })
+    }
+}
+
+/// Address and port; none where the kernel wrote none.
+fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
+    let at = &raw const *storage;
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the storage is aligned for any address, as long as the longest, and says that it has this one.
+            let found = unsafe { &*at.cast::<libc::sockaddr_in>() };
+            Some((Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr)).into(), u16::from_be(found.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let found = unsafe { &*at.cast::<libc::sockaddr_in6>() };
+            Some((Ipv6Addr::from(found.sin6_addr.s6_addr).into(), u16::from_be(found.sin6_port)))
+        }
+        _ => None,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The few things the daemon itself looks at in a frame. Any bytes are safe input.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use ip_sla::packet::icmp;
 use qos_core::wire::bytes::u16_at;
 use qos_core::wire::ethernet::{self, ethertype, Layout};
 use qos_core::wire::ip::{protocol, Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
@@ -12,8 +13,6 @@ use qos_core::wire::ip::{protocol, Ipv4, Ipv6, IPV6_HEADER, UDP_HEADER};
 pub const LONGEST: usize = 1522;
 /// Shortest frame with an Ethernet header.
 pub const SHORTEST: usize = ethernet::HEADER;
-
-const TIMESTAMP_REPLY: u8 = 14;
 
 /// How much of the packet above the IP header goes into a transit key: enough for TCP's and UDP's headers and the
 /// sequence numbers that traffic generators put first in their payload.
@@ -104,34 +103,51 @@ impl TransitKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Probe<'a> {
-    Icmp { source: Ipv4Addr, destination: Ipv4Addr, kind: u8, identifier: u16, sequence: u16 },
-    Udp { source: Ipv4Addr, destination: Ipv4Addr, source_port: u16, destination_port: u16, payload: &'a [u8] },
+    /// A message of ICMP or ICMPv6, as `kind` says.
+    Icmp {
+        source: IpAddr,
+        destination: IpAddr,
+        kind: u8,
+        identifier: u16,
+        sequence: u16,
+    },
+    Udp {
+        source: IpAddr,
+        destination: IpAddr,
+        source_port: u16,
+        destination_port: u16,
+        payload: &'a [u8],
+    },
 }
 
-/// The ICMP message or UDP packet in `frame`. `None` for anything else and for fragments after the first.
+/// The ICMP echo or timestamp message or the UDP packet in `frame`. `None` for anything else and for fragments after
+/// the first, of IPv6 for any fragment.
 pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
-    let Ip::V4 { header, payload } = ip(frame)? else { return None };
-    if header.later_fragment() || payload.len() < UDP_HEADER {
-        return None;
-    }
-    let (source, destination) = (header.source(), header.destination());
-    match header.protocol() {
-        protocol::ICMP => Some(Probe::Icmp {
-            source,
-            destination,
-            kind: payload[0],
-            identifier: u16_at(payload, 4)?,
-            sequence: u16_at(payload, 6)?,
-        }),
-        protocol::UDP => Some(Probe::Udp {
-            source,
-            destination,
-            source_port: u16_at(payload, 0)?,
-            destination_port: u16_at(payload, 2)?,
-            payload: &payload[UDP_HEADER..],
-        }),
-        _ => None,
-    }
+    let (source, destination, protocol, payload) = match ip(frame)? {
+        Ip::V4 { header, payload } if !header.later_fragment() => {
+            (IpAddr::V4(header.source()), IpAddr::V4(header.destination()), header.protocol(), payload)
+        }
+        Ip::V4 { .. } => return None,
+        Ip::V6 { header, payload } => {
+            (IpAddr::V6(header.source()), IpAddr::V6(header.destination()), header.next_header(), payload)
+        }
+    };
+    let kinds: &[u8] = match (protocol, source) {
+        (protocol::ICMP, IpAddr::V4(_)) => &[icmp::ECHO_REPLY, icmp::ECHO, icmp::TIMESTAMP, icmp::TIMESTAMP_REPLY],
+        (protocol::ICMPV6, IpAddr::V6(_)) => &[icmp::ECHO_V6, icmp::ECHO_REPLY_V6],
+        (protocol::UDP, _) => {
+            return Some(Probe::Udp {
+                source,
+                destination,
+                source_port: u16_at(payload, 0)?,
+                destination_port: u16_at(payload, 2)?,
+                payload: payload.get(UDP_HEADER..)?,
+            })
+        }
+        _ => return None,
+    };
+    let kind = *payload.first().filter(|kind| kinds.contains(kind))?;
+    Some(Probe::Icmp { source, destination, kind, identifier: u16_at(payload, 4)?, sequence: u16_at(payload, 6)? })
 }
 
 /// Completes a TCP or UDP checksum that the sending kernel left to the hardware, where only the sum of the
@@ -175,7 +191,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 /// False where the frame holds none.
 pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
     let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
-    if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != TIMESTAMP_REPLY {
+    if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != icmp::TIMESTAMP_REPLY {
         return false;
     }
     let (start, end) = offset(frame, payload);
@@ -278,7 +294,7 @@ mod tests {
     fn a_reply_is_stamped_and_its_checksum_holds() {
         let mut frame = udp(7, 64, 0, &[0; 12]);
         frame[23] = protocol::ICMP;
-        frame[34..42].copy_from_slice(&[TIMESTAMP_REPLY, 0, 0xde, 0xad, 0, 1, 0, 2]);
+        frame[34..42].copy_from_slice(&[icmp::TIMESTAMP_REPLY, 0, 0xde, 0xad, 0, 1, 0, 2]);
         let untouched = frame[..34].to_vec();
         assert!(stamp_reply(&mut frame, 0x0102_0304, 0x0506_0708));
         assert_eq!(frame[..34], untouched[..]);
@@ -289,11 +305,46 @@ mod tests {
         assert!(!stamp_reply(&mut udp(7, 64, 0, b"payload of some length"), 0, 0));
     }
 
+    /// An Ethernet frame with an IPv6 packet.
+    fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0u8; 12];
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend((payload.len() as u16).to_be_bytes());
+        frame.extend([next, 64]);
+        for host in [1, 2] {
+            frame.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+        }
+        frame.extend(payload);
+        frame
+    }
+
+    #[test]
+    fn probes_are_of_both_versions_of_ip() {
+        let ends = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
+        let message = |kind: u8| [kind, 0, 0, 0, 0, 7, 0, 9];
+        let icmp = |kind| {
+            let (source, destination) = (ends(1), ends(2));
+            Some(Probe::Icmp { source, destination, kind, identifier: 7, sequence: 9 })
+        };
+        assert_eq!(probe(&ipv6(protocol::ICMPV6, &message(128))), icmp(128));
+        assert_eq!(probe(&ipv6(protocol::ICMPV6, &message(129))), icmp(129));
+        // A neighbour solicitation, the other version's echo, a message that is cut, a fragment.
+        for (next, payload) in [(protocol::ICMPV6, 135), (protocol::ICMPV6, 8), (protocol::ICMP, 128), (44, 128)] {
+            assert_eq!(probe(&ipv6(next, &message(payload))), None);
+        }
+        assert_eq!(probe(&ipv6(protocol::ICMPV6, &message(128)[..7])), None);
+        let datagram = [0x13, 0x88, 0x07, 0xaf, 0, 9, 0, 0, 5];
+        let (source, destination) = (ends(1), ends(2));
+        let udp = Probe::Udp { source, destination, source_port: 5000, destination_port: 1967, payload: &[5] };
+        assert_eq!(probe(&ipv6(protocol::UDP, &datagram)), Some(udp));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let keys = TransitKeys::default();
             let _ = keys.key(&bytes);
+            let _ = probe(&bytes);
             let _ = stamp_reply(&mut bytes, 1, 2);
             let _ = complete_checksum(&mut bytes);
         }
@@ -303,6 +354,7 @@ mod tests {
             let mut frame = udp(7, 64, 0, b"payload");
             frame[at] = byte;
             frame.truncate(cut);
+            let _ = probe(&frame);
             let _ = TransitKeys::default().key(&frame);
             let _ = complete_checksum(&mut frame);
         }

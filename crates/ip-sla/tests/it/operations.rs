@@ -1,6 +1,6 @@
 //! Operations and responder against a simulated network.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ip_sla::config::{Config, OperationConfig};
 use ip_sla::packet::{self, icmp, CONTROL_PORT};
@@ -8,7 +8,7 @@ use ip_sla::statistics::{OperationReport, ReturnCode, State};
 use ip_sla::{since_midnight, Channel, Nanos, Prober, Responder, Send, MILLI, SECOND};
 use proptest::prelude::*;
 
-const TARGET: Ipv4Addr = Ipv4Addr::new(172, 16, 1, 130);
+const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(172, 16, 1, 130));
 const START: Nanos = 1_700_000_000 * SECOND;
 
 fn operation(text: &str) -> OperationConfig {
@@ -25,6 +25,7 @@ fn config(text: &str) -> Config {
 fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nanos)>) -> OperationReport {
     let mut prober = Prober::new(0);
     prober.configure(&config(text), START);
+    let target = operation(text).target;
     let mut replies: Vec<(Nanos, Vec<u8>)> = Vec::new();
     let (mut sends, mut count) = (Vec::new(), 0);
     loop {
@@ -35,7 +36,7 @@ fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nano
         }
         if replies.first().is_some_and(|r| r.0 == now) {
             let (at, bytes) = replies.remove(0);
-            prober.received(Channel::Icmp, (TARGET, 0), &bytes, at);
+            prober.received(Channel::Icmp, (target, 0), &bytes, at);
         }
         prober.poll(now, &mut sends);
         for Send { sequence, bytes, .. } in sends.drain(..) {
@@ -51,6 +52,11 @@ fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nano
 
 fn answer(request: &[u8], at: Nanos) -> Vec<u8> {
     let mut bytes = request.to_vec();
+    if bytes[0] == icmp::ECHO_V6 {
+        // The kernel has to do with its checksum alone.
+        bytes[0] = icmp::ECHO_REPLY_V6;
+        return bytes;
+    }
     bytes[0] = if bytes[0] == icmp::ECHO { icmp::ECHO_REPLY } else { icmp::TIMESTAMP_REPLY };
     if bytes[0] == icmp::TIMESTAMP_REPLY {
         bytes[12..16].copy_from_slice(&since_midnight(at).to_be_bytes());
@@ -69,6 +75,36 @@ const JITTER: &str = r#"{"type": "icmp-jitter", "target": "172.16.1.130", "frequ
 fn a_timestamp_request_is_an_ip_packet_of_40_bytes() {
     assert_eq!(packet::timestamp(1, 1, START).len() + 20, 40);
     assert_eq!(packet::echo(1, 1, START, 28).len() + 20, 64);
+}
+
+#[test]
+fn an_echo_over_ipv6_is_one_of_icmpv6() {
+    let bytes = packet::echo_v6(7, 9, START, 28);
+    assert_eq!((bytes.len() + 40, &bytes[..8]), (84, &[128, 0, 0, 0, 0, 7, 0, 9][..]));
+    let text = r#"{"type": "icmp-echo", "target": "2001:db8::2", "schedule": {"life_s": null, "start": "now"}}"#;
+    let report = run(text, START + 2 * SECOND, |_| Some((MILLI, 3 * MILLI)));
+    assert_eq!((report.latest.return_code, report.latest.rtt_ms), (ReturnCode::Ok, Some(4)));
+    // A reply of the other version of IP is none.
+    assert_eq!(packet::icmp_reply(&answer(&bytes, START)), None);
+    assert_eq!(packet::icmpv6_reply(&answer(&packet::echo(7, 9, START, 28), START)), None);
+}
+
+#[test]
+fn addresses_are_of_one_family_and_reach_beyond_a_link() {
+    let refused = |text: &str| {
+        let operations = [(7, operation(text))].into();
+        Config { operations, ..Config::default() }.check().unwrap_err()
+    };
+    for (text, path, said) in [
+        (r#"{"type": "icmp-jitter", "target": "2001:db8::2"}"#, "target", "ICMPv6 has no timestamps"),
+        (r#"{"type": "icmp-echo", "target": "fe80::2"}"#, "target", "link-local"),
+        (r#"{"type": "icmp-echo", "target": "2001:db8::2", "source": "fe80::1"}"#, "source", "link-local"),
+        (r#"{"type": "icmp-echo", "target": "2001:db8::2", "source": "10.0.0.1"}"#, "source", "family of 2001:db8::2"),
+    ] {
+        let (found, message) = refused(text);
+        assert_eq!(found, format!("operations.7.{path}"));
+        assert!(message.contains(said), "{message}");
+    }
 }
 
 #[test]
@@ -176,7 +212,7 @@ fn udp(control: bool, listening: bool, lost_there: &[u16], lost_back: &[u16]) ->
     );
     let (mut prober, mut responder) = (Prober::new(0), Responder::default());
     prober.configure(&config(&text), START);
-    let (mut sends, us) = (Vec::new(), (Ipv4Addr::new(172, 16, 1, 129), 60_000));
+    let (mut sends, us) = (Vec::new(), (IpAddr::V4(Ipv4Addr::new(172, 16, 1, 129)), 60_000));
     let mut first = None;
     while let Some(at) = prober.deadline().filter(|at| *at < START + 2 * SECOND) {
         prober.poll(at, &mut sends);
@@ -249,6 +285,7 @@ proptest! {
         prober.configure(&config(JITTER), START);
         prober.poll(START, &mut Vec::new());
         prober.received(Channel::Icmp, (TARGET, 0), &bytes, START);
+        prober.received(Channel::Icmp, (IpAddr::from([0; 16]), 0), &bytes, START);
         prober.received(Channel::Udp(7), (TARGET, 5000), &bytes, START);
         let mut responder = Responder::default();
         prop_assert!(responder.control((TARGET, 1), &bytes, START).is_err());

@@ -1,6 +1,6 @@
 //! What strangers can have of a responder.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ip_sla::packet::{self, Control, CONTROL_PORT};
 use ip_sla::responder::{Refusal, LONGEST_MS, MOST_PORTS};
@@ -8,8 +8,8 @@ use ip_sla::{Nanos, Responder, MILLI, SECOND};
 use proptest::prelude::*;
 
 const START: Nanos = 1_000 * SECOND;
-const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 fn ask(port: u16, duration_ms: u32, jitter: bool) -> Vec<u8> {
     Control { identifier: 1, jitter, port, duration_ms, reply: false }.bytes()
@@ -55,9 +55,11 @@ fn what_a_control_message_may_not_ask_for() {
     assert_eq!(asked((NEAR, 60_000), 7, 1000), Ok(()), "it was configured");
     assert_eq!(asked((NEAR, 60_000), 5001, LONGEST_MS + 1), Err(Refusal::TooLong(LONGEST_MS + 1)));
     assert_eq!(asked((NEAR, 60_000), 1023, 1000), Err(Refusal::Privileged(1023)));
-    let stranger = Ipv4Addr::new(10, 0, 0, 4);
+    let stranger = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 4));
     assert_eq!(asked((stranger, 60_000), 5000, 1000), Err(Refusal::Sender(stranger)));
     assert_eq!(asked((NEAR, CONTROL_PORT), 5000, 1000), Err(Refusal::Malformed));
+    let other_family = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(asked((other_family, 60_000), 5000, 1000), Err(Refusal::Sender(other_family)));
     assert!(!responder.answer(7, (stranger, 60_000), &mut [1, 2, 3, 4], START, START));
     assert!(responder.answer(7, (NEAR, 60_000), &mut [1, 2, 3, 4], START, START));
 }

@@ -19,13 +19,14 @@ mod stamps;
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
+use ip_sla::packet::icmp::{ECHO, ECHO_REPLY, ECHO_REPLY_V6, ECHO_V6, TIMESTAMP, TIMESTAMP_REPLY};
 use ip_sla::packet::CONTROL_PORT;
 use ip_sla::{Channel, Config, OperationReport, Prober, Send};
 use ip_sla_host::responder::{self, Responder};
-use netio::socket::{Kind, Received, Socket};
+use netio::socket::{Family, Kind, Received, Socket};
 use qos_core::{ConfigError, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,17 +66,13 @@ pub struct ResponderReport {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RecentSource {
     /// Its address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// When.
     pub time_ns: u64,
 }
 
 /// Longest time at process level, ns; more is no router.
 const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
-const ECHO_REPLY: u8 = 0;
-const ECHO: u8 = 8;
-const TIMESTAMP: u8 = 13;
-const TIMESTAMP_REPLY: u8 = 14;
 
 /// A frame of the router's own.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +101,8 @@ pub struct Agent {
     config: Config,
     /// Sockets of operations, opened when they first send.
     sockets: BTreeMap<u32, Socket>,
-    /// Their local ports of UDP.
-    ports: BTreeMap<u16, u32>,
+    /// Their local ports of UDP, of which each version of IP has its own.
+    ports: BTreeMap<(u16, Family), u32>,
     stamps: Stamps,
     process: ProcessLevel,
     /// Arrivals of ICMP requests that the kernel may answer.
@@ -159,11 +156,13 @@ impl Agent {
             // The port that the kernel chose for an operation is free to be wanted: the operation takes another with
             // its next packet.
             for port in &config.responder_ports {
-                if let Some(number) = self.ports.remove(port) {
-                    self.sockets.remove(&number);
+                for family in Family::ALL {
+                    if let Some(number) = self.ports.remove(&(*port, family)) {
+                        self.sockets.remove(&number);
+                    }
                 }
             }
-            let open = |port| self.namespace.open(Kind::Udp { port }, None, 0);
+            let open = |kind| self.namespace.open(kind, None, 0);
             sockets = Responder::open_missing(&config.responder_ports, self.responder.as_ref(), open)
                 .map_err(|error| ConfigError::new("ip_sla.responder", error.to_string()))?;
         }
@@ -195,8 +194,8 @@ impl Agent {
     }
 
     fn note_ports(&mut self) {
-        let ports = self.sockets.iter().filter_map(|(number, socket)| socket.udp_port().map(|port| (port, *number)));
-        self.ports = ports.collect();
+        let port = |socket: &Socket| Some((socket.udp_port()?, socket.family()));
+        self.ports = self.sockets.iter().filter_map(|(number, socket)| Some((port(socket)?, *number))).collect();
     }
 
     /// Descriptors of the sockets.
@@ -232,25 +231,29 @@ impl Agent {
             return straight;
         }
         match frame::probe(bytes) {
-            Some(frame::Probe::Icmp { kind: ECHO | TIMESTAMP, identifier, sequence, .. }) => {
+            Some(frame::Probe::Icmp { kind: ECHO | TIMESTAMP | ECHO_V6, identifier, sequence, .. }) => {
                 self.prober.sent_icmp(identifier, sequence, at.0);
                 Own { at: Time(self.process.take_up(at.0)), stamp: None }
             }
             Some(frame::Probe::Icmp {
-                kind: kind @ (ECHO_REPLY | TIMESTAMP_REPLY),
+                kind: kind @ (ECHO_REPLY | TIMESTAMP_REPLY | ECHO_REPLY_V6),
                 destination,
                 identifier,
                 sequence,
                 ..
             }) => {
-                let request = if kind == ECHO_REPLY { ECHO } else { TIMESTAMP };
+                let request = match kind {
+                    ECHO_REPLY => ECHO,
+                    ECHO_REPLY_V6 => ECHO_V6,
+                    _ => TIMESTAMP,
+                };
                 let arrived = self.requests.take(&Key::icmp(destination, request, identifier, sequence));
                 let Some(arrived) = arrived.filter(|_| self.process.is_modelled()) else { return straight };
                 let done = self.process.take_up(arrived);
                 Own { at: Time(done), stamp: (kind == TIMESTAMP_REPLY).then(|| ip_sla::since_midnight(done)) }
             }
             Some(frame::Probe::Udp { destination, source_port, destination_port, payload, .. }) => {
-                if let Some(number) = self.ports.get(&source_port) {
+                if let Some(number) = self.ports.get(&(source_port, Family::of(destination))) {
                     if destination_port != CONTROL_PORT {
                         self.prober.sent_udp(*number, payload, at.0);
                     }
@@ -270,14 +273,16 @@ impl Agent {
         }
         let Some(probe) = frame::probe(bytes) else { return };
         let ours = match probe {
-            frame::Probe::Icmp { kind: ECHO | TIMESTAMP, .. } => {
+            frame::Probe::Icmp { kind: ECHO | TIMESTAMP | ECHO_V6, .. } => {
                 if self.process.is_modelled() {
                     self.requests.replace(Key::of(&probe), at.0);
                 }
                 false
             }
-            frame::Probe::Icmp { kind, .. } => !self.sockets.is_empty() && matches!(kind, ECHO_REPLY | TIMESTAMP_REPLY),
-            frame::Probe::Udp { destination_port: port, .. } => self.ports.contains_key(&port) || self.listens_on(port),
+            frame::Probe::Icmp { .. } => !self.sockets.is_empty(),
+            frame::Probe::Udp { source, destination_port: port, .. } => {
+                self.ports.contains_key(&(port, Family::of(source))) || self.listens_on(port)
+            }
         };
         if ours {
             self.stamps.insert(Key::of(&probe), at.0);
@@ -315,7 +320,8 @@ impl Agent {
             let kind = match send.channel {
                 Channel::Icmp => Kind::Icmp { target: send.target.0 },
                 Channel::Udp(number) => {
-                    Kind::Udp { port: self.prober.udp_sockets().get(&number).copied().flatten().unwrap_or(0) }
+                    let port = self.prober.source_port(number).unwrap_or(0);
+                    Kind::Udp { family: Family::of(send.target.0), port }
                 }
             };
             missing.insert(self.namespace.open(kind, send.source, send.tos)?);
@@ -341,13 +347,13 @@ impl Agent {
             }
         }
         let Some(responder) = &mut self.responder else { return };
-        let ports: Vec<u16> = responder.ports().collect();
-        for port in ports {
+        let ports: Vec<(u16, Family)> = responder.ports().collect();
+        for (port, family) in ports {
             for taken in 0.. {
                 let now = clock.now();
-                let Some(received) = responder.receive(port) else { break };
+                let Some(received) = responder.receive((port, family)) else { break };
                 let at = arrival(stamps, process, Some(port), &received, clock, now);
-                let open = |port| namespace.open(Kind::Udp { port }, None, 0);
+                let open = |kind| namespace.open(kind, None, 0);
                 let (to, sending) = (received.from, clock.now().0.max(at));
                 match responder.serve(port, received, at, || sending, open) {
                     // It leaves when process level is done, not when the daemon was.
@@ -371,7 +377,7 @@ impl Agent {
 
     /// What was measured, of one operation or all.
     pub fn report(&self, now: Time, operation: Option<u32>, samples: bool) -> Report {
-        let recent = |(address, time_ns): &(Ipv4Addr, u64)| RecentSource { address: *address, time_ns: *time_ns };
+        let recent = |(address, time_ns): &(IpAddr, u64)| RecentSource { address: *address, time_ns: *time_ns };
         Report {
             time_ns: now.0,
             operations: self.prober.report(now.0, operation, samples),
@@ -435,6 +441,29 @@ mod tests {
         packet(source, destination, 1, &body)
     }
 
+    fn icmpv6(source: u8, destination: u8, kind: u8, sequence: u16) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 58, 64]);
+        for host in [source, destination] {
+            frame.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+        }
+        frame.extend([kind, 0, 0, 0, 0, 7]);
+        frame.extend(sequence.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn process_level_takes_up_ipv6_like_ipv4() {
+        let mut agent = agent(Some(EACH));
+        assert_eq!(agent.leaving(&icmpv6(1, 2, ECHO_V6, 1), Time(1_000_000)).at, Time(1_000_000 + EACH));
+        agent.arriving(&icmpv6(2, 1, ECHO_V6, 5), Time(9_000_000));
+        // The kernel answered at once, and later than that: the answer leaves when process level is done.
+        let own = agent.leaving(&icmpv6(1, 2, ECHO_REPLY_V6, 5), Time(9_000_100));
+        assert_eq!((own.at, own.stamp), (Time(9_000_000 + EACH), None));
+        // Neighbour discovery takes no time.
+        assert_eq!(agent.leaving(&icmpv6(1, 2, 135, 1), Time(10_000_000)).at, Time(10_000_000));
+    }
+
     #[test]
     fn a_request_leaves_when_process_level_is_done_with_it() {
         let mut agent = agent(Some(EACH));
@@ -459,7 +488,7 @@ mod tests {
     #[test]
     fn an_answer_of_the_responder_waits_for_process_level() {
         let mut agent = agent(Some(EACH));
-        let to = (Ipv4Addr::from(FAR), 2_000);
+        let to = (IpAddr::from(FAR), 2_000);
         let frame = |payload: &[u8]| {
             let mut body = vec![0x13, 0x88, 0x07, 0xd0, 0, 0, 0, 0];
             body.extend(payload);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::thread;
 
@@ -24,7 +24,7 @@ impl Namespace {
     ///
     /// # Errors
     /// Those of [`Socket::open`], and of entering the namespace.
-    pub fn open(&self, kind: Kind, source: Option<Ipv4Addr>, tos: u8) -> io::Result<Socket> {
+    pub fn open(&self, kind: Kind, source: Option<IpAddr>, tos: u8) -> io::Result<Socket> {
         match self {
             Namespace::Own => Socket::open(kind, source, tos),
             Namespace::None => Err(io::ErrorKind::Unsupported.into()),

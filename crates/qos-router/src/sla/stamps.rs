@@ -1,7 +1,7 @@
 //! When packets of IP SLA arrived on a link, until their sockets hand them over; when answers may leave, until they do.
 
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use netio::socket::Received;
 
@@ -16,7 +16,7 @@ const HELD: usize = 8192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The other end's address.
-    peer: Ipv4Addr,
+    peer: IpAddr,
     /// Identifier and sequence number of ICMP, ports of UDP.
     numbers: (u16, u16),
     payload: [u8; TOLD_BY],
@@ -24,14 +24,14 @@ pub struct Key {
 
 impl Key {
     /// Of an ICMP message from or to `peer`.
-    pub fn icmp(peer: Ipv4Addr, kind: u8, identifier: u16, sequence: u16) -> Self {
+    pub fn icmp(peer: IpAddr, kind: u8, identifier: u16, sequence: u16) -> Self {
         let mut payload = [0; TOLD_BY];
         payload[0] = kind;
         Self { peer, numbers: (identifier, sequence), payload }
     }
 
     /// Of a UDP packet from or to `peer`.
-    pub fn udp(peer: Ipv4Addr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
+    pub fn udp(peer: IpAddr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
         let mut payload = [0; TOLD_BY];
         let taken = bytes.len().min(TOLD_BY);
         payload[..taken].copy_from_slice(&bytes[..taken]);
@@ -99,11 +99,12 @@ impl Stamps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn old_stamps_make_room() {
         let mut stamps = Stamps::default();
-        let key = |n: u64| Key::icmp(Ipv4Addr::LOCALHOST, 14, (n >> 16) as u16, n as u16);
+        let key = |n: u64| Key::icmp(Ipv4Addr::LOCALHOST.into(), 14, (n >> 16) as u16, n as u16);
         (0..3 * HELD as u64).for_each(|n| stamps.insert(key(n), n));
         assert!(stamps.held.len() <= HELD);
         let newest = 3 * HELD as u64 - 1;
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn of_two_that_look_the_same() {
         let mut stamps = Stamps::default();
-        let key = Key::icmp(Ipv4Addr::LOCALHOST, 13, 1, 1);
+        let key = Key::icmp(Ipv4Addr::LOCALHOST.into(), 13, 1, 1);
         stamps.insert(key, 1);
         stamps.insert(key, 2);
         assert_eq!(stamps.take(&key), Some(1));
