@@ -45,36 +45,33 @@ def router(routes: dict[str, str]) -> dict[str, object]:
     }
 
 
-DUAL = Topology.model_validate_json(
-    json.dumps(
+STACKS = {
+    "nodes": {
+        "client": {"platform": "host"},
+        "R1": router({"10.3.0.0/24": "10.2.0.2", "2001:db8:3::/64": "2001:db8:2::2"}),
+        "R2": router({"10.1.0.0/24": "10.2.0.1", "2001:db8:1::/64": "2001:db8:2::1"}),
+        "server": {"platform": "host"},
+    },
+    "links": [
         {
-            "nodes": {
-                "client": {"platform": "host"},
-                "R1": router({"10.3.0.0/24": "10.2.0.2", "2001:db8:3::/64": "2001:db8:2::2"}),
-                "R2": router({"10.1.0.0/24": "10.2.0.1", "2001:db8:1::/64": "2001:db8:2::1"}),
-                "server": {"platform": "host"},
-            },
-            "links": [
-                {
-                    "name": "lan",
-                    "rate": "100 Mb/s",
-                    "ends": [end("client", "eth0", 1, 2), end("R1", "FastEthernet0/0", 1, 1)],
-                },
-                {
-                    "name": "wan",
-                    "rate": "2 Mb/s",
-                    "framing": "ppp",
-                    "ends": [end("R1", "Serial0/1/0", 2, 1), end("R2", "Serial0/1/0", 2, 2)],
-                },
-                {
-                    "name": "far",
-                    "rate": "100 Mb/s",
-                    "ends": [end("R2", "FastEthernet0/0", 3, 1), end("server", "eth0", 3, 2)],
-                },
-            ],
-        }
-    )
-)
+            "name": "lan",
+            "rate": "100 Mb/s",
+            "ends": [end("client", "eth0", 1, 2), end("R1", "FastEthernet0/0", 1, 1)],
+        },
+        {
+            "name": "wan",
+            "rate": "2 Mb/s",
+            "framing": "ppp",
+            "ends": [end("R1", "Serial0/1/0", 2, 1), end("R2", "Serial0/1/0", 2, 2)],
+        },
+        {
+            "name": "far",
+            "rate": "100 Mb/s",
+            "ends": [end("R2", "FastEthernet0/0", 3, 1), end("server", "eth0", 3, 2)],
+        },
+    ],
+}
+DUAL = Topology.model_validate_json(json.dumps(STACKS))
 
 ECHO = """
 import select, socket, struct, sys
@@ -266,6 +263,55 @@ def test_a_flood_of_a_size_counts_alike_in_both_families(
             *("configure terminal", "interface FastEthernet0/0", "no service-policy input Count", "exit"),
             *("no policy-map Count", "no class-map Marked", "end"),
         )
+
+
+PROBES = [
+    {"name": "hosts", "type": "udp-jitter", "from": "client", "to": "server", "port": 7000, "family": 6, "tos": 184},
+    {"name": "hosts-4", "type": "udp-jitter", "from": "client", "to": "server", "port": 7002, "family": 4},
+    {"name": "routers", "type": "udp-jitter", "from": "R1", "to": "R2", "port": 7001, "family": 6, "tos": 184},
+    {"name": "single", "type": "udp-echo", "from": "server", "to": "R2", "port": 7003, "family": 6},
+    {"name": "to-router", "type": "icmp-echo", "from": "client", "to": "R2", "family": 6},
+    {"name": "to-host", "type": "icmp-echo", "from": "R1", "to": "server", "family": 6},
+]
+
+
+@pytest.mark.quiet
+def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
+    file = clean / "probes-ipv6.yml"
+    flow = {"name": "load", "tool": "iperf3", "protocol": "udp", "from": "client", "to": "server", "rate": "100 kb/s"}
+    experiment = {
+        "name": file.stem,
+        "title": "Probes over IPv6",
+        "topology": STACKS,
+        "duration": "4 s",
+        "traffic": [flow | {"size": "200 B"}],
+        "arms": [{"name": "plain"}],
+        "probes": [{**each, "frequency": "1 s", "timeout": "1 s"} for each in PROBES],
+        "captures": [{"name": "server", "node": "server", "interface": "eth0", "filter": "udp port 7000"}],
+    }
+    file.write_text(json.dumps(experiment, indent=1))
+    status, output, errors = run(clean, "run", str(file))
+    assert status in (0, 1, 3), errors + output
+    latest = (clean / "runs/probes-ipv6/latest").resolve()
+    cell = latest / "cells/plain/1"
+    reasons = json.loads((cell / "cell.json").read_text())["reasons"]
+    # How punctual the machine was is not asked here.
+    assert not [each for each in reasons if "data plane" not in each and "can be trusted" not in each], errors
+    rows = pd.read_parquet(latest / "tables/probes.parquet").set_index("probe")
+    assert set(rows.index) == {each["name"] for each in PROBES}
+    for name, row in rows.iterrows():
+        report = json.loads((cell / f"probes/{name}.samples.json").read_text())
+        losses = [hour["statistics"]["losses"]["total"] for hour in report["hours"]]
+        assert (row["rtt_count"] > 0, losses) == (True, [0]), name
+        # Two frames of at least 84 bytes at 100 Mb/s, or more on the serial line: no answer can be sooner.
+        assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in report["samples"]), name
+    answered = json.loads((cell / "probes/responder-server.json").read_text())
+    assert answered["control_messages"] >= 4 and answered["errors"] == 0
+    # IPv6 with the traffic class of expedited forwarding.
+    assert b"\x86\xdd\x6b\x80" in (cell / "captures/server.pcapng").read_bytes()
+    operations = json.loads((cell / "config/R1.engine.json").read_text())["ip_sla"]["operations"]
+    found = {(each["type"], each["target"], each.get("tos")) for each in operations.values()}
+    assert found == {("udp-jitter", "2001:db8:2::2", 184), ("icmp-echo", "2001:db8:3::2", None)}
 
 
 def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.ip_sla import IpSla, Operation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
-from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_statistics, show_summary
+from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_responder, show_statistics, show_summary
 from undoing import undo_lines
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))
@@ -175,6 +176,78 @@ def test_the_responder_is_for_whom_the_router_can_reach() -> None:
     assert compile_device(device)["ip_sla"]["responder_allow"] == ["10.0.0.0/23", "192.168.7.0/24"]
 
 
+IPV6 = """\
+ip sla 7
+ icmp-echo 2001:DB8::1 source-interface FastEthernet0/0
+ traffic-class 184
+!
+ip sla 8
+ udp-jitter 2001:DB8::1 5000 source-ip 2001:DB8::5 source-port 4000 control disable num-packets 20 interval 30
+!
+ip sla 9
+ udp-echo 2001:DB8:1::1 7
+"""
+LAN = "interface FastEthernet0/0\n ip address 10.0.0.5 255.255.255.0\n ipv6 address 2001:DB8::5/64\n"
+HQF = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"), generation="hqf")
+
+
+def test_operations_take_ipv6_from_12_4_20_t_on() -> None:
+    device = Device(HQF)
+    apply(device, LAN + "ipv6 route 2001:DB8:1::/64 2001:DB8::1\n", source="test")
+    before = render(device)
+    apply(device, IPV6 + "ip sla responder\n", source="test")
+    text = render(device)
+    assert IPV6 in text
+    assert parse_config(text, HQF, source="itself") == device
+    compiled = compile_device(device)["ip_sla"]
+    assert compiled["responder_allow"] == ["10.0.0.0/24", "2001:db8::/64", "2001:db8:1::/64"]
+    found = [(each["type"], each["target"], each["source"]) for each in compiled["operations"].values()]
+    assert found == [
+        # Of the interface's addresses the one of the target's family.
+        ("icmp-echo", "2001:db8::1", "2001:db8::5"),
+        ("udp-jitter", "2001:db8::1", "2001:db8::5"),
+        ("udp-echo", "2001:db8:1::1", None),
+    ]
+    assert compiled["operations"]["7"]["tos"] == 184
+    undo = undo_lines(before, text, HQF)
+    apply(device, "\n".join(undo), source="undo")
+    assert render(device) == before
+    classic = ConfigSession(Device(HARDWARE))
+    classic.execute("ip sla 7")
+    assert "Invalid input" in _refusal(classic, "icmp-echo 2001:DB8::1")
+
+
+def test_what_is_of_one_version_of_ip_is_refused_with_the_other() -> None:
+    session = ConfigSession(Device(HQF))
+    session.execute("ip sla 1")
+    assert "Invalid input" in _refusal(session, "icmp-jitter 2001:DB8::1")
+    assert "Invalid input" in _refusal(session, "icmp-echo 2001:DB8::1 source-ip 10.0.0.1")
+    assert "link-local" in _refusal(session, "icmp-echo FE80::1")
+    session.execute("icmp-echo 2001:DB8::1")
+    assert "traffic-class of IPv6" in _refusal(session, "tos 184")
+    assert "flow label" in _refusal(session, "flow-label 7")
+    for line in ("exit", "ip sla 2", "icmp-echo 10.0.0.1"):
+        session.execute(line)
+    assert "tos of IPv4" in _refusal(session, "traffic-class 184")
+
+
+def test_the_prints_of_an_operation_over_ipv6() -> None:
+    device = Device(HQF)
+    apply(device, IPV6.replace(" source-interface FastEthernet0/0", ""), source="test")
+    text = show_configuration(device.ip_sla, number=7)
+    for line in ("Target address: 2001:DB8::1", "Source address: ::", "Traffic-Class parameter: 0xB8"):
+        assert f"{line}\n" in text
+    long = "2001:DB8:1111:2222:3333:4444:5555:6666"
+    apply(device, f"ip sla 5\n icmp-echo {long}\n", source="test")
+    summary = show_summary(device.ip_sla, {"5": _latest(), "8": _latest()}, datetime.fromtimestamp(1_510_667_643, UTC))
+    parsed = parse("iosxe", "show ip sla summary", summary)
+    assert parsed.parsed is not None
+    ids = parsed.parsed["ids"]
+    assert (ids["5"]["destination"], ids["8"]["destination"]) == (long, "2001:DB8::1")
+    report = {"control_messages": 1, "errors": 0, "packets": 9, "recent": [{"address": "2001:db8::1", "time_ns": 0}]}
+    assert "        2001:DB8::1 [00:00:00.000 UTC Thu Jan 1 1970]\n" in show_responder(report)
+
+
 def test_refusals() -> None:
     session = ConfigSession(Device(HARDWARE))
     assert "not configured" in _refusal(session, "ip sla schedule 1 start-time now")
@@ -241,8 +314,6 @@ def test_the_later_print() -> None:
 
 
 def test_genie_reads_the_summary() -> None:
-    from datetime import UTC, datetime
-
     now = datetime.fromtimestamp(1_510_667_643, UTC)
     parsed = parse("iosxe", "show ip sla summary", show_summary(_sla(), {"50000": _latest()}, now)).parsed
     assert parsed is not None

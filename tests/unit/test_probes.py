@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,7 +13,7 @@ import pytest
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply
 from qoslab.lab import Lab
-from qoslab.model.experiment import Experiment, Node
+from qoslab.model.experiment import Experiment, Node, probe_target
 from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS, platform_of
 from qoslab.results import Cell
@@ -29,8 +30,8 @@ ADDRESSES = {
 }
 
 
-def experiment(*probes: dict[str, Any]) -> Experiment:
-    """A router between two hosts."""
+def experiment(*probes: dict[str, Any], families: tuple[int, ...] = (4,)) -> Experiment:
+    """A router between two hosts, with addresses of these versions of IP."""
     nodes = {"client": {"platform": "host"}, "R1": {"platform": "linux"}, "server": {"platform": "host"}}
     links = []
     for name, (left, near, right, far) in ADDRESSES.items():
@@ -38,6 +39,11 @@ def experiment(*probes: dict[str, Any]) -> Experiment:
             {"node": node, "interface": "eth0" if node != "R1" else f"FastEthernet0/{len(links)}", "address": address}
             for node, address in ((left, near), (right, far))
         ]
+        for end in ends:
+            if 6 in families:
+                end["ipv6_address"] = "2001:db8:{}::{}/64".format(*re.findall(r"\d+", end["address"])[2:4])
+            if 4 not in families:
+                del end["address"]
         links.append({"name": name, "rate": "10 Mb/s", "ends": ends})
     flows = [{"name": each, "tool": "iperf3", "from": "client", "to": "server"} for each in ("a", "b")]
     text = {
@@ -157,6 +163,31 @@ def test_a_host_is_told_what_is_in_the_file() -> None:
         "probe udp-jitter 10.0.2.2 --port 5000 --packets 20 --interval 30 --frequency 2 --timeout 0 --threshold 500 "
         "--size 64 --tos 0"
     )
+
+
+def test_a_probe_s_version_of_ip_is_its_own_or_the_first_in_common() -> None:
+    asked, unasked = probe("icmp-echo", "R1", "server", family=6, tos=184), probe("icmp-echo", "R1", "server")
+    made = experiment(asked, unasked, families=(4, 6))
+    assert [str(probe_target(made, each)) for each in made.probes] == ["2001:db8:2::2", "10.0.2.2"]
+    words = probe_configuration(made)["R1"].splitlines()
+    assert words[1:] == [
+        "ip sla 1",
+        " icmp-echo 2001:db8:2::2",
+        " traffic-class 184",
+        "ip sla 2",
+        " icmp-echo 10.0.2.2",
+    ]
+    device = Device(Hardware("2811", ("FastEthernet0/0",), generation="hqf"))
+    apply(device, "\n".join(words), source="probes")
+    assert [each.ipv6 for each in device.ip_sla.operations.values()] == [True, False]
+    only = experiment(unasked, families=(6,))
+    assert str(probe_target(only, only.probes[0])) == "2001:db8:2::2"
+    assert probe_target(experiment(asked), experiment(asked).probes[0]) is None
+
+
+def test_a_host_answers_the_lab_in_both_versions_of_ip() -> None:
+    words = respond_arguments(experiment(families=(4, 6)))
+    assert words[2::2] == ["10.0.1.0/24", "10.0.2.0/24", "2001:db8:1::/64", "2001:db8:2::/64"]
 
 
 def test_a_host_answers_the_lab_and_nobody_else() -> None:

@@ -249,6 +249,12 @@ REFUSED = (
         requires="router",
     ),
     Refused(
+        "operations of IPv6 have the flow label that the kernel chooses",
+        "flow-label <rest:line>",
+        mode="sla-icmp-echo",
+        requires="router",
+    ),
+    Refused(
         "neighbours are found by ARP alone",
         "arp <rest:line>\nip arp inspection <rest:line>",
     ),

@@ -287,6 +287,8 @@ class Probe(Frozen):
     """The node that sends."""
     destination: Name = Field(alias="to")
     """The node that answers, by the address on a link to the sender, else on its first link."""
+    family: Family | None = None
+    """Version of IP; 4 where absent and both nodes have an IPv4 address, else 6. ICMP jitter runs over 4 only."""
     number: int | None = Field(default=None, ge=1, le=2147483647)
     """Of a router's operation; its place in the list where absent."""
     start_after: Duration = Duration(0)
@@ -308,7 +310,7 @@ class Probe(Frozen):
     size: Annotated[Size, AfterValidator(_above_zero)] | None = None
     """Request data; the type's default where absent."""
     tos: int | None = Field(default=None, ge=0, le=255)
-    """Type-of-service byte; 0 where absent."""
+    """Type-of-service byte, of IPv6 the traffic class; 0 where absent."""
 
     @property
     def udp(self) -> bool:
@@ -475,9 +477,24 @@ def probe_number(experiment: Experiment, probe: Probe) -> int:
     return experiment.probes.index(probe) + 1 if probe.number is None else probe.number
 
 
-def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | None:
-    """The address that a probe is sent to; None where the node has none."""
+def probe_family(experiment: Experiment, probe: Probe) -> Family:
+    """A probe's version of IP: its own, else the first of 4 and 6 of which both nodes have an address; else 4."""
+    if probe.family is not None:
+        return probe.family
+    families: tuple[Family, ...] = (4, 6)
+    ends = [experiment.topology.links_of(node) for node in (probe.source, probe.destination)]
+    common = (
+        each
+        for each in families
+        if all(any(near.address_of(each) is not None for _, near, _ in links) for links in ends)
+    )
+    return next(common, 4)
+
+
+def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | IPv6Address | None:
+    """The address that a probe is sent to; None where the node has none of its version of IP."""
+    family = probe_family(experiment, probe)
     links = experiment.topology.links_of(probe.destination)
-    near = [end for _, end, far in links if far.node == probe.source and end.address is not None]
-    others = [end for _, end, _ in links if end.address is not None]
-    return next((end.address.ip for end in (*near, *others) if end.address is not None), None)
+    near = [end.address_of(family) for _, end, far in links if far.node == probe.source]
+    others = [end.address_of(family) for _, end, _ in links]
+    return next((address.ip for address in (*near, *others) if address is not None), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.errors import Finding
-from qoslab.model.experiment import Address, Flow, Topology
+from qoslab.model.experiment import Address, Family, Flow, Topology
 from qoslab.schema.document import Document, Steps
 from qoslab.traffic import TOOLS
 from qoslab.traffic.endpoints import EXAMPLES, families_of, family_of
@@ -28,22 +28,30 @@ def special_address(address: Address) -> str | None:
 
 def common_family(document: Document, steps: Steps, flow: Flow, topology: Topology) -> Iterator[Finding]:
     """Hosts without a common version of IP, or without the one that the flow asks for."""
-    has = {name: families_of(topology, name) for name in (flow.source, flow.destination)}
-    if not all(has.values()):
+    ends = (flow.source, flow.destination)
+    if not all(families_of(topology, name) for name in ends):
         return  # No address at all, or no such host: that is said elsewhere.
     family = family_of(topology, flow)
     if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
         key = "family" if flow.family is not None else "tool"
         spoken = " and ".join(f"IPv{each}" for each in TOOLS[flow.tool].families)
         yield document.finding((*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, which it speaks")
-    if flow.family is None:
-        if not has[flow.source] & has[flow.destination]:
+    yield from reachable_by(document, steps, "traffic of hosts", ends, flow.family, topology)
+
+
+def reachable_by(
+    document: Document, steps: Steps, what: str, ends: tuple[str, str], family: Family | None, topology: Topology
+) -> Iterator[Finding]:
+    """Nodes with addresses, but without a common version of IP, or without the one that is asked for."""
+    has = {name: families_of(topology, name) for name in ends}
+    if family is None:
+        if not frozenset.intersection(*has.values()):
             versions = " and ".join(f"{name} has IPv{min(families)} only" for name, families in has.items())
             hint = "give both an address of one family"
-            yield document.finding(steps, f"found traffic of hosts without a common version of IP: {versions}", hint)
+            yield document.finding(steps, f"found {what} without a common version of IP: {versions}", hint)
         return
     for name, families in has.items():
-        if flow.family not in families:
-            message = f"found {flow.family}, expected a version of IP of which {name} has an address"
-            hint = f"give its end of a link one, as {EXAMPLES[flow.family]}, or use IPv{min(families)}"
+        if family not in families:
+            message = f"found {family}, expected a version of IP of which {name} has an address"
+            hint = f"give its end of a link one, as {EXAMPLES[family]}, or use IPv{min(families)}"
             yield document.finding((*steps, "family"), message, hint)

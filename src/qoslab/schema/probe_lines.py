@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qoslab.model.experiment import PROBE_FREQUENCY, Experiment, probe_number, probe_target
+from qoslab.model.experiment import PROBE_FREQUENCY, Experiment, probe_family, probe_number, probe_target
 from qoslab.platforms import routers_of
 
 RESPONDER = "ip sla responder"
@@ -41,7 +41,7 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
         # At no moment may the timeout be longer than the frequency, whose defaults hold at first.
         mine += times if probe.frequency_or_default < PROBE_FREQUENCY else times[::-1]
         if probe.tos is not None:
-            mine.append(f" tos {probe.tos}")
+            mine.append(f" {'tos' if probe_family(experiment, probe) == 4 else 'traffic-class'} {probe.tos}")
         if probe.threshold is not None:
             mine.append(f" threshold {probe.threshold.ns // 10**6}")
         found.setdefault(probe.source, []).extend((line, index) for line in mine)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from qoslab.errors import Finding
 from qoslab.ios.model.ip_sla import REQUEST_SIZES
-from qoslab.model.experiment import Experiment, Probe, probe_number, probe_target
+from qoslab.model.experiment import Experiment, Probe, probe_family, probe_number
 from qoslab.platforms import hosts_of, is_switch
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.families import reachable_by
 from qoslab.schema.near import did_you_mean, one_of
+from qoslab.traffic.endpoints import families_of
 from qoslab.units import Duration
 
 CONTROL_PORT = 1967
@@ -26,6 +28,7 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
     for index, probe in enumerate(experiment.probes):
         checked = _Probe(experiment, document, probe, ("probes", index))
         yield from checked.ends()
+        yield from checked.family()
         yield from checked.operation()
         yield from checked.times()
         if probe.source in hosts_of(experiment.topology):
@@ -57,11 +60,10 @@ class _Probe:
                 does = "runs" if key == "from" else "answers"
                 expected = f"a router or a host, which {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
-        links = self.experiment.topology.links_of(probe.source)
-        if probe.source in nodes and all(end.address is None for _, end, _ in links):
-            yield self.finding("from", f"found {probe.source}, which has {self.lacking(probe.source)}")
-        if probe.destination in nodes and probe_target(self.experiment, probe) is None:
-            yield self.finding("to", f"found {probe.destination}, which has {self.lacking(probe.destination)}")
+        has = {name: families_of(self.experiment.topology, name) for name in (probe.source, probe.destination)}
+        for key, name in (("from", probe.source), ("to", probe.destination)):
+            if name in nodes and not has[name]:
+                yield self.finding(key, f"found {name}, which has no address")
         if probe.source == probe.destination:
             yield self.finding("to", f"found {probe.destination}, which sends the probe, expected another node")
         if probe.number is not None and probe.source in hosts_of(self.experiment.topology):
@@ -70,10 +72,15 @@ class _Probe:
         if probe.udp and probe.destination in hosts_of(self.experiment.topology):
             yield from self.taken_ports()
 
-    def lacking(self, name: str) -> str:
-        """What a node without an IPv4 address lacks."""
-        ends = [end for _, end, _ in self.experiment.topology.links_of(name)]
-        return "no IPv4 address, over which probes run" if any(end.addresses for end in ends) else "no address"
+    def family(self) -> Iterator[Finding]:
+        """Nodes without the version of IP, and a type that is of IPv4 alone."""
+        probe, topology = self.probe, self.experiment.topology
+        ends = (probe.source, probe.destination)
+        if probe.type == "icmp-jitter" and probe_family(self.experiment, probe) == 6:
+            message = "found icmp-jitter over IPv6, which has no ICMP timestamps, expected udp-jitter or icmp-echo"
+            yield self.finding("family" if probe.family is not None else "type", message)
+        if probe.source != probe.destination and all(families_of(topology, name) for name in ends):
+            yield from reachable_by(self.document, self.steps, "a probe of nodes", ends, probe.family, topology)
 
     def taken_ports(self) -> Iterator[Finding]:
         """Traffic that wants a port of the host's responder."""

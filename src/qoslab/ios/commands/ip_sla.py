@@ -1,14 +1,23 @@
 """IP SLA configuration: operations, their schedules, the responder.
 
 Modes and ranges: CISCO-RTTMON-MIB and Cisco's "IP SLAs ICMP Jitter Operations"; the prompts of the UDP operations and
-the wording of the refusals are remembered, not taken from a printout.
+the wording of the refusals are remembered, not taken from a printout. Echo and UDP jitter operations take IPv6
+addresses from 12.4(20)T on, the first release with HQF [C: IP SLAs Command Reference, icmp-echo]; ICMP jitter does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network, collapse_addresses
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+    collapse_addresses,
+)
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
@@ -16,6 +25,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
+    Interface,
 )
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
@@ -29,7 +39,7 @@ from qoslab.ios.model.ip_sla import (
     Schedule,
     Start,
 )
-from qoslab.ios.model.names import spaced
+from qoslab.ios.model.names import address_text, ipv6_text, spaced
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
@@ -58,6 +68,9 @@ RUNNING = (
 NOT_CONFIGURED = "%Entry not configured"
 BAD_FREQUENCY = "%Illegal Value: Cannot set Frequency to be less than Timeout"
 BAD_TIMEOUT = "%Illegal Value: Cannot set Timeout to be greater than Frequency"
+ONLY_IPV4 = "%Illegal Value: tos is of IPv4 operations, traffic-class of IPv6 ones"
+ONLY_IPV6 = "%Illegal Value: traffic-class is of IPv6 operations, tos of IPv4 ones"
+LINK_LOCAL = "%Illegal Value: {address} is link-local; an operation needs an address of wider scope"
 BAD_SIZE = "%Illegal Value: request data size must be {low} to {high}"
 
 _IP_SLA = {
@@ -129,11 +142,30 @@ _BURST = "[num-packets <packets:1-60000>] [interval <milliseconds:4-60000>]"
 _ECHO_SOURCE = "[source-ip <source:address>|source-interface <interface:interface>]"
 
 
+_SOURCE6 = "[source-ip <source:ipv6-address>]"
+_UDP6 = f"<target:ipv6-address> <port:1-65535> {_SOURCE6} [source-port <from:1-65535>] [control (enable|disable)]"
+_ECHO_SOURCE6 = "[source-ip <source:ipv6-address>|source-interface <interface:interface>]"
+
+
 @CONFIG.add(NO_TYPE, f"icmp-echo <target:address> {_ECHO_SOURCE}", help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"icmp-jitter <target:address> {_SOURCE} {_BURST}", help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-echo <target:address> <port:1-65535> {_UDP}", help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-jitter <target:address> <port:1-65535> {_UDP} {_BURST}", help=_TYPE_HELP)
 def _type(session: ConfigSession, args: Args) -> None:
+    _define(session, args, IPv4Address)
+
+
+@CONFIG.add(NO_TYPE, f"icmp-echo <target:ipv6-address> {_ECHO_SOURCE6}", requires={"hqf"}, help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-echo {_UDP6}", requires={"hqf"}, help=_TYPE_HELP)
+@CONFIG.add(NO_TYPE, f"udp-jitter {_UDP6} {_BURST}", requires={"hqf"}, help=_TYPE_HELP)
+def _type_ipv6(session: ConfigSession, args: Args) -> None:
+    for address in (*args.values("target", IPv6Address), *args.values("source", IPv6Address)):
+        if address.is_link_local:
+            raise RejectedError(LINK_LOCAL.format(address=ipv6_text(address)))
+    _define(session, args, IPv6Address)
+
+
+def _define(session: ConfigSession, args: Args, family: type[IPv4Address] | type[IPv6Address]) -> None:
     operation = _operation(session)
     kind = cast(Kind, args.keywords[0])
     interface = args.optional("interface", str)
@@ -144,9 +176,9 @@ def _type(session: ConfigSession, args: Args) -> None:
         replace(
             operation,
             kind=kind,
-            target=args.value("target", IPv4Address),
+            target=args.value("target", family),
             target_port=args.optional("port", int),
-            source=args.optional("source", IPv4Address),
+            source=args.optional("source", family),
             source_interface=interface,
             source_port=args.optional("from", int),
             control="disable" not in args,
@@ -221,7 +253,24 @@ def _size(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add(DEFINED, "tos <value:0-255>", no=True, help={"tos": "Type Of Service", "value": "Type of Service Value"})
 def _tos(session: ConfigSession, args: Args) -> None:
-    _put(session, replace(_operation(session), tos=None if args.unset else args.value("value", int)))
+    operation = _operation(session)
+    if operation.ipv6:
+        raise RejectedError(ONLY_IPV4)
+    _put(session, replace(operation, tos=None if args.unset else args.value("value", int)))
+
+
+@CONFIG.add(
+    SIZED,
+    "traffic-class <value:0-255>",
+    no=True,
+    requires={"hqf"},
+    help={"traffic-class": "Traffic Class (IPv6)", "value": "Traffic Class Value"},
+)
+def _traffic_class(session: ConfigSession, args: Args) -> None:
+    operation = _operation(session)
+    if not operation.ipv6:
+        raise RejectedError(ONLY_IPV6)
+    _put(session, replace(operation, tos=None if args.unset else args.value("value", int)))
 
 
 @CONFIG.add(DEFINED, "tag <text:line>", no=True, help={"tag": "User defined tag", "text": "Tag string"})
@@ -361,10 +410,10 @@ def operation_lines(operation: Operation) -> Iterator[str]:
     """Yield the lines below `ip sla N`, without indentation."""
     if operation.kind is None:
         return
-    words: list[object] = [operation.kind, operation.target]
+    words: list[object] = [operation.kind, address_text(operation.target)]
     options: tuple[tuple[str, object], ...] = (
         ("", operation.target_port),
-        ("source-ip", operation.source),
+        ("source-ip", None if operation.source is None else address_text(operation.source)),
         ("source-interface", operation.source_interface),
         ("source-port", operation.source_port),
         ("control", None if operation.control else "disable"),
@@ -380,7 +429,7 @@ def operation_lines(operation: Operation) -> Iterator[str]:
         # Neither may contradict the other's default.
         *((("frequency", operation.frequency_s),) if long else ()),
         ("timeout", operation.timeout_ms),
-        ("tos", operation.tos),
+        ("traffic-class" if operation.ipv6 else "tos", operation.tos),
         ("tag", operation.tag),
         ("owner", operation.owner),
         ("threshold", operation.threshold_ms),
@@ -420,16 +469,21 @@ def schedule_line(schedule: Schedule) -> str:
 
 @ENGINE.at(20)
 def _engine(device: Device) -> formats.DataPlaneConfigPart:
-    addresses = {name: each.address.ip for name, each in device.interfaces.items() if each.address is not None}
-    connected = [each.address.network for each in device.interfaces.values() if each.address is not None]
-    # Operations run over IPv4.
-    routed = [route.prefix for route in device.routes if isinstance(route.prefix, IPv4Network)]
+    addresses = {name: _addresses_of(each) for name, each in device.interfaces.items()}
+    connected = [each.network for own in addresses.values() for each in own]
+    routed = [route.prefix for route in device.routes]
     ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *routed])
     return {} if ip_sla is None else {"ip_sla": ip_sla}
 
 
+def _addresses_of(interface: Interface) -> tuple[IPv4Interface | IPv6Interface, ...]:
+    return (*(() if interface.address is None else (interface.address,)), *interface.ipv6_addresses)
+
+
 def compile_ip_sla(
-    sla: IpSla, addresses: Mapping[str, IPv4Address], reachable: Iterable[IPv4Network] = ()
+    sla: IpSla,
+    addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
+    reachable: Sequence[IPv4Network | IPv6Network] = (),
 ) -> formats.Config | None:
     """The data plane's `ip_sla` (docs/control-protocol.md); None where nothing is configured.
 
@@ -446,17 +500,23 @@ def compile_ip_sla(
     return {
         "responder": sla.responder,
         "responder_ports": list(sla.responder_ports),
-        "responder_allow": [str(each) for each in collapse_addresses(reachable)],
+        "responder_allow": [
+            *map(str, collapse_addresses(each for each in reachable if isinstance(each, IPv4Network))),
+            *map(str, collapse_addresses(each for each in reachable if isinstance(each, IPv6Network))),
+        ],
         "synchronised": False,
         "operations": operations,
     }
 
 
 def _engine_operation(
-    operation: Operation, schedule: Schedule | None, addresses: Mapping[str, IPv4Address]
+    operation: Operation,
+    schedule: Schedule | None,
+    addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
 ) -> formats.OperationConfig:
     assert operation.kind is not None  # the others are not compiled
-    source = operation.source or addresses.get(operation.source_interface or "")
+    theirs = addresses.get(operation.source_interface or "", ())
+    source = operation.source or next((each.ip for each in theirs if (each.version == 6) == operation.ipv6), None)
     settings = {
         "packets": operation.packets,
         "interval_ms": operation.interval_ms,

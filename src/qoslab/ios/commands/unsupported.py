@@ -5,9 +5,14 @@ from __future__ import annotations
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
+from qoslab.ios.commands.ip_sla import SIZED
 from qoslab.ios.unsupported import REFUSED, Refused
 
-MODES_OF = {"interface": ("interface", "subinterface", HOST_INTERFACE), "atm-vc": CIRCUIT_MODES}
+MODES_OF = {
+    "interface": ("interface", "subinterface", HOST_INTERFACE),
+    "atm-vc": CIRCUIT_MODES,
+    "sla-icmp-echo": SIZED,
+}
 """The modes that a row's word stands for."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
 Kind = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
@@ -33,9 +33,10 @@ class Operation:
     number: int
     kind: Kind | None = None
     """None until its first line is typed."""
-    target: IPv4Address | None = None
+    target: IPv4Address | IPv6Address | None = None
     target_port: int | None = None
-    source: IPv4Address | None = None
+    source: IPv4Address | IPv6Address | None = None
+    """Of the target's version of IP."""
     source_interface: str | None = None
     source_port: int | None = None
     control: bool = True
@@ -46,6 +47,7 @@ class Operation:
     threshold_ms: int | None = None
     request_data_size: int | None = None
     tos: int | None = None
+    """Type-of-service byte, of IPv6 the traffic class."""
     tag: str | None = None
     owner: str | None = None
     hours: int | None = None
@@ -56,6 +58,11 @@ class Operation:
     def udp(self) -> bool:
         """Whether it runs over UDP."""
         return self.kind in ("udp-echo", "udp-jitter")
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether it runs over IPv6."""
+        return isinstance(self.target, IPv6Address)
 
     @property
     def jitter(self) -> bool:

@@ -60,6 +60,13 @@ def ipv6_text(address: IPv4Address | IPv6Address | IPv6Interface | IPv4Network |
     return str(address).upper()
 
 
+def address_text(address: IPv4Address | IPv6Address | None) -> str:
+    """Return an address of either family as IOS prints it; nothing where there is none."""
+    if address is None:
+        return ""
+    return ipv6_text(address) if address.version == 6 else str(address)
+
+
 def is_interface_unit(text: str) -> bool:
     """Whether `text` is the numeric part of an interface's name."""
     return _UNIT.fullmatch(text) is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.model.ip_sla import (
@@ -23,6 +24,7 @@ from qoslab.ios.model.ip_sla import (
     IpSla,
     Operation,
 )
+from qoslab.ios.model.names import address_text
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -258,9 +260,8 @@ def show_summary(sla: IpSla, reports: Reports, now: datetime) -> str:
         code = RETURN_CODES[latest["return_code"]] if latest is not None else "Unknown"
         last = _ago(now, latest["start_ns"]) if known and latest is not None else "-"
         stats = "-" if rtt is None else f"RTT={rtt}"
-        lines.append(
-            f"{sign + str(number):<13}{operation.kind:<12}{operation.target!s:<18}{stats:<12}{code:<11} {last}"
-        )
+        target = address_text(operation.target)
+        lines.append(f"{sign + str(number):<13}{operation.kind:<12}{target:<16}  {stats:<12}{code:<11} {last}")
     return "".join(line + "\n" for line in lines)
 
 
@@ -293,14 +294,16 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
     kind = operation.kind
     assert kind is not None
     schedule = sla.schedules.get(operation.number)
-    address = "0.0.0.0" if operation.source is None else str(operation.source)
+    # The line of the traffic class is remembered, not taken from a printout.
+    address = ("::" if operation.ipv6 else "0.0.0.0") if operation.source is None else address_text(operation.source)
+    byte = "Traffic-Class parameter" if operation.ipv6 else "Type Of Service parameters"
     sizes = REQUEST_SIZES[kind]
     lines = [
         f"Entry Number: {operation.number}",
         f"Owner: {operation.owner or ''}",
         f"Tag: {operation.tag or ''}",
         f"Type of operation to perform: {kind}",
-        f"Target address: {operation.target}",
+        f"Target address: {address_text(operation.target)}",
         f"Source address: {address}",
     ]
     if operation.udp:
@@ -318,7 +321,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
         lines.append(f"Request size (ARR data bytes): {_or(operation.request_data_size, sizes[1])}")
     lines += [
         f"Timeout (milliseconds): {_or(operation.timeout_ms, DEFAULT_TIMEOUT_MS)}",
-        f"Type Of Service parameters: 0x{_or(operation.tos, 0):X}",
+        f"{byte}: 0x{_or(operation.tos, 0):X}",
         f"Frequency (seconds): {_or(operation.frequency_s, DEFAULT_FREQUENCY_S)}",
         "Verify data: No",
         f"Status of entry (SNMP RowStatus): {'notInService' if schedule is None else 'Active'}",
@@ -341,6 +344,9 @@ def show_responder(report: formats.ResponderReport | None) -> str:
             f"Number of control message received: {report['control_messages'] + report['errors']} "
             f"Number of errors: {report['errors']} ",
             "Recent sources:",
-            *(f"        {each['address']} [{time_text(each['time_ns'])}]" for each in report["recent"]),
+            *(
+                f"        {address_text(ip_address(each['address']))} [{time_text(each['time_ns'])}]"
+                for each in report["recent"]
+            ),
         ]
     return "".join(line + "\n" for line in lines)

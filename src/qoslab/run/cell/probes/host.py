@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
 from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
-from qoslab.model.experiment import Experiment, Probe, probe_target
+from qoslab.model.experiment import Experiment, Family, Probe, probe_family, probe_target
 from qoslab.results import Cell, SenderRecord
 from qoslab.results.files import writing
 from qoslab.run.cell.pace import probe_sender
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CONTROL_PORT = 1967
 """UDP port of control messages."""
+LISTENERS: dict[Family, str] = {4: "/proc/net/udp", 6: "/proc/net/udp6"}
+"""Where the kernel lists open UDP ports."""
 END_S = 5.0
 """Until the program has ended."""
 LISTEN_S = 5.0
@@ -138,9 +140,10 @@ def probe_arguments(probe: Probe, target: str) -> list[str]:
 
 def respond_arguments(experiment: Experiment) -> list[str]:
     """The command line of `sla respond`: it answers who is in a subnet of the lab."""
-    addresses = [end.address for link in experiment.topology.links for end in link.ends]
-    subnets = {address.network for address in addresses if address is not None}
-    return ["respond", *(word for each in sorted(subnets) for word in ("--allow", str(each)))]
+    ends = [end for link in experiment.topology.links for end in link.ends]
+    v4 = {end.address.network for end in ends if end.address is not None}
+    v6 = {end.ipv6_address.network for end in ends if end.ipv6_address is not None}
+    return ["respond", *(word for each in (*sorted(v4), *sorted(v6)) for word in ("--allow", str(each)))]
 
 
 class HostResponder:
@@ -149,6 +152,9 @@ class HostResponder:
     def __init__(self, setting: Setting, host: str) -> None:
         self._host = host
         self._lab = setting.lab
+        probes = [each for each in setting.experiment.probes if each.udp and each.destination == host]
+        families = {probe_family(setting.experiment, each) for each in probes}
+        self._tables = [LISTENERS[family] for family in sorted(families)]
         arguments = respond_arguments(setting.experiment)
         self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
@@ -156,8 +162,8 @@ class HostResponder:
         """Wait until it answers. `RunInvalid` where it does not, with its reason."""
         deadline = time.monotonic() + LISTEN_S
         while True:
-            shown = self._lab.host(self._host).read("/proc/net/udp")
-            if is_listening([shown], Listener("udp", CONTROL_PORT)):
+            shown = [self._lab.host(self._host).read(table) for table in self._tables]
+            if all(is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown):
                 return
             if self._program.ended or time.monotonic() > deadline:
                 raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
