@@ -269,7 +269,7 @@ PROBES = [
     {"name": "hosts", "type": "udp-jitter", "from": "client", "to": "server", "port": 7000, "family": 6, "tos": 184},
     {"name": "hosts-4", "type": "udp-jitter", "from": "client", "to": "server", "port": 7002, "family": 4},
     {"name": "routers", "type": "udp-jitter", "from": "R1", "to": "R2", "port": 7001, "family": 6, "tos": 184},
-    {"name": "single", "type": "udp-echo", "from": "server", "to": "R2", "port": 7003, "family": 6},
+    {"name": "single", "type": "udp-echo", "from": "server", "to": "R1", "port": 7003, "family": 6},
     {"name": "to-router", "type": "icmp-echo", "from": "client", "to": "R2", "family": 6},
     {"name": "to-host", "type": "icmp-echo", "from": "R1", "to": "server", "family": 6},
 ]

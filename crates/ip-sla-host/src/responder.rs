@@ -107,7 +107,7 @@ impl Responder {
         now: impl Fn() -> Nanos,
         open: impl Fn(Kind) -> io::Result<Socket>,
     ) -> io::Result<Option<Vec<u8>>> {
-        let from = received.from;
+        let (from, own) = (received.from, received.to);
         let answered = if port == CONTROL_PORT {
             match self.protocol.control(from, &received.bytes, at) {
                 Ok(answer) => {
@@ -123,7 +123,7 @@ impl Responder {
         };
         if let (Some(bytes), Some(socket)) = (&answered, self.sockets.get_mut(&(port, Family::of(from.0)))) {
             // An answer that is not sent is a missing one to the other end, which counts it.
-            let _ = socket.send(bytes, from);
+            let _ = socket.answer(bytes, from, own);
         }
         Ok(answered)
     }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, MsgHdr, Protocol, Type};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
@@ -85,6 +85,8 @@ pub fn lacks_family(error: &io::Error) -> bool {
 pub struct Received {
     /// Sender; the port is 0 for ICMP.
     pub from: (IpAddr, u16),
+    /// The machine's address to which it came, of UDP.
+    pub to: Option<IpAddr>,
     /// ICMP message or UDP payload.
     pub bytes: Vec<u8>,
     /// The kernel's receive stamp, wall clock in ns.
@@ -96,6 +98,7 @@ struct Message {
     length: usize,
     /// Sender; none of a stamp.
     from: Option<(IpAddr, u16)>,
+    to: Option<IpAddr>,
     /// Receive stamp, wall clock in ns.
     received: u64,
     /// Stamp of a packet that left, wall clock in ns, and which one since stamps were asked for.
@@ -136,7 +139,12 @@ impl Socket {
                 socket.set_tclass_v6(u32::from(tos))?;
             }
         }
-        set(&socket, libc::SO_TIMESTAMPNS, 1)?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        match kind {
+            Kind::Udp { family: Family::V4, .. } => set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?,
+            Kind::Udp { family: Family::V6, .. } => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?,
+            Kind::Icmp { .. } => {}
+        }
         if let (Kind::Udp { .. }, _) | (_, Some(_)) = (kind, source) {
             socket.bind(&SocketAddr::new(source.unwrap_or(family.unspecified()), port).into())?;
         }
@@ -173,6 +181,20 @@ impl Socket {
         .map(drop)
     }
 
+    /// Answers what was received by UDP, from the address to which it came: whoever asked one of several takes no
+    /// answer from another.
+    ///
+    /// # Errors
+    /// As of [`send`](Self::send).
+    pub fn answer(&self, bytes: &[u8], target: (IpAddr, u16), own: Option<IpAddr>) -> io::Result<()> {
+        let Some(own) = own else { return self.send(bytes, target) };
+        let control = source(own);
+        let address = SocketAddr::from(target).into();
+        let buffers = [io::IoSlice::new(bytes)];
+        let message = MsgHdr::new().with_addr(&address).with_buffers(&buffers).with_control(&control);
+        self.socket.sendmsg(&message, 0).map(drop)
+    }
+
     /// Asks the kernel to stamp what is sent from now on, when the driver takes it; see [`left`](Self::left). Packets
     /// count from zero.
     ///
@@ -180,12 +202,12 @@ impl Socket {
     /// A kernel that cannot do it.
     pub fn stamp_departures(&self) -> io::Result<()> {
         // The option that numbers packets starts again when it is set anew.
-        set(&self.socket, libc::SO_TIMESTAMPING, 0)?;
+        set(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, 0)?;
         let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
             | libc::SOF_TIMESTAMPING_SOFTWARE
             | libc::SOF_TIMESTAMPING_OPT_ID
             | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-        set(&self.socket, libc::SO_TIMESTAMPING, flags)
+        set(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags)
     }
 
     /// Takes the stamp of the next packet that left: wall clock in ns, and the packet's number.
@@ -204,7 +226,7 @@ impl Socket {
     /// Takes the next packet; `None` when there is none. Errors that ICMP messages leave on the socket are passed over.
     pub fn receive(&mut self) -> Option<Received> {
         loop {
-            let Message { length, from, received: stamp, .. } = match self.message(0) {
+            let Message { length, from, to, received: stamp, .. } = match self.message(0) {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 Err(error) if error.raw_os_error().is_some_and(|number| PASSED_OVER.contains(&number)) => continue,
@@ -213,7 +235,7 @@ impl Socket {
             let Some(from) = from else { continue };
             let bytes = &self.buffer[..length];
             if self.port.is_some() {
-                return Some(Received { from, bytes: bytes.to_vec(), stamp });
+                return Some(Received { from, to, bytes: bytes.to_vec(), stamp });
             }
             // A raw socket of IPv4 hands over the IP header, one of IPv6 does not.
             let header = match self.family {
@@ -221,7 +243,7 @@ impl Socket {
                 Family::V6 => 0,
             };
             let Some(message) = bytes.get(header..).filter(|m| m.len() >= 8) else { continue };
-            return Some(Received { from: (from.0, 0), bytes: message.to_vec(), stamp });
+            return Some(Received { from: (from.0, 0), to: None, bytes: message.to_vec(), stamp });
         }
     }
 
@@ -246,7 +268,7 @@ impl Socket {
         // SAFETY: zeroed, which is valid, and perhaps overwritten by the kernel.
         let address = unsafe { address.assume_init() };
         let from = peer(&address);
-        let (mut received, mut stamped, mut number) = (0, None, None);
+        let (mut received, mut stamped, mut number, mut to) = (0, None, None, None);
         // SAFETY: the macros walk the control messages that the kernel has written within `control`, and each is read
         // as what its level and type say.
         unsafe {
@@ -263,12 +285,54 @@ impl Socket {
                             number = Some(error.ee_data);
                         }
                     }
+                    (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                        let found = data.cast::<libc::in_pktinfo>().read_unaligned();
+                        to = Some(Ipv4Addr::from(u32::from_be(found.ipi_spec_dst.s_addr)).into());
+                    }
+                    (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                        let found = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                        to = Some(Ipv6Addr::from(found.ipi6_addr.s6_addr).into());
+                    }
                     _ => {}
                 }
                 each = libc::CMSG_NXTHDR(&raw const message, each);
             }
         }
-        Ok(Message { length: length as usize, from, received, left: stamped.zip(number) })
+        Ok(Message { length: length as usize, from, to, received, left: stamped.zip(number) })
+    }
+}
+
+/// The control message by which a packet leaves from an address.
+fn source(own: IpAddr) -> Vec<u8> {
+    fn message<T>(level: libc::c_int, kind: libc::c_int, data: &T) -> Vec<u8> {
+        let length = std::mem::size_of::<T>() as libc::c_uint;
+        // SAFETY: arithmetic alone.
+        let (space, filled) = unsafe { (libc::CMSG_SPACE(length), libc::CMSG_LEN(length)) };
+        let mut bytes = vec![0; space as usize];
+        // SAFETY: all zeros is a valid header.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = filled as _;
+        header.cmsg_level = level;
+        header.cmsg_type = kind;
+        let begin = (filled - length) as usize;
+        // SAFETY: `bytes` has room for the header and, from `begin` on, for the data, aligned or not.
+        unsafe {
+            bytes.as_mut_ptr().cast::<libc::cmsghdr>().write_unaligned(header);
+            bytes[begin..].as_mut_ptr().cast::<T>().copy_from_nonoverlapping(data, 1);
+        }
+        bytes
+    }
+    match own {
+        IpAddr::V4(own) => {
+            let own = libc::in_addr { s_addr: u32::from(own).to_be() };
+            let any = libc::in_addr { s_addr: 0 };
+            let data = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: own, ipi_addr: any };
+            message(libc::IPPROTO_IP, libc::IP_PKTINFO, &data)
+        }
+        IpAddr::V6(own) => {
+            let data = libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: own.octets() }, ipi6_ifindex: 0 };
+            message(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &data)
+        }
     }
 }
 
@@ -291,11 +355,10 @@ fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
 }
 
 /// Sets an option of a socket.
-fn set(socket: &socket2::Socket, option: libc::c_int, value: libc::c_uint) -> io::Result<()> {
+fn set(socket: &socket2::Socket, level: libc::c_int, option: libc::c_int, value: libc::c_uint) -> io::Result<()> {
     let length = std::mem::size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is readable and of the length that is given.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const value).cast(), length) };
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
