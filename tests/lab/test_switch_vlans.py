@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -86,13 +87,17 @@ def shown(lab: Lab, command: str) -> object:
     return parse("ios", command, text).parsed
 
 
-def profile(lab: Lab, port: int) -> tuple[int, int]:
-    """Frames in and out of the profile of a port's policers."""
+def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
+    """Frames in and out of the profile of a port's policers, once all have come: a sender is done before that."""
     name = f"GigabitEthernet1/0/{port}"
-    parsed = shown(lab, f"show mls qos interface {name} statistics")
-    assert isinstance(parsed, dict)
-    found = parsed["interface"][name]["policer"]
-    return found["in_profile"], found["out_of_profile"]
+    deadline = time.monotonic() + 5
+    while True:
+        parsed = shown(lab, f"show mls qos interface {name} statistics")
+        assert isinstance(parsed, dict)
+        found = parsed["interface"][name]["policer"]
+        if found["in_profile"] + found["out_of_profile"] >= frames or time.monotonic() > deadline:
+            return found["in_profile"], found["out_of_profile"]
+        time.sleep(0.05)
 
 
 def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
@@ -104,12 +109,12 @@ def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
         assert int(receiver.stdout.read()) == 34, "marked by the VLAN's class"
     lab.run("middle", ["python3", "-c", BURST], check=True)
     for port in (2, 3):
-        conforming, exceeding = profile(lab, port)
+        conforming, exceeding = profile(lab, port, frames=100)
         # A hundred frames of 1046 bytes, 8.5 ms at 100 Mb/s: of 8000 bytes of burst each port passes 7, and 1 Mb/s adds
         # 1062 bytes, another one. A machine that stretches the burst adds one more in 8.4 ms.
         assert conforming + exceeding == 100
         assert 8 <= conforming < 30
-    assert profile(lab, 4) == (0, 0), "the receiver's port is in no range, and sent nothing"
+    assert profile(lab, 4, frames=0) == (0, 0), "the receiver's port is in no range, and sent nothing"
 
 
 def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
@@ -122,7 +127,7 @@ def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
     )
     assert "%" not in said and "rejected" not in said, said
     lab.run("left", ["python3", "-c", BURST], check=True)
-    conforming, exceeding = profile(lab, 2)
+    conforming, exceeding = profile(lab, 2, frames=100)
     assert conforming + exceeding == 100
     assert conforming < 30
     name = "GigabitEthernet1/0/4"

@@ -321,7 +321,7 @@ impl IpHeader {
                 Ok(IpHeader::V4(ip))
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(IpHeader::V6(Ipv6Header {
-                traffic_class: packet.dscp << 2 | packet.ecn,
+                traffic_class: (packet.dscp << 2) | packet.ecn,
                 flow_label: Ipv6FlowLabel::ZERO,
                 payload_length: above,
                 next_header: number,
