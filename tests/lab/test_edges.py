@@ -68,6 +68,12 @@ TIMESTAMPS = 12
 """Bytes of each segment that TCP's timestamps take (RFC 7323)."""
 
 
+def await_listener(lab: Lab, option: str, port: str) -> None:
+    deadline = time.monotonic() + 10
+    while port not in lab.run("server", ["ss", option], check=True).stdout:
+        assert time.monotonic() < deadline, f"nobody listens at {port}"
+
+
 @pytest.fixture(scope="module")
 def edges() -> Iterator[Lab]:
     with (
@@ -75,6 +81,8 @@ def edges() -> Iterator[Lab]:
         lab.popen("server", ["python3", "-c", ECHO]) as echo,
         lab.popen("server", ["python3", "-c", SEGMENTS]) as tcp,
     ):
+        for option, port in (("-lun", ":9000"), ("-ltn", ":9001")):
+            await_listener(lab, option, port)
         yield lab
         echo.kill()
         tcp.kill()
@@ -170,9 +178,7 @@ def test_iperf3_sends_segments_of_the_size_that_the_router_names(edges: Lab) -> 
     configure(edges, "interface FastEthernet0/1", "ip tcp adjust-mss 1000")
     try:
         with edges.popen("server", ["iperf3", "-s", "-1"]) as server:
-            deadline = time.monotonic() + 10
-            while "5201" not in edges.run("server", ["ss", "-ltn"], check=True).stdout:
-                assert time.monotonic() < deadline, "iperf3 does not listen"
+            await_listener(edges, "-ltn", ":5201")
             done = edges.run("client", ["iperf3", "-c", "10.2.0.2", "-J", "-n", "100K"], check=True)
             server.wait(10)
     finally:
