@@ -60,6 +60,7 @@ FAMILIES = {
 RARE = (
     "[<sequence:1-2147483647>] (permit|deny) object-group",
     "ip sla schedule",
+    "traffic-class",
     "service-policy <policy",
     "priority [",
     "qoslab-extension",

@@ -12,13 +12,14 @@ from ios_configured import configured, lines_of
 
 from ios_strategies import devices
 from qoslab.errors import IosError
+from qoslab.genie.parse import parse
 from qoslab.ios.commands.access_list import expanded
 from qoslab.ios.compile import compile_device
 from qoslab.ios.diff import lines_between
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
-from qoslab.ios.show.access_lists import show_access_lists
+from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
 
 GROUPS = """\
 object-group network INSIDE
@@ -101,6 +102,9 @@ def test_the_groups_are_shown() -> None:
     router.device = groups()
     one = typed(router, "show object-group OTHERS\n")
     assert "Network object group OTHERS\n range 10.2.0.0 10.2.0.2\n" in one
+    parsed = parse("ios", "show object-group", show_object_groups(router.device)).parsed
+    assert parsed is not None and parsed.keys() == router.device.object_groups.keys()
+    assert parsed["OTHERS"] == {"kind": "network", "objects": ["range 10.2.0.0 10.2.0.2"]}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from fake_router import FakeRouter, interface_counters, typed
 from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
+from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply
@@ -254,6 +255,18 @@ def test_show_traffic_shape() -> None:
         "I/F               List Depth                     Delayed   Delayed   Active\n"
         "Fa0/0                   0     613       61873     0         0         no\n"
     )
+    parsed = parse("ios", "show traffic-shape statistics", show_traffic_shape_statistics(device, counters)).parsed
+    counted = {"depth": 0, "packets": 613, "bytes": 61873, "packets_delayed": 0, "bytes_delayed": 0, "active": False}
+    assert parsed == {"Fa0/0": [counted]}
+    line = "Se0/0             101   10    613       61873     9         1000      yes\n"
+    parsed = parse("ios", "show traffic-shape statistics Serial0/0", line).parsed
+    assert parsed == {
+        "Se0/0": [
+            counted
+            | {"access_list": "101", "depth": 10, "packets_delayed": 9}
+            | {"bytes_delayed": 1000, "active": True}
+        ]
+    }
     assert "  Queueing Stats: 0/1000/64/0 (size/max total/threshold/drops)\n" in show_traffic_shape_queue(
         device, counters
     )
@@ -267,6 +280,9 @@ def test_the_router_has_the_screens() -> None:
     assert "Current DLCI priority queue configuration:" in typed(router, "show queueing\r")
     assert "Acc. Queue Packets" in typed(router, "show traffic-shape statistics\r")
     weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
-    assert "weighted fair" in show_queue(
-        router.device.interfaces["FastEthernet0/0"], interface_counters(queue=weighted)
-    )
+    shown = show_queue(router.device.interfaces["FastEthernet0/0"], interface_counters(queue=weighted))
+    parsed = parse("ios", "show queue FastEthernet0/0", shown).parsed
+    assert parsed is not None
+    assert parsed["FastEthernet0/0"]["strategy"] == "weighted fair"
+    assert parsed["FastEthernet0/0"]["output_queue"]["threshold"] == 64
+    assert parse("ios", "show queue FastEthernet0/0", typed(router, "show queue fa0/0\r")).parsed is None

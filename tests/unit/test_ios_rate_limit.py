@@ -9,6 +9,7 @@ from fake_router import FakeRouter, interface_counters, typed
 from ios_configured import BASE, configured, lines_of
 
 from qoslab.errors import IosError
+from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Generation
@@ -155,6 +156,25 @@ def test_show_interfaces_rate_limit() -> None:
     every = {"FastEthernet0/0": interface_counters(), "Serial0/0": counters}
     assert show_rate_limit(configured(text), every) == PRINTED
     assert show_rate_limit(configured(text), every, interface="FastEthernet0/0") == ""
+
+
+def test_genie_reads_the_screen() -> None:
+    found = parse("ios", "show interfaces rate-limit", PRINTED).parsed
+    assert found == parse("ios", "show interfaces Serial0/0 rate-limit", PRINTED).parsed
+    assert found is not None and list(found) == ["Serial0/0"]
+    assert found["Serial0/0"]["input"][0]["conformed"] == {"packets": 23, "bytes": 2829, "action": "transmit"}
+    assert found["Serial0/0"]["output"] == [
+        {
+            "matches": "access-group 101",
+            "rate_bps": 8000,
+            "normal_burst": 1500,
+            "extended_burst": 3000,
+            "conformed": {"packets": 0, "bytes": 0, "action": "set-prec-continue 5"},
+            "exceeded": {"packets": 2, "bytes": 3000, "action": "drop"},
+            "last_packet_ms": 19387,
+            "current_burst": 1404,
+        }
+    ]
 
 
 def test_the_router_has_the_screen() -> None:

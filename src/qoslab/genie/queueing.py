@@ -63,6 +63,13 @@ def parse_queueing_interface(text: str) -> Values:
     return result
 
 
+def parse_queue(text: str, interface: str) -> Values:
+    """What `show queue X` says; it does not name the interface. Empty where it says nothing."""
+    found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
+    del found["queueing_strategy"]
+    return {interface: found} if found else {}
+
+
 def parse_queueing_fair(text: str) -> Values:
     """What `show queueing fair` says, by interface; empty where no interface queues by conversations."""
     matches = (_FAIR.fullmatch(line) for line in text.splitlines())

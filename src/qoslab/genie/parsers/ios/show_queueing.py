@@ -1,4 +1,4 @@
-"""`show queueing` and `show controllers serial`, for which Genie has no parser."""
+"""`show queueing`, `show queue` and `show controllers serial`, for which Genie has no parser."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 from genie.metaparser.util.schemaengine import Optional
 
-from qoslab.genie.queueing import parse_controllers_serial, parse_queueing_fair, parse_queueing_interface
+from qoslab.genie.queueing import (
+    parse_controllers_serial,
+    parse_queue,
+    parse_queueing_fair,
+    parse_queueing_interface,
+)
+
+_QUEUES = {
+    Optional("strategy"): str,
+    Optional("total_output_drops"): int,
+    Optional("available_bandwidth_kbps"): int,
+    **{
+        Optional(name): {AnyKey(): int}
+        for name in ("input_queue", "output_queue", "conversations", "reserved_conversations")
+    },
+}
 
 
 class ShowQueueingInterface(MetaParser):  # type: ignore[misc]
     """Parser for `show queueing interface X`."""
 
-    schema: ClassVar[dict[Any, Any]] = {
-        AnyKey(): {
-            "queueing_strategy": str,
-            Optional("strategy"): str,
-            Optional("total_output_drops"): int,
-            Optional("available_bandwidth_kbps"): int,
-            **{
-                Optional(name): {AnyKey(): int}
-                for name in ("input_queue", "output_queue", "conversations", "reserved_conversations")
-            },
-        }
-    }
+    schema: ClassVar[dict[Any, Any]] = {AnyKey(): {"queueing_strategy": str, **_QUEUES}}
     cli_command: ClassVar[list[str]] = ["show queueing interface {interface}"]
 
     def cli(self, interface: str = "", output: str | None = None) -> dict[str, Any]:
@@ -33,6 +37,17 @@ class ShowQueueingInterface(MetaParser):  # type: ignore[misc]
         return parse_queueing_interface(
             self.device.execute(f"show queueing interface {interface}") if output is None else output
         )
+
+
+class ShowQueue(MetaParser):  # type: ignore[misc]
+    """Parser for `show queue X`."""
+
+    schema: ClassVar[dict[Any, Any]] = {AnyKey(): _QUEUES}
+    cli_command: ClassVar[list[str]] = ["show queue {interface}"]
+
+    def cli(self, interface: str = "", output: str | None = None) -> dict[str, Any]:
+        """Ask the device unless `output` is given."""
+        return parse_queue(self.device.execute(f"show queue {interface}") if output is None else output, interface)
 
 
 class ShowQueueingFair(MetaParser):  # type: ignore[misc]

@@ -1,0 +1,58 @@
+"""`show interfaces rate-limit` and `show traffic-shape`: an interface's own meters, for which Genie has no parser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Values = dict[str, Any]
+
+_HEAD = re.compile(r"(?P<name>[A-Z]\S*\d) ?(?P<description>.*)")
+_MATCHES = re.compile(r"matches: (?P<matches>.+)")
+_PARAMS = re.compile(
+    r"params: +(?P<rate_bps>\d+) bps, (?P<normal_burst>\d+) limit, (?P<extended_burst>\d+) extended limit"
+)
+_COUNTED = re.compile(
+    r"(?P<what>conformed|exceeded) (?P<packets>\d+) packets, (?P<bytes>\d+) bytes; action: (?P<action>.+)"
+)
+_BURST = re.compile(r"last packet: (?P<last_packet_ms>\d+)ms ago, current burst: (?P<current_burst>\d+) bytes")
+_SHAPED = re.compile(
+    r"(?P<name>[A-Z][a-z]\S+) +(?:(?P<list>\d+) +)?(?P<depth>\d+) +(?P<packets>\d+) +(?P<bytes>\d+)"
+    r" +(?P<packets_delayed>\d+) +(?P<bytes_delayed>\d+) +(?P<active>yes|no)"
+)
+
+
+def parse_rate_limit(text: str) -> Values:
+    """What `show interfaces [X] rate-limit` says: by interface and direction the lines in their order."""
+    result: Values = {}
+    found: Values = {}
+    lines: list[Values] = []
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not raw.startswith(" ") and (match := _HEAD.fullmatch(raw.rstrip())):
+            found = result.setdefault(match["name"], {})
+        elif line in ("Input", "Output"):
+            lines = found.setdefault(line.lower(), [])
+        elif match := _MATCHES.fullmatch(line):
+            lines.append(match.groupdict())
+        elif not lines:
+            continue
+        elif match := _PARAMS.fullmatch(line) or _BURST.fullmatch(line):
+            lines[-1] |= {name: int(figure) for name, figure in match.groupdict().items()}
+        elif match := _COUNTED.fullmatch(line):
+            counted = {"packets": int(match["packets"]), "bytes": int(match["bytes"]), "action": match["action"]}
+            lines[-1][match["what"]] = counted
+    return {name: each for name, each in result.items() if each}
+
+
+def parse_traffic_shape_statistics(text: str) -> Values:
+    """What `show traffic-shape statistics [X]` says: by interface the shapers in their order."""
+    result: Values = {}
+    for line in text.splitlines():
+        if match := _SHAPED.fullmatch(line.strip()):
+            shaper: Values = {name: int(match[name]) for name in ("depth", "packets", "bytes")}
+            shaper |= {name: int(match[name]) for name in ("packets_delayed", "bytes_delayed")}
+            shaper |= {"active": match["active"] == "yes"}
+            shaper |= {} if match["list"] is None else {"access_list": match["list"]}
+            result.setdefault(match["name"], []).append(shaper)
+    return result
