@@ -123,8 +123,9 @@ def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(config
     assert words[0] == "Se0/1/0"
     depth, packets, size, delayed = (int(word) for word in words[1:5])
     assert (depth, packets, size) == (0, received, received * COUNTED)
-    # 125 packets a second empty what holds two and gets 64 a second with the fifth, 2 / (1 - 64 / 125): it waits.
-    assert abs(received - delayed - 5) <= 1
+    # Two go at once, one more in each interval of 15.6 ms, in which two come: where in an interval the first comes, and
+    # how regularly they do, makes the fourth to the seventh the first that waits.
+    assert 3 <= received - delayed <= 6
 
 
 PRIORITY = f"""\

@@ -161,7 +161,8 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
     result = run_flows([flow], lambda: None, lambda: None)["load"]
     assert result.warnings[-1] == "still arriving 0.5 s after its end: the rest counts as lost"
     (stream,) = result.streams
-    assert stream.datagrams == 50 and stream.lost is not None and 30 < stream.lost < 50
+    # A sender that was held up leaves out what it cannot send in time.
+    assert stream.datagrams in (49, 50) and stream.lost is not None and 30 < stream.lost < 49
 
     async def waiting() -> int:
         async with lab.control("R1") as client:

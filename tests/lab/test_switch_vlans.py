@@ -59,7 +59,7 @@ interface Vlan30
 BURST = """
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for _ in range(100):
+for _ in range(80):
     s.sendto(bytes(1000), ("10.3.0.2", 9))
 """
 
@@ -109,10 +109,11 @@ def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
         assert int(receiver.stdout.read()) == 34, "marked by the VLAN's class"
     lab.run("middle", ["python3", "-c", BURST], check=True)
     for port in (2, 3):
-        conforming, exceeding = profile(lab, port, frames=100)
-        # A hundred frames of 1046 bytes, 8.5 ms at 100 Mb/s: of 8000 bytes of burst each port passes 7, and 1 Mb/s adds
-        # 1062 bytes, another one. A machine that stretches the burst adds one more in 8.4 ms.
-        assert conforming + exceeding == 100
+        conforming, exceeding = profile(lab, port, frames=80)
+        # Eighty frames of 1046 bytes, 6.8 ms at 100 Mb/s: of 8000 bytes of burst each port passes 7, and 1 Mb/s adds
+        # 850 bytes, another one. A machine that stretches the burst adds one more in 8.4 ms. More than 90 frames may
+        # not find room in a kernel's buffer while the data plane has to wait for a processor.
+        assert conforming + exceeding == 80
         assert 8 <= conforming < 30
     assert profile(lab, 4, frames=0) == (0, 0), "the receiver's port is in no range, and sent nothing"
 
@@ -127,8 +128,8 @@ def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
     )
     assert "%" not in said and "rejected" not in said, said
     lab.run("left", ["python3", "-c", BURST], check=True)
-    conforming, exceeding = profile(lab, 2, frames=100)
-    assert conforming + exceeding == 100
+    conforming, exceeding = profile(lab, 2, frames=80)
+    assert conforming + exceeding == 80
     assert conforming < 30
     name = "GigabitEthernet1/0/4"
     parsed = shown(lab, f"show mls qos interface {name} statistics")
@@ -137,4 +138,4 @@ def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
     assert (outgoing["34"], outgoing["8"]) == (conforming, exceeding)
     # Code point 34 has the fourth queue (Queue 3 there), 8 the second. Without a drop, since the line is as fast.
     queues = parsed["interface"][name]["output_queues"]["enqueued"]["queue"]
-    assert queues["3"]["threshold"]["1"] == 100
+    assert queues["3"]["threshold"]["1"] == 80
