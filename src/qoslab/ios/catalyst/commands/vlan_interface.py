@@ -12,7 +12,7 @@ from dataclasses import replace
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.host_interface import host_interface_block
+from qoslab.ios.commands.host_interface import enter_host_interface, host_interface_block
 from qoslab.ios.commands.policy_map import change_class, policy_unknown
 from qoslab.ios.model.device import Device, HostInterface, Interface
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
@@ -35,22 +35,14 @@ ATTACHED = "Command rejected: policy-map {name} is in a hierarchical policy-map 
 PORT_VLAN_BASED = "Command rejected: {name} is VLAN-based, its policy is that of the VLAN interface"
 
 
-@CONFIG.add(
+CONFIG.add(
     "config",
     "interface <name:vlan-interface>",
     no="interface <name:vlan-interface>",
     undo=Undo(anew=True),
     requires={"switch"},
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
-)
-def _interface(session: ConfigSession, args: Args) -> None:
-    name = args.value("name", str)
-    interfaces = session.device.host_interfaces
-    if args.unset:
-        interfaces.pop(name, None)
-        return
-    interfaces.setdefault(name, HostInterface(name))
-    session.enter(HOST_INTERFACE, name)
+)(enter_host_interface)
 
 
 @CONFIG.add(
