@@ -1,8 +1,8 @@
 """How a device gets back to its configuration from before a run, whatever else its configuration says.
 
 Only what the run touched is taken back: the blocks, and the lines of blocks, that its own configuration changed on a
-model of the device. What somebody else changed meanwhile stays, and is told. Lines that the model does not know are
-compared as text and never sent.
+model of the device. What somebody else changed meanwhile stays, and is told. Lines that the model does not take are
+compared as text; of these, only what the run pushed itself is taken back.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _both(one: _Touched, other: _Touched) -> _Touched:
 
 
 def _ours(was: Sequence[Unread], now: Sequence[Unread], pushed: Sequence[str]) -> list[Unread]:
-    """The new lines that were pushed, one to one."""
+    """The new lines that were pushed, word for word."""
     asked = {normalised(line) for text in pushed for line in text.splitlines()}
     known = {(line.place, line.text) for line in was}
     return [line for line in now if line.text in asked and (line.place, line.text) not in known]

@@ -82,7 +82,6 @@ class Routers:
             if any(restore.glob("*.restore.ios")) or self._linux:
                 intents.append("restore")
         intents += ["apply", "verify"]
-        restored = restore is not None
         for router in self._ios:
             self._pushed.setdefault(router, []).append(texts.get(router, ""))
         self._touched, self._running = True, None
@@ -90,7 +89,7 @@ class Routers:
             intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
         )
         self._running = {}
-        if restored:
+        if restore is not None:
             self._pushed = {router: each[-1:] for router, each in self._pushed.items()}
         for router in self._ios:
             self._running[router] = outcome.answers(router).get("show running-config", "")
