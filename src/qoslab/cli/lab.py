@@ -32,9 +32,15 @@ def command() -> None:
 @command.command()
 @click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml")
 @click.option("--name", help="The lab's name; the experiment's or the file's where absent.")
+@click.option(
+    "--expose",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Let hosts be reached by SSH on loopback as well, and write the inventory of all nodes there, for --lab.",
+)
 @set_option
 @json_option
-def up(file: str, name: str | None, sets: Sequence[str], as_json: bool) -> None:
+def up(file: str, name: str | None, expose: Path | None, sets: Sequence[str], as_json: bool) -> None:
     """Bring up the lab of an experiment, or of a file that holds a topology only (nodes and links)."""
     from qoslab.lab import Lab
     from qoslab.schema import parse_set
@@ -44,13 +50,27 @@ def up(file: str, name: str | None, sets: Sequence[str], as_json: bool) -> None:
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
     lab = Lab.up(topology, name=name or found_name, owned=False)
     try:
+        if expose is not None:
+            _expose(lab, expose)
         if as_json:
             echo(json.dumps(_facts(lab), indent=2))
             return
         echo(f"lab {lab.name} is up", err=True)
         echo("\n".join(_how_to_reach(lab)))
+        if expose is not None:
+            echo(f"run an experiment in it: qoslab run {file} --lab {expose}")
     finally:
         lab.close()
+
+
+def _expose(lab: Lab, file: Path) -> None:
+    from qoslab.lab.expose import expose
+
+    try:
+        expose(lab, file)
+    except BaseException:
+        lab.down()
+        raise
 
 
 @command.command(name="list")

@@ -48,7 +48,9 @@ RUNTIME = Path("/run/qoslab")
 STATE_FILE = "lab.json"
 IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
-RESERVED = frozenset({IOSD, STATE_FILE, "supervisor.sock"})
+HOSTD = "hostd"
+"""The SSH server in front of the hosts of a lab that is exposed; also its folder under the runtime folder."""
+RESERVED = frozenset({HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
 """Names in the runtime folder that are not routers'."""
 _LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
@@ -257,7 +259,7 @@ class Lab:
         """The command line that runs a command in a node; None is the lab with the machine's network."""
         return enter_argv(
             self.pid,
-            None if node is None else self._handle(node),
+            None if node is None else self.handle(node),
             user_namespace=self._supervisor.user_namespace,
             directory=directory or Path.cwd(),
             argv=argv,
@@ -292,6 +294,19 @@ class Lab:
         if check:
             result.check_returncode()
         return result
+
+    def handle(self, namespace: str) -> int:
+        """The supervisor's descriptor of a node's namespace, as `/proc/1/fd/N` inside the lab."""
+        handles: dict[str, int] = self._state["handles"]
+        if namespace not in handles:
+            raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
+        return handles[namespace]
+
+    def spawn(self, name: str, argv: Sequence[str], log: Path, *, namespace: str | None = None) -> None:
+        """Start a daemon of the lab, by default in the machine's network; `log` is its path inside the lab."""
+        environment = daemon_environment(os.environ)
+        keys = {"namespace": namespace, "argv": list(argv), "environment": environment, "log": str(log)}
+        self._supervisor.request("spawn", name=name, **keys)
 
     # Nodes
 
@@ -440,12 +455,6 @@ class Lab:
         )["values"]
         return values
 
-    def _handle(self, namespace: str) -> int:
-        handles: dict[str, int] = self._state["handles"]
-        if namespace not in handles:
-            raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
-        return handles[namespace]
-
     def _save(self) -> None:
         """Make the lab known to `Lab.all`."""
         path = self._supervisor.runtime / STATE_FILE
@@ -461,7 +470,7 @@ class Lab:
             self._start_data_plane(program, line, line, [])
         for router in routers:
             # The supervisor is process 1 of the lab and holds the namespaces.
-            kernel = ["--kernel-netns", f"/proc/1/fd/{self._handle(router)}"]
+            kernel = ["--kernel-netns", f"/proc/1/fd/{self.handle(router)}"]
             self._start_data_plane(program, router, router + DATA_PLANE_SUFFIX, kernel)
         ios = reached_by(self.topology, "command line")
         if ios:
@@ -478,18 +487,12 @@ class Lab:
         self.runtime(name).mkdir()
         (self.runtime(name) / "ports.json").write_text(json.dumps({"ports": self._wiring.ports[name]}))
         inside = RUNTIME / name
-        self._supervisor.request(
-            "spawn",
-            name=name,
-            namespace=namespace,
-            argv=[
-                *(str(program), "--name", name),
-                *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
-                *options,
-            ],
-            environment=daemon_environment(os.environ),
-            log=str(inside / "qos-router.log"),
-        )
+        argv = [
+            *(str(program), "--name", name),
+            *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
+            *options,
+        ]
+        self.spawn(name, argv, inside / "qos-router.log", namespace=namespace)
 
     def _start_iosd(self, routers: Sequence[str]) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
@@ -503,14 +506,8 @@ class Lab:
         ports = {router: way["port"] for router, way in before.items() if way}
         spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports)
         (folder / "spec.json").write_text(json.dumps(spec))
-        self._supervisor.request(
-            "spawn",
-            name=IOSD,
-            namespace=None,
-            argv=[sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")],
-            environment=daemon_environment(os.environ),
-            log=str(RUNTIME / IOSD / "log"),
-        )
+        argv = [sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")]
+        self.spawn(IOSD, argv, RUNTIME / IOSD / "log")
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
 
     def _wait_for_iosd(self) -> None:
