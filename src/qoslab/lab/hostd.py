@@ -33,7 +33,7 @@ from typing import Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, UserError
-from qoslab.lab.peer import is_own
+from qoslab.peer import is_own
 
 SPEC_FORMAT = 1
 LOGIN_S = 30

@@ -49,9 +49,9 @@ from qoslab.ios.cli.shell import Shell
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.lab.control import ControlClient
-from qoslab.lab.peer import is_own
 from qoslab.lab.stack import IpStack, NamespaceThread
 from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
+from qoslab.peer import is_own
 from qoslab.platforms.ios import MODELS
 
 SPEC_FORMAT = 1

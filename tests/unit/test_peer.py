@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from qoslab.lab import peer
-from qoslab.lab.peer import is_own, owner_of_peer
+from qoslab import peer
+from qoslab.peer import is_own, owner_of_peer
 
 
 @pytest.fixture
