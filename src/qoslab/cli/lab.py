@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from qoslab.lab import Lab
 
 
+OLD_SSH = (
+    *("-o", "KexAlgorithms=+diffie-hellman-group14-sha1", "-o", "HostKeyAlgorithms=+ssh-rsa"),
+    *("-o", "Ciphers=+aes128-cbc", "-o", "MACs=+hmac-sha1"),
+)
+"""What OpenSSH has to be told to log in to a router of `lab up --old-ssh`."""
+
+
 @click.group()
 def command() -> None:
     """Bring virtual labs up, look around in them, take them down.
@@ -32,6 +39,8 @@ def command() -> None:
 @command.command()
 @click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml")
 @click.option("--name", help="The lab's name; the experiment's or the file's where absent.")
+@click.option("--old-ssh", is_flag=True, help="IOS routers offer SSH with SHA-1 and CBC only, as in their time.")
+@click.option("--telnet", is_flag=True, help="IOS routers take logins by telnet as well.")
 @click.option(
     "--expose",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -40,15 +49,18 @@ def command() -> None:
 )
 @set_option
 @json_option
-def up(file: str, name: str | None, expose: Path | None, sets: Sequence[str], as_json: bool) -> None:
+def up(
+    file: str, name: str | None, old_ssh: bool, telnet: bool, expose: Path | None, sets: Sequence[str], as_json: bool
+) -> None:
     """Bring up the lab of an experiment, or of a file that holds a topology only (nodes and links)."""
     from qoslab.lab import Lab
+    from qoslab.lab.ios_routers import WaysIn
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
 
     path = experiment_file(file)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    lab = Lab.up(topology, name=name or found_name, owned=False)
+    lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet))
     try:
         if expose is not None:
             _expose(lab, expose)
@@ -148,6 +160,7 @@ def _ssh_argv(lab: Lab, router: str) -> list[str]:
     known = lab.known_hosts()
     return [
         *("ssh", "-p", str(login.port), "-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes"),
+        *(OLD_SSH if (login.host_key or "").startswith("ssh-rsa ") else ()),
         *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),
     ]
 
@@ -160,6 +173,8 @@ def _how_to_reach(lab: Lab) -> list[str]:
         if platform_of(node.node).reached_by == "command line":
             login = lab.ssh(name)
             lines.append(f"  ssh -p {login.port} {login.user}@{login.host}   password {login.password}")
+            if login.telnet is not None:
+                lines.append(f"  telnet {login.host} {login.telnet}")
             lines.append(f"  then: enable   secret {login.enable}")
         lines.append(f"  qoslab lab shell --lab {lab.name} {name}")
     return [*lines, f"end it: qoslab lab down {lab.name}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,19 @@ PASSWORD_BYTES = 12
 """Random bytes of each password: 16 characters."""
 LISTEN = "127.0.0.1"
 SPEC_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class WaysIn:
+    """How virtual IOS routers may be logged in to."""
+
+    old_ssh: bool = False
+    """SSH with SHA-1 and CBC only, as routers of the articles' age."""
+    telnet: bool = False
+    """Telnet as well."""
+
+
+MODERN_SSH = WaysIn()
 
 
 def credentials() -> dict[str, str]:
@@ -33,10 +47,11 @@ def specification(
     login: Mapping[str, str],
     runtime: Path,
     ports: Mapping[str, int] | None = None,
+    ways: WaysIn = MODERN_SSH,
 ) -> dict[str, Any]:
     """The specification file of `qoslab.lab.iosd`; `runtime` is the lab's folder as seen from inside it.
 
-    `ports` are the SSH ports of routers, any free one where absent.
+    `ports` are the SSH ports of routers, any free one where absent; `ways` is how one may log in.
     """
     return {
         "format": SPEC_FORMAT,
@@ -53,6 +68,8 @@ def specification(
                 "control": str(runtime / router / "control.sock"),
                 "startup_config": str(runtime / router / "startup-config"),
                 "ssh_port": (ports or {}).get(router, 0),
+                "ssh": "old" if ways.old_ssh else "modern",
+                "telnet_port": 0 if ways.telnet else None,
                 "users": [{"name": login["user"], "password": login["password"], "privilege": 1}],
                 "enable_secret": login["enable"],
             }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.lab import ios_routers, netlink, tcp
 from qoslab.lab.control import ControlClient
+from qoslab.lab.ios_routers import MODERN_SSH, WaysIn
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
 from qoslab.lab.supervision import LabError, Supervisor
@@ -69,6 +70,10 @@ class Ssh:
     user: str
     password: str
     enable: str
+    telnet: int | None = None
+    """The port for telnet, where the lab has it."""
+    host_key: str | None = None
+    """As in known_hosts."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +163,14 @@ class Lab:
         tcp_profile: TcpProfile | None = None,
         seed: int = 1,
         ssh: Mapping[str, Ssh] | None = None,
+        ways: WaysIn = MODERN_SSH,
     ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
         `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
-        down: whoever knew the way to its routers knows the way to these. Hosts start with `tcp_profile` (`modern`
-        where absent). Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the
-        machine lacks something, `UserError` where this user has a lab of that name.
+        down: whoever knew the way to its routers knows the way to these; `ways` is how one may log in there. Hosts
+        start with `tcp_profile` (`modern` where absent). Raises `ExperimentError` for a topology that the virtual lab
+        cannot do, `MachineError` where the machine lacks something, `UserError` where this user has a lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
@@ -188,7 +194,7 @@ class Lab:
             state |= _build(supervisor, wiring, topology, tcp_profile or TCP_PROFILES["modern"])
             lab = cls(supervisor, state)
             if program is not None:
-                lab._start_routers(program, routers)
+                lab._start_routers(program, routers, ways)
             lab._save()
             supervisor.request("ready")
             return lab
@@ -464,7 +470,7 @@ class Lab:
 
     # Routers
 
-    def _start_routers(self, program: Path, routers: Sequence[str]) -> None:
+    def _start_routers(self, program: Path, routers: Sequence[str], ways: WaysIn) -> None:
         """Start the data planes of routers and lines, and the routers' command lines."""
         for line in self.lines:
             self._start_data_plane(program, line, line, [])
@@ -474,7 +480,7 @@ class Lab:
             self._start_data_plane(program, router, router + DATA_PLANE_SUFFIX, kernel)
         ios = reached_by(self.topology, "command line")
         if ios:
-            self._start_iosd(ios)
+            self._start_iosd(ios, ways)
         for name in (*self.lines, *routers):
             self._wait_for(name, self.runtime(name) / "control.sock")
         if ios:
@@ -494,7 +500,7 @@ class Lab:
         ]
         self.spawn(name, argv, inside / "qos-router.log", namespace=namespace)
 
-    def _start_iosd(self, routers: Sequence[str]) -> None:
+    def _start_iosd(self, routers: Sequence[str], ways: WaysIn) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
         known = next(filter(None, before.values()), None)
         login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
@@ -504,7 +510,7 @@ class Lab:
         folder = self.runtime(IOSD)
         folder.mkdir()
         ports = {router: way["port"] for router, way in before.items() if way}
-        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports)
+        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
         (folder / "spec.json").write_text(json.dumps(spec))
         argv = [sys.executable, "-P", "-m", "qoslab.lab.iosd", str(RUNTIME / IOSD / "spec.json")]
         self.spawn(IOSD, argv, RUNTIME / IOSD / "log")
@@ -519,7 +525,8 @@ class Lab:
             time.sleep(0.005)
         said = json.loads(ready.read_text())
         for router, entry in said["routers"].items():
-            self._state["ssh"][router]["port"] = entry["port"]
+            way = self._state["ssh"][router]
+            way |= {"port": entry["port"], "telnet": entry["telnet_port"], "host_key": entry["host_key"]}
         self._state["host_key"] = said["host_key"]
 
     def _wait_for(self, daemon: str, control: Path) -> None:

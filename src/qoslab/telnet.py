@@ -1,0 +1,110 @@
+"""The telnet protocol without IO: text out of what arrives, and what has to be answered (RFC 854, 855, 857, 858).
+
+Options only: who echoes, and that nobody waits for "go ahead". Whatever else the other end proposes is refused.
+"""
+
+from __future__ import annotations
+
+ECHO, SUPPRESS_GO_AHEAD = 1, 3
+"""Options (RFC 857, RFC 858)."""
+
+SE, SB, WILL, WONT, DO, DONT, IAC = 240, 250, 251, 252, 253, 254, 255
+"""Commands (RFC 854)."""
+
+_CR, _LF, _NUL = b"\r", b"\n", b"\0"
+
+
+class Telnet:
+    """One end of a connection."""
+
+    def __init__(self, *, performs: frozenset[int] = frozenset(), accepts: frozenset[int] = frozenset()) -> None:
+        """`performs` are options that this end may perform itself, `accepts` those that it lets the other perform."""
+        self._performs = performs
+        self._accepts = accepts
+        self._mine: set[int] = set()
+        self._theirs: set[int] = set()
+        self._rest = b""
+        """The beginning of a command whose end has not arrived."""
+        self._after_cr = False
+
+    @classmethod
+    def server(cls) -> Telnet:
+        """The end of a device: it echoes."""
+        both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
+        return cls(performs=both, accepts=frozenset({SUPPRESS_GO_AHEAD}))
+
+    @classmethod
+    def client(cls) -> Telnet:
+        """The end of who logs in."""
+        both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
+        return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)
+
+    def opening(self) -> bytes:
+        """What a server says first: what it is going to perform."""
+        self._mine |= self._performs
+        return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
+
+    def receive(self, data: bytes) -> tuple[bytes, bytes]:
+        """Take what arrived, in whatever pieces: the text in it, and what is to be sent in answer."""
+        data, self._rest = self._rest + data, b""
+        text, answer = bytearray(), bytearray()
+        at = 0
+        while at < len(data):
+            if data[at] != IAC:
+                text.append(data[at])
+                at += 1
+                continue
+            end = _end_of_command(data, at)
+            if end is None:
+                self._rest = data[at:]
+                break
+            if data[at + 1] == IAC:
+                text.append(IAC)
+            elif WILL <= data[at + 1] <= DONT:
+                answer += self._negotiate(data[at + 1], data[at + 2])
+            at = end
+        return self._without_padding(bytes(text)), bytes(answer)
+
+    def send(self, text: bytes) -> bytes:
+        """Text as it goes over the line: a lone CR is followed by NUL, the byte 255 is doubled."""
+        whole = text.replace(b"\r\n", _LF).replace(_CR, _CR + _NUL).replace(_LF, b"\r\n")
+        return whole.replace(bytes((IAC,)), bytes((IAC, IAC)))
+
+    def _negotiate(self, command: int, option: int) -> bytes:
+        """Only changes are answered, and refusals: else two ends would confirm for ever (RFC 854, page 3)."""
+        if command in (DO, DONT):
+            enabled, allowed, yes, no = self._mine, self._performs, WILL, WONT
+        else:
+            enabled, allowed, yes, no = self._theirs, self._accepts, DO, DONT
+        if command in (DO, WILL):
+            if option in enabled:
+                return b""
+            if option not in allowed:
+                return bytes((IAC, no, option))
+            enabled.add(option)
+            return bytes((IAC, yes, option))
+        if option not in enabled:
+            return b""
+        enabled.discard(option)
+        return bytes((IAC, no, option))
+
+    def _without_padding(self, text: bytes) -> bytes:
+        """CR NUL is a lone CR, also where they arrive apart."""
+        if self._after_cr and text.startswith(_NUL):
+            text = text[1:]
+            self._after_cr = False
+        if text:
+            self._after_cr = text.endswith(_CR)
+        return text.replace(_CR + _NUL, _CR)
+
+
+def _end_of_command(data: bytes, at: int) -> int | None:
+    """Where the command that begins at `at` ends; None where its end has not arrived."""
+    if at + 1 >= len(data):
+        return None
+    if data[at + 1] == SB:
+        # Parameters of an option, of which none was agreed on.
+        end = data.find(bytes((IAC, SE)), at + 2)
+        return None if end < 0 else end + 2
+    length = 3 if WILL <= data[at + 1] <= DONT else 2
+    return None if at + length > len(data) else at + length

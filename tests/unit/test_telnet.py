@@ -1,0 +1,50 @@
+"""The telnet protocol, byte by byte as RFC 854 has it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qoslab.telnet import DO, DONT, ECHO, IAC, SB, SE, SUPPRESS_GO_AHEAD, WILL, WONT, Telnet
+
+TERMINAL_TYPE = 24
+
+
+def test_a_server_says_that_it_echoes_and_confirms_nothing_twice() -> None:
+    server = Telnet.server()
+    assert server.opening() == bytes((IAC, WILL, ECHO, IAC, WILL, SUPPRESS_GO_AHEAD))
+    assert server.receive(bytes((IAC, DO, ECHO, IAC, DO, SUPPRESS_GO_AHEAD))) == (b"", b"")
+    # A client that wants its own echo gets it.
+    assert server.receive(bytes((IAC, DONT, ECHO))) == (b"", bytes((IAC, WONT, ECHO)))
+    assert server.receive(bytes((IAC, DONT, ECHO))) == (b"", b"")
+
+
+def test_what_is_not_known_is_refused() -> None:
+    client = Telnet.client()
+    proposed = bytes((IAC, WILL, ECHO, IAC, DO, TERMINAL_TYPE, IAC, WILL, TERMINAL_TYPE))
+    refused = bytes((IAC, WONT, TERMINAL_TYPE, IAC, DONT, TERMINAL_TYPE))
+    assert client.receive(proposed) == (b"", bytes((IAC, DO, ECHO)) + refused)
+
+
+def test_parameters_of_options_and_other_commands_are_no_text() -> None:
+    data = b"a" + bytes((IAC, SB, TERMINAL_TYPE, 1, IAC, SE)) + b"b" + bytes((IAC, 241)) + b"c"
+    assert Telnet.client().receive(data) == (b"abc", b"")
+
+
+def test_line_ends_and_the_byte_255() -> None:
+    client = Telnet.client()
+    assert client.send(b"show version\r") == b"show version\r\0"
+    assert client.send(b"\r\n\xff") == b"\r\n\xff\xff"
+    assert client.receive(b"a\r\0b\r\n\xff\xff") == (b"a\rb\r\n\xff", b"")
+
+
+@given(st.binary(max_size=40), st.lists(st.integers(1, 5), max_size=40))
+def test_text_arrives_as_it_was_sent_in_whatever_pieces(text: bytes, cuts: list[int]) -> None:
+    # A lone line feed is no end of line on this line.
+    text = text.replace(b"\n", b"").replace(b"\r\0", b"\r")
+    sent = Telnet.client().send(text)
+    server, arrived = Telnet.server(), b""
+    for cut in cuts:
+        arrived += server.receive(sent[:cut])[0]
+        sent = sent[cut:]
+    assert arrived + server.receive(sent)[0] == text
