@@ -99,8 +99,9 @@ def test_pure_modules(file: Path) -> None:
 
 
 RUN_FLOORS = (
-    ("events", "lab", "faults", "scratch", "identity", "task", "provenance", "machine"),
+    ("events", "lab", "faults", "scratch", "identity", "task", "provenance", "machine", "redaction"),
     ("devices",),
+    ("door",),
     ("cell",),
     ("labs",),
     ("cluster",),

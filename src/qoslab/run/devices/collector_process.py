@@ -124,7 +124,7 @@ class Session:
             connection_timeout=CONNECT_S,
             log_stdout=False,
             logfile=os.devnull,
-            settings={**cli.get("settings", {}), **_pace(str(cli["ip"]))},
+            settings={**_pace(str(cli["ip"])), **cli.get("settings", {})},
             **cli.get("arguments", {}),
         )
         try:

@@ -57,6 +57,8 @@ class IosAccess:
     """The enable secret, where a login does not start at privilege level 15."""
     group: str = IOS_GROUP
     """That group, or one within it, as of Catalyst switches."""
+    door: bool = False
+    """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_user"] = access.user
     if access.password is not None:
         variables["ansible_password"] = access.password
+    if access.door:
+        variables["ansible_host_key_checking"] = False
     if access.enable is not None:
         variables |= {
             "ansible_become": True,

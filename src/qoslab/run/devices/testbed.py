@@ -15,6 +15,9 @@ from qoslab.run.devices.inventory import Access, IosAccess
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """What Unicon is to look for in answers to configuration lines besides our own list, which replaces its own."""
 
+DEVICE_RETRY_S = 0.05
+"""How long Unicon waits whether more follows a prompt: its own default."""
+
 INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Loopback": "loopback", "Vlan": "vlan"}
 """pyATS's word for an interface, by a part of IOS's name."""
 
@@ -59,6 +62,9 @@ def _device(access: IosAccess, known_hosts: Path | None) -> dict[str, Any]:
         "POST_DISCONNECT_WAIT_SEC": 0,
         "CONFIGURE_ERROR_PATTERN": [*UNICON_REFUSALS, *REFUSALS],
     }
+    if access.door:
+        # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
+        cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S
     return {
         "os": "ios",
         "type": "router",

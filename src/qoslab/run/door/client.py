@@ -1,0 +1,211 @@
+"""Doors, as a run uses them: it says how each device is reached, and gets a port and a password for each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qoslab.errors import DeviceError
+from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
+from qoslab.run.door.ways import PASSING, USER, Doors, Kind, Trouble, Way
+from qoslab.run.faults import PassingFault
+from qoslab.run.scratch import own_folder
+
+PROGRAM = ("-m", "qoslab.run.door.process")
+HOST = "127.0.0.1"
+PASSWORD_BYTES = 18
+START_S = 30.0
+END_S = 5.0
+"""For goodbyes on consoles."""
+
+
+class DoorFault(DeviceError):  # noqa: N818 - the field's word
+    """A device lets nobody in, and will not at another try either."""
+
+    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class DoorClosed(PassingFault):
+    """A device lets nobody in; another try may find it otherwise."""
+
+    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class Door:
+    """A context manager: the doors of several devices, and the process behind them.
+
+    The passwords of the doors are made for it and end with it. Its methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        ways: Mapping[str, Way],
+        *,
+        transcripts: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`ways` by name of the device; `note` is told of clients that could not be let in, a sentence each."""
+        self._ways = dict(ways)
+        self._note = note
+        self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
+        self._folder = own_folder("door")
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
+        # A session of its own: Ctrl-C is for the run, which restores through it.
+        self._process = subprocess.Popen(
+            [sys.executable, *PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+            start_new_session=True,
+        )
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[dict[str, Any]]] = {}
+        self._last = 0
+        self._over = False
+        self._opened: Future[dict[str, Any]] = Future()
+        self._troubles: dict[str, Trouble] = {}
+        self._reader = threading.Thread(target=self._read, name="door", daemon=True)
+        self._reader.start()
+        self._tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def access(self, groups: Mapping[str, str] | None = None) -> dict[str, IosAccess]:
+        """How Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where absent."""
+        ports = self._wait(self._opened, START_S, "did not open")["ports"]
+        return {
+            name: IosAccess(
+                HOST, USER, self._passwords[name], ports[name], group=(groups or {}).get(name, IOS_GROUP), door=True
+            )
+            for name in self._ways
+        }
+
+    def known_hosts(self) -> Path:
+        """A known_hosts file for the doors; it lasts as long as they do."""
+        opened = self._wait(self._opened, START_S, "did not open")
+        file = self._folder / "known_hosts"
+        file.write_text("".join(f"[{HOST}]:{port} {opened['host_key']}\n" for port in opened["ports"].values()))
+        return file
+
+    def open(self, *devices: str) -> None:
+        """Log in to these, or to all, side by side, for whoever comes first.
+
+        `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
+        """
+        asked = {name: self._ask(name) for name in devices or self._ways}
+        troubles = {}
+        for name, future in asked.items():
+            reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
+            if not reply["ok"]:
+                troubles[name] = _trouble(reply["trouble"])
+        if troubles:
+            raise _fault(troubles)
+
+    def explained(self, device: str) -> DeviceError | None:
+        """Why the latest client was not let in; None where all were."""
+        trouble = self._troubles.get(device)
+        return None if trouble is None else _fault({device: trouble})
+
+    def close(self) -> None:
+        """End the process, and with it every login."""
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        self._said.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _ask(self, device: str) -> Future[dict[str, Any]]:
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            if self._over:
+                future.set_exception(self._ended())
+                return future
+            self._last += 1
+            self._pending[self._last] = future
+            self._tell({"id": self._last, "op": "open", "device": device})
+        return future
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        # Where the process has ended, the reader notices and fails what is pending.
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if "ports" in message:
+                self._opened.set_result(message)
+            elif "id" in message:
+                with self._lock:
+                    future = self._pending.pop(message["id"])
+                future.set_result(message)
+            else:
+                trouble = self._troubles[message["device"]] = _trouble(message["trouble"])
+                self._note(f"{message['device']}: {trouble}")
+        self._process.wait()
+        with self._lock:
+            self._over = True
+            pending, self._pending = list(self._pending.values()), {}
+        if not self._opened.done():
+            pending.append(self._opened)
+        for future in pending:
+            future.set_exception(self._ended())
+
+    def _ended(self) -> PassingFault:
+        self._said.seek(0)
+        said = self._said.read().strip().splitlines()
+        return PassingFault(
+            f"the process behind the routers' doors ended with status {self._process.poll()}"
+            + (f": {said[-1]}" if said else "")
+        )
+
+    def _wait(self, future: Future[dict[str, Any]], seconds: float, what: str) -> dict[str, Any]:
+        try:
+            return future.result(seconds)
+        except FutureTimeoutError as error:
+            raise PassingFault(f"the process behind the routers' doors {what} within {seconds:.0f} s") from error
+
+
+def _trouble(said: Mapping[str, str]) -> Trouble:
+    return Trouble(Kind(said["kind"]), said["message"], said["hint"])
+
+
+def _fault(troubles: Mapping[str, Trouble]) -> DoorFault | DoorClosed:
+    first = next(iter(troubles.values()))
+    message = "\n".join(f"{name}: {trouble}" for name, trouble in troubles.items())
+    hint = " ".join(dict.fromkeys(trouble.hint for trouble in troubles.values() if trouble.hint))
+    kind = DoorClosed if all(each.kind in PASSING for each in troubles.values()) else DoorFault
+    return kind(message, first.kind, hint=hint)

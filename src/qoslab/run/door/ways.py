@@ -1,0 +1,114 @@
+"""How a device's command line is reached, and what can stand against it: values, as they go to the door's process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+SSH_PORT, TELNET_PORT = 22, 23
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A jump host, reached by SSH."""
+
+    host: str
+    port: int = SSH_PORT
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    """None: a key of the user's, or of the agent."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a device is reached, and what is said there to get in."""
+
+    host: str
+    port: int | None = None
+    by: Literal["ssh", "telnet"] = "ssh"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    """None: a key of the user's, or of the agent; by telnet, nothing is asked for."""
+    enable: str | None = field(default=None, repr=False)
+    """The enable secret, where a login does not start at privilege level 15."""
+    console: bool = False
+    """By telnet to a terminal server: a single line, on which whoever was there before may have left anything."""
+    old_ssh: bool = False
+    """SSH with SHA-1 and CBC as well."""
+    jump: Hop | None = None
+    known_hosts: str | None = None
+    """The text of a known_hosts file; None: the user's own file."""
+    answer_s: float = 30.0
+    """How long a device may be silent during a login."""
+    pause_s: float = 0.2
+    """Between the end of one login and the start of the next: old routers take one at a time, and log each."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
+        through = f" through {self.jump.host}" if self.jump else ""
+        return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        known = (self.password, self.enable, self.jump.password if self.jump else None)
+        return tuple(each for each in known if each)
+
+
+class Kind(StrEnum):
+    """Why a device lets nobody in."""
+
+    LOGIN_REFUSED = "login refused"
+    ENABLE_REFUSED = "enable refused"
+    KEY_CHANGED = "host key changed"
+    KEY_UNKNOWN = "host key unknown"
+    NO_ALGORITHM = "no common algorithm"
+    OUT_OF_REACH = "out of reach"
+    NO_ANSWER = "no answer"
+    HUNG_UP = "hung up"
+    BUSY = "busy"
+
+
+PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
+"""What another try may not meet."""
+FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
+"""What is not tried again: a further login with the same words can only lock the user out."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why nobody got in."""
+
+    kind: Kind
+    message: str
+    """What was found, without the device's name."""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class DoorError(Exception):
+    """A device lets nobody in."""
+
+    def __init__(self, kind: Kind, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.trouble = Trouble(kind, message, hint)
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What the door's process is told first."""
+
+    ways: dict[str, Way]
+    passwords: dict[str, str] = field(repr=False)
+    """Of each device's door: what its clients say."""
+    transcripts: str | None = None
+    """A folder; None: nothing is kept."""
+
+
+USER = "qoslab"
+"""Who logs in to a door."""

@@ -1,0 +1,165 @@
+"""Ansible and Unicon through doors, against virtual routers that speak SSH of their age, and telnet."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from labs import topology
+
+from misbehaving import Misbehaving
+from qoslab.cli import main
+from qoslab.cli.lab import _ssh_argv
+from qoslab.ios.restore import restoration
+from qoslab.lab import Lab
+from qoslab.lab.ios_routers import WaysIn
+from qoslab.platforms import MODELS
+from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import write_inventory
+from qoslab.run.door.client import Door
+from qoslab.run.door.ways import Way
+from qoslab.run.labs.virtual.access import lab_routers
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("door")]
+
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+POLICE = """\
+policy-map Police
+ class class-default
+  police cir 1000000
+!
+interface FastEthernet0/1
+ service-policy output Police
+"""
+SHOW = "show policy-map interface"
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-door-{os.getpid()}", ways=WaysIn(old_ssh=True, telnet=True)) as lab:
+        yield lab
+
+
+def way(lab: Lab, by: str, port: int | None = None) -> Way:
+    login = lab.ssh("R1")
+    port = port or (login.port if by == "ssh" else login.telnet)
+    known = f"[{login.host}]:{port} {login.host_key}\n"
+    words = {"user": login.user, "password": login.password, "enable": login.enable}
+    if by == "ssh":
+        return Way(login.host, port, old_ssh=True, known_hosts=known, **words)
+    return Way(login.host, port, by="telnet", **words)
+
+
+def significant(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
+
+
+def carried_through(door: Door, folder: Path) -> None:
+    """Prepare, apply, verify, observe, restore, with what Ansible and Unicon are given by the door."""
+    inventory = folder / "inventory.json"
+    (folder / "config").mkdir()
+    (folder / "config/R1.ios").write_text(POLICE)
+    with AnsibleSession(inventory, before=folder / "before") as session, Collector() as collector:
+        session.start()
+        write_inventory(inventory, door.access(), lab=False)
+        session.carry_out(["prepare"])
+        before = (folder / "before/R1.before.ios").read_text()
+        outcome = session.carry_out(["apply", "verify"], intended=folder / "config", commands=[SHOW])
+        assert outcome.changed == {"R1"}
+        collector.connect(door.access(), known_hosts=door.known_hosts())
+        observed = collector.observe("R1", SHOW)
+        assert observed.parsed is not None
+        assert "Police" in str(observed.parsed["FastEthernet0/1"]["service_policy"]["output"])
+        running = outcome.answers("R1")["show running-config"]
+        lines = restoration(before, running, [POLICE], MODELS["3725"].hardware()).lines
+        (folder / "undo").mkdir()
+        (folder / "undo/R1.restore.ios").write_text("\n".join(lines) + "\n")
+        (folder / "undo/R1.pushed.ios").write_text(POLICE)
+        session.carry_out(["restore"], restore=folder / "undo")
+        after = collector.observe("R1", "show running-config").raw
+        assert significant(after) == significant(before)
+
+
+def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.json"
+    with AnsibleSession(inventory, before=tmp_path / "before") as session:
+        session.start()
+        write_inventory(inventory, lab_routers(old))
+        with pytest.raises(RouterError, match="kex error"):
+            session.carry_out(["prepare"])
+
+
+@pytest.mark.parametrize("by", ["ssh", "telnet"])
+def test_ansible_and_unicon_come_through_a_door(old: Lab, by: str, tmp_path: Path) -> None:
+    login = old.ssh("R1")
+    with Door({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
+        door.open()
+        carried_through(door, tmp_path)
+    kept = "".join(file.read_text() for file in (tmp_path / "door").iterdir())
+    assert re.search(r"> +service-policy output Police\n", kept)
+    assert login.password not in kept and login.enable not in kept
+    # The configuration that was read has the user's password and the enable secret.
+    assert "enable secret 5 <removed>" in kept and "$1$" not in kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
+def test_ansible_and_unicon_bear_a_slow_line(old: Lab, delay_s: float, piece: int | None, tmp_path: Path) -> None:
+    telnet = old.ssh("R1").telnet
+    assert telnet is not None
+    with (
+        Misbehaving(telnet, delay_s=delay_s, piece=piece) as line,
+        Door({"R1": way(old, "telnet", line.port)}) as door,
+    ):
+        carried_through(door, tmp_path)
+
+
+def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.json"
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/R1.ios").write_text("interface FastEthernet0/0\n description told by the test\n")
+    telnet = old.ssh("R1").telnet
+    assert telnet is not None
+    with (
+        Misbehaving(telnet) as line,
+        Door({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "door") as door,
+        AnsibleSession(inventory, before=tmp_path / "before") as session,
+    ):
+        session.start()
+        write_inventory(inventory, door.access(), lab=False)
+        session.carry_out(["prepare"])
+        line.cut()
+        outcome = session.carry_out(["apply", "verify"], intended=tmp_path / "config")
+        assert " description told by the test\n" in outcome.answers("R1")["show running-config"]
+        assert line.connections >= 2
+
+
+def test_lab_up_makes_routers_of_that_age(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "one.yml"
+    file.write_text(
+        "nodes: {client: {platform: host}, R1: {platform: ios, model: '3725'}}\nlinks:\n  - {name: l0, rate: 10 Mb/s, "
+        "ends: [{node: client, interface: eth0, address: 10.1.0.2/24}, "
+        "{node: R1, interface: FastEthernet0/0, address: 10.1.0.1/24}]}\n"
+    )
+    assert main(["lab", "up", str(file), "--name", name, "--old-ssh", "--telnet"]) == 0
+    lab = Lab.find(name)
+    try:
+        login = lab.ssh("R1")
+        assert f"  telnet 127.0.0.1 {login.telnet}\n" in capsys.readouterr().out
+        with Door({"R1": way(lab, "ssh")}) as door:
+            door.open()
+        # With a key of a kind that the router does not take, only the host key is asked for.
+        asked = subprocess.run(
+            [*_ssh_argv(lab, "R1"), "-o", "BatchMode=yes"], capture_output=True, text=True, check=False
+        )
+        assert "Permission denied (password)" in asked.stderr
+    finally:
+        lab.down()

@@ -1,0 +1,81 @@
+"""A relay on loopback between a client and a server, that misbehaves as networks and slow devices do."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+
+class Misbehaving:
+    """A context manager. `port` takes connections and carries them to `target`."""
+
+    def __init__(self, target: int, *, delay_s: float = 0.0, piece: int | None = None, pause_s: float = 0.0) -> None:
+        """Answers arrive `delay_s` later, in pieces of so many bytes with pauses between them."""
+        self._target = target
+        self._delay_s = delay_s
+        self._piece = piece
+        self._pause_s = pause_s
+        self._flows = threading.Event()
+        self._flows.set()
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.close()
+        self._flows.set()
+        self.cut()
+
+    def cut(self) -> None:
+        """End every connection that there is."""
+        sockets, self._sockets = self._sockets, []
+        for each in sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def stall(self) -> None:
+        """Let nothing through from now on, while connections stay."""
+        self._flows.clear()
+
+    def flow(self) -> None:
+        """Let everything through again."""
+        self._flows.set()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets += [client, server]
+            for source, sink, answers in ((client, server, False), (server, client, True)):
+                sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._carry, args=(source, sink, answers), daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if answers:
+                    time.sleep(self._delay_s)
+                step = self._piece if answers and self._piece else len(data)
+                for at in range(0, len(data), step):
+                    self._flows.wait()
+                    sink.sendall(data[at : at + step])
+                    if answers:
+                        time.sleep(self._pause_s)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)

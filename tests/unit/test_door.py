@@ -1,0 +1,265 @@
+"""Doors in front of devices: who is let in, what is said where nobody is, and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+import pytest
+from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDevice
+
+from misbehaving import Misbehaving
+from qoslab.run.door.client import Door, DoorClosed, DoorFault
+from qoslab.run.door.ways import Hop, Kind, Way
+
+SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
+
+
+@pytest.fixture(scope="module", params=["modern", "old"])
+def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
+    with FakeDevice(tmp_path_factory.mktemp("device"), request.param) as device:
+        device.router.device.banner_motd = "\nAuthorised#\n# no admission>\n"
+        yield device
+
+
+@pytest.fixture(scope="module")
+def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
+    with FakeDevice(tmp_path_factory.mktemp("device")) as device:
+        yield device
+
+
+def by_ssh(device: FakeDevice) -> Way:
+    known = f"[127.0.0.1]:{device.ssh} {device.host_key}\n"
+    old = "ssh-rsa" in device.host_key
+    return Way("127.0.0.1", device.ssh, "ssh", USER, PASSWORD, ENABLE, old_ssh=old, known_hosts=known, pause_s=0.0)
+
+
+def by_telnet(device: FakeDevice) -> Way:
+    return Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+
+
+def said(door: Door, name: str, typed: str, *, until: str, **changes: Any) -> str:
+    """All that a client reads after it typed something, up to where the text ends so."""
+
+    async def run() -> str:
+        access = door.access()[name]
+        login = {"username": access.user, "password": access.password, **changes}
+        known = str(door.known_hosts())
+        async with asyncssh.connect(access.host, access.port, known_hosts=known, config=None, **login) as client:
+            process = await client.create_process(term_type="vt100")
+            if typed:
+                process.stdin.write(typed)
+            text = ""
+            async with asyncio.timeout(60):
+                while not text.endswith(until) and (part := await process.stdout.read(4096)):
+                    text += part
+            return text
+
+    return asyncio.run(run())
+
+
+def privilege(door: Door, name: str) -> str:
+    return said(door, name, "show privilege\r", until="15\r\nR1#")
+
+
+ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
+
+
+@pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
+def test_a_client_is_let_in_at_the_privileged_prompt(
+    device: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path
+) -> None:
+    with Door({"R1": way(device)}, transcripts=tmp_path) as door:
+        # With the login that was made beforehand, then with one of its own.
+        door.open("R1")
+        assert privilege(door, "R1") == ANSWER
+        assert privilege(door, "R1") == ANSWER
+    kept = [(tmp_path / f"R1.{number}.txt").read_text() for number in (1, 2)]
+    for text in kept:
+        assert "< Current privilege level is 15\n" in text and "> show privilege\n" in text
+        assert "> <enable secret>\n" in text
+        assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
+    with Door({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as door, Door({"R1": by_ssh(modern)}) as other:
+        access = door.access()
+        for wrong in (access["R2"].password, other.access()["R1"].password, PASSWORD):
+            with pytest.raises(asyncssh.PermissionDenied):
+                said(door, "R1", "", until="#", password=wrong)
+        assert privilege(door, "R1") == ANSWER
+
+
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
+
+
+def troubles(device: FakeDevice) -> dict[str, tuple[Way, Kind, str]]:
+    """A way each, what is said, and a part of what is proposed."""
+    ssh, telnet, place = by_ssh(device), by_telnet(device), f"[127.0.0.1]:{device.ssh}"
+    return {
+        "password": (replace(ssh, password="wrong"), Kind.LOGIN_REFUSED, "Check user and password"),
+        "telnet": (replace(telnet, password="wrong"), Kind.LOGIN_REFUSED, "Check user and password"),
+        "nobody": (replace(telnet, user=None), Kind.LOGIN_REFUSED, "Give ansible_user in the inventory."),
+        "enable": (replace(ssh, enable="wrong"), Kind.ENABLE_REFUSED, "Check ansible_become_password"),
+        "unknown": (replace(ssh, known_hosts=""), Kind.KEY_UNKNOWN, "Log in once with ssh"),
+        "changed": (replace(ssh, known_hosts=f"{place} {OTHER_KEY}\n"), Kind.KEY_CHANGED, "ssh-keygen -R"),
+        "closed": (replace(ssh, port=1), Kind.OUT_OF_REACH, "Check its address and port"),
+    }
+
+
+def test_why_nobody_is_let_in_is_told(modern: FakeDevice, tmp_path: Path) -> None:
+    expected = troubles(modern)
+    with Door({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as door:
+        for name, (_, kind, hint) in expected.items():
+            with pytest.raises((DoorFault, DoorClosed)) as found:
+                door.open(name)
+            assert found.value.kind is kind
+            assert str(found.value).startswith(f"{name}: {kind}: 127.0.0.1 port ")
+            assert hint in found.value.hint
+        # All of them together are named at once.
+        with pytest.raises(DoorFault) as found:
+            door.open()
+        assert [line.split(":")[0] for line in str(found.value).splitlines()] == list(expected)
+    text = "".join(file.read_text() for file in tmp_path.iterdir())
+    assert "= login refused: 127.0.0.1" in text and not [secret for secret in SECRETS if secret in text]
+
+
+def test_no_common_algorithm_says_which_option_would_help(tmp_path: Path) -> None:
+    with FakeDevice(tmp_path, "old") as device:
+        way = replace(by_ssh(device), old_ssh=False)
+        with Door({"R1": way}) as door, pytest.raises(DoorFault) as found:
+            door.open("R1")
+    assert found.value.kind is Kind.NO_ALGORITHM
+    assert str(found.value) == (
+        f"R1: no common algorithm: 127.0.0.1 port {device.ssh} by ssh: "
+        "it offers only diffie-hellman-group14-sha1, diffie-hellman-group1-sha1, ssh-rsa, "
+        "aes128-cbc, 3des-cbc, aes192-cbc, aes256-cbc, hmac-sha1, hmac-md5"
+    )
+    assert "qoslab_old_ssh: true" in found.value.hint
+
+
+def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
+    noted: list[str] = []
+    before = modern.asked
+    with Door({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as door:
+        texts = [said(door, "R1", "", until="never") for _ in range(3)]
+        told = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
+        assert texts == [f"\r\n% Error: {told.removeprefix('R1: ')}\r\n"] * 3
+        assert modern.asked == before + 1
+        assert noted == [told] * 3
+        explained = door.explained("R1")
+        assert explained is not None and explained.message == told
+
+
+@pytest.mark.parametrize(
+    ("way", "delay_s", "piece", "pause_s"),
+    [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],
+)
+def test_late_answers_and_answers_in_pieces_are_waited_for(
+    modern: FakeDevice, way: Callable[[FakeDevice], Way], delay_s: float, piece: int | None, pause_s: float
+) -> None:
+    here = way(modern)
+    assert here.port is not None
+    with Misbehaving(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
+        key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
+        with Door({"R1": replace(here, port=proxy.port, known_hosts=key)}) as door:
+            assert privilege(door, "R1") == ANSWER
+
+
+@pytest.mark.parametrize("way", [by_ssh, by_telnet])
+def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevice], Way]) -> None:
+    here = way(modern)
+    assert here.port is not None
+    with Misbehaving(here.port) as proxy:
+        proxy.stall()
+        with Door({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as door, pytest.raises(DoorClosed) as found:
+            door.open("R1")
+    assert found.value.kind is Kind.NO_ANSWER
+    assert "did not answer within 0.5 s" in str(found.value)
+
+
+def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
+    with Misbehaving(modern.telnet) as proxy:
+        with Door({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:
+
+            async def cut() -> str:
+                access = door.access()["R1"]
+                async with asyncssh.connect(
+                    access.host, access.port, username=access.user, password=access.password, known_hosts=None
+                ) as client:
+                    process = await client.create_process(term_type="vt100")
+                    await process.stdout.readuntil("R1#")
+                    proxy.cut()
+                    async with asyncio.timeout(10):
+                        return str(await process.stdout.read())
+
+            assert asyncio.run(cut()) == ""
+            assert privilege(door, "R1") == ANSWER
+        assert proxy.connections == 2
+    assert "= the device hung up\n" in (tmp_path / "R1.1.txt").read_text()
+
+
+@pytest.mark.parametrize("way", [by_ssh, by_telnet])
+def test_through_a_jump_host(
+    modern: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{modern.jump} {modern.jump_key}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    hop = Hop("127.0.0.1", modern.jump, JUMP_USER, JUMP_PASSWORD)
+    through = replace(way(modern), jump=hop)
+    refused = replace(through, jump=replace(hop, password="wrong"))
+    with Door({"R1": through, "R2": refused}) as door:
+        assert privilege(door, "R1") == ANSWER
+        with pytest.raises(DoorFault, match=r"R2: login refused: the jump host .* refused user 'hopper'"):
+            door.open("R2")
+
+
+def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeDevice) -> None:
+    with Door({"R1": replace(by_telnet(modern), console=True)}) as door:
+
+        async def two() -> str:
+            access = door.access()["R1"]
+            login = {"username": access.user, "password": access.password, "known_hosts": None}
+            async with (
+                asyncssh.connect(access.host, access.port, **login) as client,
+                asyncssh.connect(access.host, access.port, **login) as other,
+            ):
+                process = await client.create_process(term_type="vt100")
+                await process.stdout.readuntil("R1#")
+                return str(await (await other.create_process(term_type="vt100")).stdout.read())
+
+        assert "% Error: busy: " in asyncio.run(two())
+        assert privilege(door, "R1") == ANSWER
+
+
+def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> None:
+    with Door({"R1": by_ssh(modern)}) as door:
+        door.open("R1")
+        process = Path(f"/proc/{door._process.pid}")
+        seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        assert b"qoslab.run.door.process" in seen
+        assert not [secret for secret in SECRETS if secret.encode() in seen]
+        assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
+
+
+def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
+    door = Door({"R1": by_ssh(modern)})
+    door.open("R1")
+    door.close()
+    assert door._process.returncode == 0
+    assert not door._folder.exists()
+
+
+def test_nothing_of_a_virtual_lab_is_behind_it() -> None:
+    asked = (
+        "import sys, qoslab.run.door.process; print([name for name in sys.modules if name.startswith('qoslab.lab')])"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
