@@ -13,12 +13,16 @@ pub mod config;
 pub mod operation;
 pub mod packet;
 pub mod prober;
+pub mod process_level;
+pub mod report;
 pub mod responder;
 pub mod schedule;
 pub mod statistics;
 
 pub use config::{Config, Kind, OperationConfig};
 pub use prober::{Channel, Prober, Send};
+pub use process_level::ProcessLevel;
+pub use report::Report;
 pub use responder::Responder;
 pub use statistics::{OperationReport, ReturnCode, Sample, Statistics};
 

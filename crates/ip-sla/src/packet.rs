@@ -92,6 +92,28 @@ pub fn timestamp(identifier: u16, sequence: u16, now: Nanos) -> Vec<u8> {
     finish_icmp(bytes)
 }
 
+/// What an IP stack answers to an ICMP or ICMPv6 echo request or an ICMP timestamp request, with `stamp` (milliseconds
+/// since midnight) as the time of reception and transmission. `None` for anything else. The checksum of ICMPv6 is left
+/// to whoever knows the addresses.
+pub fn icmp_answer(request: &[u8], ipv6: bool, stamp: u32) -> Option<Vec<u8>> {
+    if request.len() < icmp::HEADER || request[1] != 0 {
+        return None;
+    }
+    let kind = match (ipv6, request[0]) {
+        (false, icmp::ECHO) => icmp::ECHO_REPLY,
+        (false, icmp::TIMESTAMP) if request.len() >= icmp::TIMESTAMP_LENGTH => icmp::TIMESTAMP_REPLY,
+        (true, icmp::ECHO_V6) => icmp::ECHO_REPLY_V6,
+        _ => return None,
+    };
+    let mut bytes = request.to_vec();
+    (bytes[0], bytes[2], bytes[3]) = (kind, 0, 0);
+    if kind == icmp::TIMESTAMP_REPLY {
+        bytes[12..16].copy_from_slice(&stamp.to_be_bytes());
+        bytes[16..20].copy_from_slice(&stamp.to_be_bytes());
+    }
+    Some(if ipv6 { bytes } else { finish_icmp(bytes) })
+}
+
 /// What a reply says: the remote end's receive and send stamps in milliseconds since midnight, where it has any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

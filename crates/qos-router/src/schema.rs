@@ -45,5 +45,5 @@ pub fn ports() -> String {
 
 /// Schema of the reply to `ip_sla`.
 pub fn ip_sla() -> String {
-    text(&schema_for!(crate::sla::Report))
+    text(&schema_for!(ip_sla::Report))
 }

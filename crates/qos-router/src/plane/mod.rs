@@ -27,7 +27,7 @@ use crate::frame_pool::FramePool;
 use crate::health::Lateness;
 use crate::in_transit::InTransit;
 use crate::ports::other_end;
-use crate::sla::{self, Agent, Namespace};
+use crate::sla::{Agent, Namespace};
 
 /// Frames that may be in transit through the kernel.
 const IN_TRANSIT: usize = 4096;
@@ -219,7 +219,7 @@ impl Dataplane {
     }
 
     /// What IP SLA has measured, of one operation or all.
-    pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> sla::Report {
+    pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> ip_sla::Report {
         self.round(Duration::ZERO);
         self.sla.report(self.clock.now(), operation, samples)
     }

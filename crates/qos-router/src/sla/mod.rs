@@ -9,70 +9,33 @@
 //! which has no engine) has the kernel's receive stamps of the socket instead.
 //!
 //! Where the configuration says how long process level takes for a packet, it takes one up between T1 and the output
-//! queues, between arrival and T2, and between arrival and T4 ([`process_level`]). The kernel answers ICMP requests by
+//! queues, between arrival and T2, and between arrival and T4 ([`ProcessLevel`]). The kernel answers ICMP requests by
 //! itself: its answer leaves when process level is done with the request, and a timestamp reply is stamped with that
 //! time.
 
 mod namespace;
-mod process_level;
 mod stamps;
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use ip_sla::packet::icmp::{ECHO, ECHO_REPLY, ECHO_REPLY_V6, ECHO_V6, TIMESTAMP, TIMESTAMP_REPLY};
 use ip_sla::packet::CONTROL_PORT;
-use ip_sla::{Channel, Config, OperationReport, Prober, Send};
+use ip_sla::process_level::LONGEST_PROCESS_NS;
+use ip_sla::{Channel, Config, Prober, ProcessLevel, Report, Send};
 use ip_sla_host::responder::{self, Responder};
 use netio::socket::{Family, Kind, Received, Socket};
 use qos_core::{ConfigError, Time};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::config::DataPlaneConfig;
 use crate::frame;
 pub use namespace::Namespace;
-use process_level::ProcessLevel;
 use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.
 const TAKEN: usize = 64;
-
-/// The reply to `ip_sla`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Report {
-    /// When.
-    pub time_ns: u64,
-    /// By number of the operation.
-    pub operations: BTreeMap<u32, OperationReport>,
-    /// The responder; null where it is not on.
-    pub responder: Option<ResponderReport>,
-}
-
-/// What the responder has done.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ResponderReport {
-    /// Its counts.
-    #[serde(flatten)]
-    pub counts: ip_sla::responder::Counts,
-    /// The latest senders of control messages, newest first.
-    pub recent: Vec<RecentSource>,
-}
-
-/// A sender of a control message.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RecentSource {
-    /// Its address.
-    pub address: IpAddr,
-    /// When.
-    pub time_ns: u64,
-}
-
-/// Longest time at process level, ns; more is no router.
-const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
 
 /// A frame of the router's own.
 #[derive(Clone, Copy, Debug)]
@@ -377,15 +340,8 @@ impl Agent {
 
     /// What was measured, of one operation or all.
     pub fn report(&self, now: Time, operation: Option<u32>, samples: bool) -> Report {
-        let recent = |(address, time_ns): &(IpAddr, u64)| RecentSource { address: *address, time_ns: *time_ns };
-        Report {
-            time_ns: now.0,
-            operations: self.prober.report(now.0, operation, samples),
-            responder: self.responder.as_ref().map(Responder::protocol).map(|responder| ResponderReport {
-                counts: responder.counts,
-                recent: responder.recent().iter().map(recent).collect(),
-            }),
-        }
+        let responder = self.responder.as_ref().map(Responder::protocol);
+        Report::new(now.0, &self.prober, responder, operation, samples)
     }
 }
 
@@ -407,6 +363,8 @@ fn arrival(
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
     use proptest::prelude::*;
 

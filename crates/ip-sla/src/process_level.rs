@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+/// Longest time at process level, ns; more is no router.
+pub const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
 /// How far back from the latest packet an earlier one still finds its place.
 const KEPT_NS: u64 = 1_000_000_000;
 
@@ -16,19 +18,25 @@ pub struct ProcessLevel {
     each: Option<u64>,
     /// Beginnings of the packets handled lately, in order.
     begun: VecDeque<u64>,
+    handled: u64,
 }
 
 impl ProcessLevel {
     /// From now on a packet takes `each`.
     pub fn set(&mut self, each: Option<u64>) {
         if self.each != each {
-            *self = Self { each, begun: VecDeque::new() };
+            *self = Self { each, ..Self::default() };
         }
     }
 
     /// Whether process level is modelled.
     pub fn is_modelled(&self) -> bool {
         self.each.is_some()
+    }
+
+    /// Nanoseconds that it has taken for packets since it was set.
+    pub fn busy_ns(&self) -> u64 {
+        self.handled * self.each.unwrap_or(0)
     }
 
     /// Handles a packet that is there at `at`; returns when that is done.
@@ -44,6 +52,7 @@ impl ProcessLevel {
             place += 1;
         }
         self.begun.insert(place, begin);
+        self.handled += 1;
         let oldest = self.begun.back().map_or(0, |latest| latest.saturating_sub(KEPT_NS));
         while self.begun.front().is_some_and(|&first| first < oldest) {
             self.begun.pop_front();
@@ -73,6 +82,7 @@ mod tests {
     fn one_packet_waits_for_the_other() {
         let mut level = level(320);
         assert_eq!([1000, 1000, 1500, 5000].map(|at| level.take_up(at)), [1320, 1640, 1960, 5320]);
+        assert_eq!(level.busy_ns(), 4 * 320);
     }
 
     #[test]
