@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use etherparse::{
-    ether_type, ip_number, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
+    ether_type, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
     TcpOptionElement, UdpHeader,
 };
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -52,9 +52,12 @@ impl Filter {
             "ip6" => Ok(Filter::Version { ipv6: true }),
             "tcp" => Ok(Filter::Protocol(protocol::TCP)),
             "udp" => Ok(Filter::Protocol(protocol::UDP)),
+            "icmp" => Ok(Filter::Protocol(protocol::ICMP)),
+            "icmp6" => Ok(Filter::Protocol(protocol::ICMPV6)),
             other => {
-                let message =
-                    format!("found {other:?}, expected nothing, ip, ip6, tcp or udp: other filters are not simulated");
+                let message = format!(
+                    "found {other:?}, expected nothing, ip, ip6, tcp, udp, icmp or icmp6: no other is simulated"
+                );
                 Err(ConfigError::new(format!("{path}.filter"), message))
             }
         }
@@ -132,7 +135,7 @@ impl<W: Write> Recorders<W> {
     }
 
     /// A packet passes an end of a link at `time`, which is not before `now`.
-    pub fn see(&mut self, end: usize, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
+    pub fn see(&mut self, end: usize, now: Time, time: Time, packet: Sighted<'_>, hop: Hop) -> io::Result<()> {
         for &capture in &self.seen[end] {
             if let Some(recorder) = self.recorders.get_mut(capture) {
                 recorder.see(now, time, packet, hop)?;
@@ -169,6 +172,9 @@ struct Recorder<W: Write> {
     number: u64,
 }
 
+/// A packet, and the message that it carries if it carries one.
+pub(crate) type Sighted<'a> = (&'a Packet, &'a [u8]);
+
 /// Where a packet is on its way between two interfaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
@@ -196,11 +202,11 @@ impl<W: Write> Recorder<W> {
     }
 
     /// A packet is seen at `time`, which is not before `now`.
-    fn see(&mut self, now: Time, time: Time, packet: &Packet, hop: Hop) -> io::Result<()> {
+    fn see(&mut self, now: Time, time: Time, (packet, message): Sighted<'_>, hop: Hop) -> io::Result<()> {
         if !self.filter.passes(packet) {
             return Ok(());
         }
-        let bytes = frame(packet, hop, self.snaplen)?;
+        let bytes = frame((packet, message), hop, self.snaplen)?;
         self.number += 1;
         let length = packet.length() + header(packet) as u32;
         self.waiting.push(Reverse(Seen { time, number: self.number, bytes, length }));
@@ -258,7 +264,7 @@ fn header(packet: &Packet) -> usize {
 }
 
 /// The first `snaplen` bytes of the frame.
-fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
+fn frame((packet, message): Sighted<'_>, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let made_up = |error: &dyn std::fmt::Display| io::Error::other(format!("a packet has no headers: {error}"));
     let length = packet.length();
     let mut bytes = Vec::with_capacity(snaplen.min(length as usize + header(packet)).max(HEADERS));
@@ -272,15 +278,21 @@ fn frame(packet: &Packet, hop: Hop, snaplen: usize) -> io::Result<Vec<u8>> {
     let ip = IpHeader::of(packet, hop, above).map_err(|error| made_up(&error))?;
     ip.write(&mut bytes)?;
     match &packet.content {
-        Content::Udp { .. } => {
-            let payload = &ZEROS[..usize::from(above) - UDP_HEADER as usize];
+        Content::Udp { .. } | Content::Message { protocol: protocol::UDP, .. } => {
+            let zeros = &ZEROS[..usize::from(above) - UDP_HEADER as usize];
+            let (payload, written) = match &packet.content {
+                Content::Message { .. } => (message, message),
+                _ => (zeros, &[][..]),
+            };
             let (source, destination) = (packet.source_port, packet.destination_port);
             let udp = match &ip {
                 IpHeader::V4(ip) => UdpHeader::with_ipv4_checksum(source, destination, ip, payload),
                 IpHeader::V6(ip) => UdpHeader::with_ipv6_checksum(source, destination, ip, payload),
             };
             udp.map_err(|error| made_up(&error))?.write(&mut bytes)?;
+            bytes.extend(written);
         }
+        Content::Message { .. } => bytes.extend(message),
         Content::Tcp(segment) => {
             let mut tcp = tcp_header(packet, segment);
             tcp.set_options(&tcp_options(packet, segment)).map_err(|error| made_up(&error))?;
@@ -307,10 +319,7 @@ enum IpHeader {
 impl IpHeader {
     /// The header of a packet with `above` bytes behind it.
     fn of(packet: &Packet, hop: Hop, above: u16) -> Result<IpHeader, Box<dyn std::error::Error>> {
-        let number = match packet.content {
-            Content::Udp { .. } => ip_number::UDP,
-            Content::Tcp(_) => ip_number::TCP,
-        };
+        let number = IpNumber(packet.protocol());
         match (hop.source, hop.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let mut ip = Ipv4Header::new(above, packet.ttl, number, source.octets(), destination.octets())?;

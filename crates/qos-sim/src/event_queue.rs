@@ -26,6 +26,16 @@ pub(crate) enum Event {
     Timer(u32),
     /// A stream is not waited for any longer.
     GiveUp(u32),
+    /// A node's operations or its responder have something to do.
+    Agent(u32),
+    /// A message leaves the node that it comes from: process level is done with it.
+    Leave(u32),
+    /// A message is there for the node that it goes to, likewise.
+    Taken(u32),
+    /// A probe begins.
+    ProbeBegins(u32),
+    /// A probe is read.
+    ProbeRead(u32),
     /// The routers' counters are read.
     Sample,
     /// The traffic has ended: from now on the run ends as soon as nothing is under way.

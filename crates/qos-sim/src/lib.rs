@@ -8,6 +8,7 @@ mod capture;
 mod event_queue;
 mod network;
 mod packet;
+mod probes;
 pub mod report;
 mod run;
 pub mod scenario;

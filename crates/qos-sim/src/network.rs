@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use qos_core::config::{LinkConfig, PortConfig, RouterConfig};
+use qos_core::config::{LinkConfig, PortConfig};
 use qos_core::wire::Framing;
 use qos_core::ConfigError;
 use qos_core::{Engine, PortId, PortsConfig, Time};
@@ -289,7 +289,6 @@ impl Network {
             let located = |error: ConfigError| self.locate(number, error);
             let mut engine = Engine::new(&ports, start).map_err(located)?;
             if let Some(config) = &config.configuration {
-                check_configuration(name, config)?;
                 engine.configure(start, config).map_err(|error| {
                     ConfigError::new(join_path(&format!("nodes.{name}.configuration"), &error.path), error.message)
                 })?;
@@ -486,15 +485,6 @@ fn check_node(name: &str, config: &NodeConfig) -> Result<(), ConfigError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Refuses what a router can be configured to and the simulation has no model of.
-fn check_configuration(name: &str, config: &RouterConfig) -> Result<(), ConfigError> {
-    let path = format!("nodes.{name}.configuration");
-    if config.switch.is_some() {
-        return wrong(format!("{path}.switch"), "found a switch, expected a router: switches are not simulated");
-    }
-    Ok(())
 }
 
 fn port_config(scenario: &Scenario, end: usize, paced_by_peer: bool) -> PortConfig {

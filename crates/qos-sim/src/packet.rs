@@ -49,13 +49,19 @@ pub(crate) enum Content {
     Udp { number: u64, sent: Time, payload: u32 },
     /// A segment.
     Tcp(Segment),
+    /// A message of IP SLA, whose bytes behind the IP header, of UDP behind its header, are in the [`Pool`].
+    Message { protocol: u8, bytes: u32 },
 }
 
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
+    /// Of a flow: its stream. A message has none.
     pub stream: u32,
     pub way: Way,
+    /// Numbers of the addresses that it comes from and goes to.
+    pub source: u32,
+    pub destination: u32,
     /// Whether it has an IPv6 header.
     pub ipv6: bool,
     /// With IPv6 the hop limit.
@@ -77,6 +83,7 @@ impl Packet {
         match &self.content {
             Content::Udp { .. } => protocol::UDP,
             Content::Tcp(_) => protocol::TCP,
+            Content::Message { protocol, .. } => *protocol,
         }
     }
 
@@ -86,6 +93,8 @@ impl Packet {
             + match &self.content {
                 Content::Udp { payload, .. } => UDP_HEADER + payload,
                 Content::Tcp(segment) => segment.header_bytes() + segment.len,
+                Content::Message { protocol: protocol::UDP, bytes } => UDP_HEADER + bytes,
+                Content::Message { bytes, .. } => *bytes,
             }
     }
 }
@@ -104,6 +113,8 @@ pub(crate) fn ip_header(ipv6: bool) -> u32 {
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
+    /// Bytes of messages, by packet; fewer than there are packets.
+    messages: Vec<Vec<u8>>,
 }
 
 impl Pool {
@@ -118,6 +129,22 @@ impl Pool {
                 (self.packets.len() - 1) as PacketId
             }
         }
+    }
+
+    /// A packet that carries a message.
+    pub fn put_message(&mut self, packet: Packet, bytes: Vec<u8>) -> PacketId {
+        let id = self.put(packet);
+        let at = id as usize;
+        if at >= self.messages.len() {
+            self.messages.resize_with(at + 1, Vec::new);
+        }
+        self.messages[at] = bytes;
+        id
+    }
+
+    /// The message of a packet that carries one.
+    pub fn message(&self, id: PacketId) -> &[u8] {
+        self.messages.get(id as usize).map_or(&[], Vec::as_slice)
     }
 
     pub fn get(&self, id: PacketId) -> &Packet {
@@ -138,6 +165,33 @@ impl Pool {
     pub fn live(&self) -> usize {
         self.packets.len() - self.free.len()
     }
+}
+
+/// The description of a message between two addresses.
+pub(crate) fn describe_message(
+    packet: &Packet,
+    message: &[u8],
+    source: IpAddr,
+    destination: IpAddr,
+    framing: Framing,
+) -> Descriptor {
+    let protocol = packet.protocol();
+    let udp = protocol == protocol::UDP;
+    let mut descriptor = Descriptor {
+        network: if packet.ipv6 { Network::Ipv6 } else { Network::Ipv4 },
+        network_len: packet.length(),
+        protocol,
+        source,
+        destination,
+        source_port: udp.then_some(packet.source_port),
+        destination_port: udp.then_some(packet.destination_port),
+        icmp: message.get(..2).filter(|_| !udp).map(|start| (start[0], start[1])),
+        dscp: packet.dscp,
+        ecn: packet.ecn,
+        ..Descriptor::UNKNOWN
+    };
+    descriptor.flow = flow_key(&descriptor);
+    descriptor.framed(framing)
 }
 
 /// What is the same in all packets of a stream that go one way.

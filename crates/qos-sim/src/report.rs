@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ip_sla::{OperationReport, Report as IpSlaReport};
 use qos_core::Counters;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub struct Report {
     pub hosts: BTreeMap<String, HostReport>,
     /// The routers.
     pub routers: BTreeMap<String, RouterReport>,
+    /// What the probes have measured by their ends, with the stamps of each packet.
+    pub probes: BTreeMap<String, OperationReport>,
     /// Where all packets went.
     pub packets: PacketsReport,
 }
@@ -82,7 +85,7 @@ pub struct IntervalReport {
 /// One host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
-    /// Packets handed to its interfaces.
+    /// Packets handed to its interfaces; those of IP SLA are among them.
     pub packets_sent: u64,
     /// Packets that arrived for it.
     pub packets_received: u64,
@@ -115,14 +118,18 @@ impl TcpReport {
 pub struct RouterReport {
     /// Its counters at the start, then at equal distances, and at the end.
     pub samples: Vec<Counters>,
+    /// What its IP SLA says at the same moments, without the stamps of each packet; empty where it has none.
+    pub ip_sla: Vec<IpSlaReport>,
+    /// How long its process level had worked at the same moments, in nanoseconds; empty where it is not modelled.
+    pub process_busy_ns: Vec<u64>,
 }
 
 /// Where all packets went: offered = delivered + dropped + lost + queued.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketsReport {
-    /// Handed to the hosts' interfaces.
+    /// Handed to the hosts' interfaces, and sent by the routers' own IP SLA.
     pub offered: u64,
-    /// Arrived at their hosts.
+    /// Arrived at the nodes that they were for.
     pub delivered: u64,
     /// Dropped by reason: those of the engine, `host_queue` (the sender's own queue was full) and `ttl`.
     pub dropped: BTreeMap<String, u64>,

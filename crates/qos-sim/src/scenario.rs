@@ -40,7 +40,7 @@ pub struct Scenario {
     /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     #[serde(default)]
     pub host_jitter_ns: Option<u64>,
-    /// Each flow starts so much after its time, evenly from 0 to this.
+    /// Each flow and each probe starts so much after its time, evenly from 0 to this.
     #[serde(default = "ten_milliseconds")]
     pub start_jitter_ns: u64,
     /// Hosts and routers by name.
@@ -49,6 +49,9 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// The traffic.
     pub flows: Vec<Flow>,
+    /// IP SLA operations that run for a time of their own, and what they measure by its end.
+    #[serde(default)]
+    pub probes: Vec<Probe>,
     /// Where packets are written down.
     #[serde(default)]
     pub captures: Vec<Capture>,
@@ -70,6 +73,13 @@ pub struct NodeConfig {
     /// absent.
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
+    /// Nanoseconds that a router's process level takes for a packet of its own or for the router itself
+    /// (`docs/control-protocol.md`); none where absent.
+    #[serde(default)]
+    pub process_ns: Option<u64>,
+    /// The node's own probes and its responder, as the control protocol's `configure` has them.
+    #[serde(default)]
+    pub ip_sla: Option<ip_sla::Config>,
 }
 
 /// What a node is.
@@ -266,6 +276,23 @@ pub enum RateLayer {
     Ip,
 }
 
+/// An IP SLA operation that begins when its time comes, as after `ip sla schedule … start-time now life forever`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// Unique among the probes.
+    pub name: String,
+    /// A name under `nodes`.
+    pub node: String,
+    /// The number of one of the node's operations, which has no schedule of its own.
+    pub operation: u32,
+    /// When it begins, after the start of the run.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When what it has measured is read, after the start of the run. It goes on until the traffic ends.
+    pub end_ns: u64,
+}
+
 /// A place where packets are written down, as pcapng.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -279,7 +306,7 @@ pub struct Capture {
     /// Bytes kept of each frame.
     #[serde(default = "snaplen")]
     pub snaplen: u32,
-    /// Which packets: all (empty, or `ip`), `tcp` or `udp`.
+    /// Which packets: all (empty), `ip`, `ip6`, `tcp`, `udp`, `icmp` or `icmp6`.
     #[serde(default)]
     pub filter: String,
     /// The file to write.

@@ -7,6 +7,7 @@ use qos_core::Time;
 
 use crate::capture::Captures;
 use crate::network::{Network, LONGEST_NS};
+use crate::probes;
 use crate::report::Report;
 use crate::run::{Run, World};
 use crate::scenario::{Capture, Scenario, FORMAT};
@@ -32,6 +33,7 @@ impl Simulation {
     /// The path and reason of the first thing that cannot be simulated.
     pub fn new(scenario: &Scenario) -> Result<Simulation, ConfigError> {
         check(scenario)?;
+        probes::check(scenario)?;
         let start = Time(scenario.epoch_ns);
         let (network, engines) = Network::new(scenario, start)?;
         let traffic = lay_out(scenario, &network, start)?;

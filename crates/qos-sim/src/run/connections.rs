@@ -32,9 +32,16 @@ impl<W: Write> Run<W> {
         };
         let dscp = stream.dscp[way as usize];
         let ipv6 = stream.addresses[0].is_ipv6();
+        let [near, far] = stream.to;
+        let (source, destination) = match way {
+            Way::Forward => (near, far),
+            Way::Backward => (far, near),
+        };
         let packet = |segment: Segment| Packet {
             stream: number as u32,
             way,
+            source,
+            destination,
             ipv6,
             ttl: INITIAL_TTL,
             dscp,

@@ -32,6 +32,8 @@ impl<W: Write> Run<W> {
                     let packet = Packet {
                         stream: stream as u32,
                         way: Way::Forward,
+                        source: each.to[0],
+                        destination: each.to[1],
                         ipv6: each.addresses[0].is_ipv6(),
                         ttl: INITIAL_TTL,
                         dscp: each.dscp[0],

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use qos_core::wire::ethernet::Tag;
 use qos_core::{Departure, Descriptor, DropReason, Output, PortId, Side, Time};
 
+use super::routes::Next;
 use super::Run;
 use crate::capture::Hop;
 use crate::network::{peer, Runs};
-use crate::packet::{describe, Content, Packet, PacketId, Way};
+use crate::packet::{describe, Content, Packet, PacketId};
 use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
@@ -55,6 +56,9 @@ impl<W: Write> Run<W> {
         match (side, self.world.engines.runs(station)) {
             (Side::Inside, Runs::Router(node)) => {
                 self.see_port(station, port, Side::Inside, now, time, payload)?;
+                if self.world.routes.next(node, self.world.pool.get(payload).destination) == Next::Here {
+                    return self.reaches(node, now, time, payload);
+                }
                 self.world.forward(station, node, departure);
                 return Ok(());
             }
@@ -76,11 +80,17 @@ impl<W: Write> Run<W> {
         let node = at.node;
         if self.world.network.nodes[node].kind == NodeKind::Router {
             let (engine, port) = (at.engine, at.port);
+            // What the node before knew of it beside its bytes stays there.
+            let descriptor = Descriptor { label: None, qos_group: 0, ..descriptor };
             self.world.engines.receive(engine, now, port, descriptor, packet);
             self.world.schedule(engine);
             return Ok(());
         }
         self.see(end, Side::Inside, now, now, packet)?;
+        if let Content::Message { .. } = self.world.pool.get(packet).content {
+            self.world.hosts.received(node);
+            return self.reaches(node, now, now, packet);
+        }
         let packet = self.world.pool.take(packet);
         self.world.tally.delivered();
         self.world.hosts.received(node);
@@ -93,6 +103,7 @@ impl<W: Write> Run<W> {
                 let segment = Segment { ecn: packet.ecn, ..*segment };
                 self.segment_arrives(now, packet.stream as usize, packet.way, &segment)
             }
+            Content::Message { .. } => unreachable!("it was taken above"),
         }
     }
 
@@ -101,11 +112,8 @@ impl<W: Write> Run<W> {
         let world = &mut self.world;
         world.tally.offered();
         let stream = &world.traffic.streams[packet.stream as usize];
-        let (host, to) = match packet.way {
-            Way::Forward => (stream.hosts[0], stream.to[1]),
-            Way::Backward => (stream.hosts[1], stream.to[0]),
-        };
-        let end = world.routes.next(host, to).expect("every path was checked");
+        let host = stream.hosts[packet.way as usize];
+        let Next::By(end) = world.routes.next(host, packet.destination) else { unreachable!("every path was checked") };
         let at = &world.network.ends[end];
         let descriptor = describe(&stream.descriptors[packet.way as usize], &packet, at.framing);
         let Some(taken) = world.hosts.send(host, end, now, &descriptor) else { return Ok(now) };
@@ -132,21 +140,19 @@ impl<W: Write> Run<W> {
     }
 
     /// A packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
-    fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
+    pub(super) fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
         if !self.recorders.sees(end) {
             return Ok(());
         }
+        let message = self.world.pool.message(packet);
         let packet = self.world.pool.get(packet);
-        let [near, far] = self.world.traffic.streams[packet.stream as usize].addresses;
         let (from, to) = match side {
             Side::Wire => (end, peer(end)),
             Side::Inside => (peer(end), end),
         };
-        let (source, destination) = match packet.way {
-            Way::Forward => (near, far),
-            Way::Backward => (far, near),
-        };
-        self.recorders.see(end, now, time, packet, Hop { from, to, source, destination })
+        let [source, destination] =
+            [packet.source, packet.destination].map(|number| self.world.traffic.addresses[number as usize]);
+        self.recorders.see(end, now, time, (packet, message), Hop { from, to, source, destination })
     }
 
     /// Reads the routers' counters.
@@ -160,6 +166,9 @@ impl<W: Write> Run<W> {
             // The end may come with a sample.
             if samples.last().is_none_or(|last| last.time_ns != now.0) {
                 samples.push(counters);
+                let report = &mut self.world.routers[node];
+                report.ip_sla.extend(self.world.agents.report(node, now));
+                report.process_busy_ns.extend(self.world.agents.process_busy_ns(node));
             }
         }
         Ok(())

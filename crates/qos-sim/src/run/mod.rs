@@ -1,11 +1,13 @@
 //! The run of time: takes one event after the other and lets it happen.
 
+mod agents;
 mod connections;
 mod datagrams;
 mod engines;
 mod forwarding;
 mod hosts;
 mod interface;
+mod messages;
 mod routes;
 mod tally;
 mod world;
@@ -76,6 +78,11 @@ impl<W: Write> Run<W> {
             Event::Note(stream) => self.note(stream as usize, now),
             Event::Received(stream) => self.world.traffic.complete(stream as usize),
             Event::GiveUp(stream) => self.world.traffic.give_up(stream as usize),
+            Event::Agent(node) => self.agent_due(node as usize, now)?,
+            Event::Leave(packet) => self.leave(now, packet)?,
+            Event::Taken(packet) => self.taken(now, packet)?,
+            Event::ProbeBegins(probe) => self.probe_begins(probe as usize, now),
+            Event::ProbeRead(probe) => self.world.agents.read_probe(probe as usize, now),
             Event::Sample => {
                 self.world.events.put(now + Duration(self.world.sample_ns), Event::Sample);
                 self.sample(now)?;

@@ -6,26 +6,56 @@ use crate::network::Network;
 
 /// No route.
 const NOWHERE: u32 = u32::MAX;
+/// The node itself has the address.
+const HERE: u32 = u32::MAX - 1;
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// By this end of a link.
+    By(usize),
+    /// To the node itself.
+    Here,
+    /// No route.
+    Nowhere,
+}
 
 /// By node and number of the destination: the end of a link by which to send.
 #[derive(Debug)]
 pub(super) struct Routes {
     next: Vec<Vec<u32>>,
+    /// By number of an address: the node that has it.
+    owners: Vec<Option<usize>>,
 }
 
 impl Routes {
     /// The routes of all nodes to numbered addresses.
     pub fn new(network: &Network, addresses: &[IpAddr]) -> Routes {
-        let route = |node: usize| {
-            let to = |address| network.next_hop(node, address).ok().flatten().map_or(NOWHERE, |end| end as u32);
-            addresses.iter().map(|address| to(*address)).collect()
+        let owner = |address: &IpAddr| {
+            network.nodes.iter().position(|node| node.ends.iter().any(|end| network.ends[*end].has(*address)))
         };
-        Routes { next: (0..network.nodes.len()).map(route).collect() }
+        let owners: Vec<Option<usize>> = addresses.iter().map(owner).collect();
+        let route = |node: usize| {
+            let to = |(address, owner): (&IpAddr, &Option<usize>)| match owner {
+                Some(owner) if *owner == node => HERE,
+                _ => network.next_hop(node, *address).ok().flatten().map_or(NOWHERE, |end| end as u32),
+            };
+            addresses.iter().zip(&owners).map(to).collect()
+        };
+        Routes { next: (0..network.nodes.len()).map(route).collect(), owners }
     }
 
-    /// The end by which a node sends to the address with number `to`.
-    pub fn next(&self, node: usize, to: usize) -> Option<usize> {
-        let end = self.next[node][to];
-        (end != NOWHERE).then_some(end as usize)
+    /// Where a node sends what is for the address with number `to`.
+    pub fn next(&self, node: usize, to: u32) -> Next {
+        match self.next[node][to as usize] {
+            NOWHERE => Next::Nowhere,
+            HERE => Next::Here,
+            end => Next::By(end as usize),
+        }
+    }
+
+    /// The node that has the address with that number.
+    pub fn owner(&self, number: u32) -> Option<usize> {
+        self.owners[number as usize]
     }
 }

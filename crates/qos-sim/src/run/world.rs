@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use qos_core::config::defaults::DOT1Q_COS;
 use qos_core::{Departure, Descriptor, Duration, Engine, Time};
 
+use super::agents::Agents;
 use super::engines::Engines;
 use super::hosts::Hosts;
-use super::routes::Routes;
+use super::routes::{Next, Routes};
 use super::tally::Tally;
 use crate::event_queue::{Event, EventQueue};
 use crate::network::Network;
-use crate::packet::{Content, PacketId, Pool, Way};
+use crate::packet::{Content, PacketId, Pool};
 use crate::report::{Report, RouterReport};
 use crate::scenario::{NodeKind, Scenario, FORMAT};
 use crate::traffic::{Kind, Traffic};
@@ -26,6 +27,7 @@ pub(crate) struct World {
     pub(super) engines: Engines,
     pub(super) hosts: Hosts,
     pub(super) routes: Routes,
+    pub(super) agents: Agents,
     /// By node; empty for hosts.
     pub(super) routers: Vec<RouterReport>,
     pub(super) traffic: Traffic,
@@ -50,6 +52,7 @@ impl World {
             engines: Engines::new(engines, &network.runs),
             hosts: Hosts::new(scenario, &network, start),
             routes: Routes::new(&network, &traffic.addresses),
+            agents: Agents::new(scenario, &network, start),
             routers: vec![RouterReport::default(); network.nodes.len()],
             traffic,
             pool: Pool::default(),
@@ -76,6 +79,7 @@ impl World {
                 self.events.put(time, Event::GiveUp(number as u32));
             }
         }
+        self.agents.begin(self.start, &mut self.events);
         self.events.put(self.traffic.end, Event::Drain);
         self.events.put(self.traffic.end + Duration(self.drain_ns), Event::End);
     }
@@ -95,14 +99,9 @@ impl World {
         let Departure { time, port, descriptor, payload, .. } = departure;
         let packet = self.pool.get_mut(payload);
         (packet.dscp, packet.ecn) = (descriptor.dscp, descriptor.ecn);
-        let stream = &self.traffic.streams[packet.stream as usize];
-        let to = match packet.way {
-            Way::Forward => stream.to[1],
-            Way::Backward => stream.to[0],
-        };
         packet.ttl -= 1;
-        // Every path was checked, so there is a route; there may be more routers than hops.
-        let Some(end) = self.routes.next(node, to).filter(|_| packet.ttl > 0) else {
+        // Every flow's path was checked, so there is a route; there may be more routers than hops.
+        let (Next::By(end), 1..) = (self.routes.next(node, packet.destination), packet.ttl) else {
             self.tally.expired();
             self.pool.take(payload);
             return;
@@ -115,13 +114,18 @@ impl World {
                 }
             }
         }
+        self.transmit(end, time, descriptor, payload);
+    }
+
+    /// A router puts a packet in front of the way out of one of its ends.
+    pub(super) fn transmit(&mut self, end: usize, time: Time, descriptor: Descriptor, packet: PacketId) {
         let at = &self.network.ends[end];
         // As the frame would be described on the other link: a class of service does not outlast its tag.
         let descriptor = match at.over {
             Some((_, Some(vlan))) => descriptor.tagged(Some(vlan), DOT1Q_COS),
             _ => Descriptor { cos: 0, vlan: 0, tags: 0, ..descriptor }.framed(at.framing),
         };
-        self.engines.transmit(station, time, at.port, descriptor, payload);
+        self.engines.transmit(at.engine, time, at.port, descriptor, packet);
     }
 
     /// What came of it all.
@@ -150,6 +154,7 @@ impl World {
             flows: self.traffic.report(),
             hosts,
             routers,
+            probes: self.agents.into_probes(),
             packets,
         }
     }

@@ -47,7 +47,8 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
         .collect();
     let ends =
         scenario.flows.iter().zip(&starts).filter_map(|(flow, start)| Some(*start + Duration(flow.duration_ns?)));
-    let Some(end) = ends.max() else {
+    let probes = scenario.probes.iter().map(|probe| start + Duration(probe.end_ns));
+    let Some(end) = ends.chain(probes).max() else {
         let message = match scenario.flows.len() {
             0 => "found no flow, expected at least one",
             _ => "found no flow with a duration, expected at least one: the others last as long as it",
@@ -56,6 +57,11 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
     };
     let mut traffic =
         Traffic { flows: Vec::new(), streams: Vec::new(), sources: Vec::new(), end, addresses: Vec::new(), open: 0 };
+    let own = network.ends.iter().flat_map(|end| end.addresses.iter().map(IpNet::addr));
+    let asked = scenario.nodes.values().flat_map(|node| node.ip_sla.iter().flat_map(|sla| sla.operations.values()));
+    for address in own.chain(asked.map(|operation| operation.target)) {
+        traffic.number(address);
+    }
     let mut ports = Ports::default();
     for (index, (flow, start)) in scenario.flows.iter().zip(starts).enumerate() {
         traffic.add(scenario, network, &mut ports, index, flow, start)?;
@@ -211,11 +217,16 @@ impl Traffic {
         }
     }
 
-    fn number(&mut self, address: IpAddr) -> usize {
-        self.addresses.iter().position(|known| *known == address).unwrap_or_else(|| {
+    fn number(&mut self, address: IpAddr) -> u32 {
+        self.number_of(address).unwrap_or_else(|| {
             self.addresses.push(address);
-            self.addresses.len() - 1
+            self.addresses.len() as u32 - 1
         })
+    }
+
+    /// The number of an address, if it is one of the network's or of an operation's.
+    pub fn number_of(&self, address: IpAddr) -> Option<u32> {
+        self.addresses.iter().position(|known| *known == address).map(|number| number as u32)
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Stream {
     pub hosts: [usize; 2],
     pub addresses: [IpAddr; 2],
     /// Numbers of the addresses: forward it goes to the second one.
-    pub to: [usize; 2],
+    pub to: [u32; 2],
     pub local_port: u16,
     /// The receiver's; 0 where it is drawn for each datagram.
     pub port: u16,
@@ -86,7 +86,7 @@ pub(crate) struct Traffic {
     pub sources: Vec<Source>,
     /// When the last flow that has a duration ends.
     pub end: Time,
-    /// The addresses of all ends, numbered.
+    /// The addresses of all ends and of the operations' targets, numbered.
     pub addresses: Vec<IpAddr>,
     /// Streams whose result is not there yet.
     open: usize,

@@ -8,6 +8,7 @@ mod interface_edges;
 mod invariants;
 mod ipv6;
 mod policed;
+mod probes;
 mod receiving;
 mod recovery;
 mod refusals;

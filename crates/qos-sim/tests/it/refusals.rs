@@ -187,7 +187,7 @@ fn what_is_wrong_with_a_capture_is_told() {
                 "/captures",
                 json!([{"name": "c", "node": "server", "interface": "eth0", "file": "c", "filter": "tcp port 80"}]),
             )]),
-            "captures[0].filter: found \"tcp port 80\", expected nothing, ip, ip6, tcp or udp",
+            "captures[0].filter: found \"tcp port 80\", expected nothing, ip, ip6, tcp, udp, icmp or icmp6",
         ),
         (
             with(&[(
