@@ -868,7 +868,9 @@ class NodeConfig(TypedDict):
     """A node."""
 
     configuration: NotRequired[RouterConfig | None]
+    ip_sla: NotRequired[Config | None]
     kind: NodeKind
+    process_ns: NotRequired[int | None]
     routes: NotRequired[list[Route]]
     tcp: NotRequired[Profile | None]
 
@@ -905,6 +907,29 @@ class OperationConfig(TypedDict):
     timeout_ms: NotRequired[int]
     tos: NotRequired[int]
     type: Kind
+
+
+@final
+class OperationConfigPart(TypedDict):
+    """One operation. Defaults are those of CISCO-RTTMON-MIB."""
+
+    bucket_ms: NotRequired[int]
+    buckets: NotRequired[int]
+    control: NotRequired[bool]
+    frequency_s: NotRequired[int]
+    hours: NotRequired[int]
+    interval_ms: NotRequired[int]
+    packets: NotRequired[int]
+    request_data_size: NotRequired[int | None]
+    schedule: NotRequired[Schedule | None]
+    source: NotRequired[str | None]
+    source_port: NotRequired[int | None]
+    target: NotRequired[str]
+    target_port: NotRequired[int | None]
+    threshold_ms: NotRequired[int]
+    timeout_ms: NotRequired[int]
+    tos: NotRequired[int]
+    type: NotRequired[Kind]
 
 
 @final
@@ -1126,6 +1151,17 @@ class PriorityQueueCounters(TypedDict):
     level: int
     limit_packets: int
     output: Count
+
+
+@final
+class Probe(TypedDict):
+    """An IP SLA operation that begins when its time comes, as after `ip sla schedule … start-time now life forever`."""
+
+    end_ns: int
+    name: str
+    node: str
+    operation: int
+    start_ns: NotRequired[int]
 
 
 @final
@@ -1501,6 +1537,8 @@ class RouterConfig(TypedDict):
 class RouterReport(TypedDict):
     """One router."""
 
+    ip_sla: list[IpSlaReport]
+    process_busy_ns: list[int]
     samples: list[Counters]
 
 
@@ -1537,6 +1575,7 @@ class Scenario(TypedDict):
     host_jitter_ns: NotRequired[int | None]
     links: list[Link]
     nodes: dict[str, NodeConfig]
+    probes: NotRequired[list[Probe]]
     sample_ns: NotRequired[int]
     seed: NotRequired[int]
     start_jitter_ns: NotRequired[int]
@@ -1620,6 +1659,7 @@ class SimulationReport(TypedDict):
     format: int
     hosts: dict[str, HostReport]
     packets: PacketsReport
+    probes: dict[str, OperationReport]
     program: str
     routers: dict[str, RouterReport]
     version: str

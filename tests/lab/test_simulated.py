@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from commands import Command
 from test_sweep import GRID, manifest, newest
 
 from experiment_files import experiment_file
+from qoslab.genie.ip_sla import parse_statistics
 from qoslab.labs import lab_kind
 from qoslab.labs.simulated import Simulated
 from qoslab.plan import Options, make_plan
@@ -62,6 +64,38 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     assert first.keys() == second.keys()
     changing = {"cell.json"}  # has the time of day
     assert all(first[name] == second[name] for name in first.keys() - changing)
+
+
+PROBED = """\
+probes:
+  - {name: echo, type: icmp-jitter, from: R1, to: server, frequency: 2 s, timeout: 1 s, start_after: 500 ms}
+  - {name: hosts, type: udp-jitter, from: client, to: server, port: 5000, frequency: 2 s, timeout: 1 s}
+observe:
+  - {node: R1, command: show ip sla statistics aggregated, when: [during]}
+"""
+
+
+def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Path) -> None:
+    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + PROBED)
+    kind = lab_kind(Simulated.name)
+    cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
+    task = make_task(cell, machinery(kind).versions())
+    said = cluster_worker.run_cell(plain_task(task))
+    place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
+    record = CellRecord.model_validate_json(said["record"])
+    unpack(said["files"], record, place)
+    assert record.valid, record.reasons
+    figures = {name: json.loads((place.path / f"probes/{name}.json").read_text()) for name in ("echo", "hosts")}
+    print_ = parse_statistics((place.path / "probes/echo.txt").read_text())["operations"]["1"]["groups"][-1]
+    assert figures["echo"] == {name: print_[name] for name in figures["echo"]}
+    assert (figures["echo"]["rtt_count"], figures["hosts"]["rtt_count"]) == (20, 20)
+    stamps = json.loads((place.path / "probes/echo.samples.json").read_text())["samples"]
+    longest = max(each["arrived_ns"] - each["sent_ns"] for each in stamps) / 1e6
+    assert abs(figures["echo"]["rtt_ms"]["max"] - longest) < 1, "in whole milliseconds"
+    (observed,) = record.observed
+    parsed = json.loads((place.path / f"{observed.file}.json").read_text())
+    (group,) = parsed["operations"]["1"]["groups"]
+    assert 0 < group["rtt_count"] < print_["rtt_count"], "it was asked for before the probe was read"
 
 
 def simulators(pid: int) -> dict[int, int]:

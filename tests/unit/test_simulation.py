@@ -30,10 +30,11 @@ from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, Step
 from qoslab.run.costs import learnt_costs
 from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
+from qoslab.simulation.history import History
 from qoslab.simulation.result import SimulationError, read_flow, read_result
 from qoslab.simulation.routers import configured
 from qoslab.simulation.scenario import EPOCH_NS, build_scenario, configured_routers, scenario_seed
-from qoslab.simulation.show import answer, blank_sample
+from qoslab.simulation.show import answer, blank_history
 from qoslab.traffic import TrafficError
 
 if TYPE_CHECKING:
@@ -142,20 +143,58 @@ def test_a_seed_can_be_written_as_a_number_of_json(seed: int, repetition: int) -
     assert 0 <= scenario_seed(seed, repetition) < 2**48
 
 
+def test_the_switch_of_an_arm(golden: Callable[[Path, str], None]) -> None:
+    (task,) = tasks("srr-3750", arms=("srr",))
+    golden(GOLDENS / "srr-3750.srr.json", json.dumps(scenario(task), indent=1) + "\n")
+
+
+def test_a_probe_of_a_router(golden: Callable[[Path, str], None]) -> None:
+    (task,) = tasks("tx-ring-limit", arms=("cbr",), only=(("line", "512 kb/s"), ("ring", "2")))
+    golden(GOLDENS / "tx-ring-limit.cbr.json", json.dumps(scenario(task), indent=1) + "\n")
+
+
+def test_a_probe_between_hosts_and_their_responder() -> None:
+    probe = (
+        "[{name: p, type: udp-jitter, from: client, to: server, port: 5000, frequency: 2 s, timeout: 1 s, "
+        "interval: 30 ms, packets: 4, size: 64 B, tos: 184, threshold: 100 ms, start_after: 1500 ms}]"
+    )
+    (task,) = tasks("policing-vs-shaping", {"probes": probe}, arms=("policed",))
+    made = scenario(task)
+    assert made["nodes"]["client"]["ip_sla"] == {
+        "operations": {
+            "1": {
+                "type": "udp-jitter",
+                "target": "192.168.20.2",
+                "target_port": 5000,
+                "packets": 4,
+                "interval_ms": 30,
+                "frequency_s": 2,
+                "timeout_ms": 1000,
+                "threshold_ms": 100,
+                "request_data_size": 64,
+                "tos": 184,
+            }
+        }
+    }
+    assert made["nodes"]["server"]["ip_sla"] == {"responder": True, "responder_ports": [5000]}
+    assert made["probes"] == [
+        {"name": "p", "node": "client", "operation": 1, "start_ns": 1_500_000_000, "end_ns": 29_500_000_000}
+    ]
+
+
 # What is refused
 
 
-def test_a_switch_is_refused_at_its_line() -> None:
-    with pytest.raises(ExperimentError) as caught:
-        sweep("srr-3750")
-    (found,) = caught.value.findings
-    line = (EXPERIMENTS / "srr-3750.yml").read_text().splitlines()[found.line - 1]
-    assert "3750G" in line and found.path == "topology.nodes.SW.model"
+def test_a_switched_port_is_told() -> None:
+    topology = tasks("srr-3750")[0].experiment.topology
+    told = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
+    assert told == ["GigabitEthernet1/0/1, which is no routed port"]
+    assert not list(configured(topology, "SW", "").problems)
 
 
-def test_probes_and_the_commands_that_need_what_is_missing() -> None:
-    paths = [path for path, _ in findings("tx-ring-limit", {})]
-    assert paths == ["probes.echo", "observe[0].command", "observe[1].command", "observe[2].command"]
+def test_every_experiment_file_can_be_simulated() -> None:
+    for file in sorted(EXPERIMENTS.glob("*.yml")):
+        assert sweep(file.stem).experiment.arms, file
 
 
 @pytest.mark.parametrize(
@@ -164,7 +203,7 @@ def test_probes_and_the_commands_that_need_what_is_missing() -> None:
         ("tcp", "{congestion_control: bbr}", "tcp.congestion_control", '"bbr"'),
         ("arms.policed.tcp", "{early_retrans: 2}", "arms.policed.tcp.early_retrans", "2"),
         ("traffic.transfer.congestion_control", "vegas", "traffic.transfer.congestion_control", '"vegas"'),
-        ("captures.server.filter", "icmp", "captures.server.filter", 'the filter "icmp"'),
+        ("captures.server.filter", "port 5", "captures.server.filter", 'the filter "port 5"'),
         (
             "arms.policed.traffic",
             "[{name: a, tool: iperf, protocol: udp, from: client, to: server, rate: 1 Mb/s, window: 8 kB}]",
@@ -180,20 +219,12 @@ def test_what_is_not_modelled_is_refused(path: str, value: str, where: str, foun
     load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # which the virtual lab does
 
 
-def test_ip_sla_in_a_template_is_refused(tmp_path: Path) -> None:
-    file = experiment_file(tmp_path, "grid.yml", GRID)
-    template = tmp_path / "templates/police.ios.j2"
-    template.write_text(template.read_text() + "ip sla responder\n")
-    with pytest.raises(ExperimentError, match=r"found an IP SLA operation or responder in the configuration of R1"):
-        load_sweep(file, {}, lab_kind(Simulated.name).check)
-
-
 def test_the_commands_refuse_too(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["validate"], ["plan"], ["run", "--dry-run"]):
-        command = [words[0], str(EXPERIMENTS / "srr-3750.yml"), "--lab", "simulated", *words[1:]]
-        assert main(command) == ExitStatus.USER_MISTAKE
-        assert "found the switch 3750G" in capsys.readouterr().err
-    assert main(["validate", str(EXPERIMENTS / "wfq-precedence.yml"), "--lab", "simulated"]) == ExitStatus.WITHIN
+        command = [words[0], str(EXPERIMENTS / "wfq-precedence.yml"), "--lab", "simulated", *words[1:]]
+        assert main([*command, "--set", "tcp={congestion_control: bbr}"]) == ExitStatus.USER_MISTAKE
+        assert 'found "bbr"' in capsys.readouterr().err
+    assert main(["validate", str(EXPERIMENTS / "srr-3750.yml"), "--lab", "simulated"]) == ExitStatus.WITHIN
 
 
 # Keys, options, estimates
@@ -280,14 +311,30 @@ def test_show_commands_are_those_of_a_router() -> None:
     (task,) = tasks("policing-vs-shaping", arms=("policed",))
     node = task.experiment.topology.nodes["R1"]
     router = configured(task.experiment.topology, "R1", task.configurations["R1"])
-    sample = blank_sample(node, router)
+    blank = blank_history(node, router)
+    (sample,) = blank.samples
     later = json.loads(json.dumps(sample)) | {"time_ns": EPOCH_NS + 5 * 10**9}
     later["interfaces"]["FastEthernet0/0"]["input"]["packets"] = 7
-    shown = answer(node, router, "show interfaces FastEthernet0/0", [sample, later])
+    shown = answer(node, router, "show interfaces FastEthernet0/0", History([sample, later]))
     assert "Last input 00:00:00, output never" in shown and "     7 packets input, 0 bytes\n" in shown
-    assert "is directly connected, FastEthernet0/1" in answer(node, router, "show ip route", [sample])
-    assert "police cir 1000000" in answer(node, router, "show running-config", [sample])
-    assert "Invalid input detected" in answer(node, router, "show nonsense", [sample])
+    assert "is directly connected, FastEthernet0/1" in answer(node, router, "show ip route", blank)
+    assert "police cir 1000000" in answer(node, router, "show running-config", blank)
+    assert "Invalid input detected" in answer(node, router, "show nonsense", blank)
+
+
+def test_the_processor_is_process_level() -> None:
+    (task,) = tasks("tx-ring-limit", arms=("cbr",), only=(("line", "512 kb/s"), ("ring", "2")))
+    node = task.experiment.topology.nodes["a1"]
+    router = configured(task.experiment.topology, "a1", task.configurations["a1"])
+    (sample,) = blank_history(node, router).samples
+    samples = [sample | {"time_ns": EPOCH_NS + second * 10**9} for second in range(9)]
+    # Half of the time up to second 4, then none, then all of second 8.
+    busy = [min(second, 4) * 500_000_000 + (second == 8) * 10**9 for second in range(9)]
+    history = History(samples, process_busy_ns=busy)
+    shown = answer(node, router, "show processes cpu", history)
+    assert "five seconds: 30%/0%; one minute: 38%; five minutes: 38%" in shown
+    assert "five seconds: 50%/0%" in answer(node, router, "show processes cpu", history.until(4 * 10**9))
+    assert "five seconds: 0%/0%" in answer(node, router, "show processes cpu", history.until(0))
 
 
 STREAM = {

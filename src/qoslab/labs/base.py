@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.model.experiment import Experiment, Flow
+from qoslab.model.experiment import Experiment, Flow, Probe
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.steps import Step
 from qoslab.units import Duration
@@ -117,6 +117,11 @@ def flow_words(flow: Flow, duration: Duration) -> str:
     if flow.start_after:
         words.append(f"from {flow.start_after} on")
     return ", ".join(words)
+
+
+def probe_words(experiment: Experiment, probe: Probe) -> str:
+    """A probe in one line of a plan."""
+    return f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
 
 
 def traffic_words(experiment: Experiment) -> str:

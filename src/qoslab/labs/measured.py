@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from qoslab.labs.base import LabKind, traffic_words
+from qoslab.labs.base import LabKind, probe_words, traffic_words
 from qoslab.labs.host_counters import host_row, read_counters
 from qoslab.model.experiment import Configuration, Experiment, Flow, Moment
 from qoslab.model.moments import during, traffic_time
@@ -132,8 +132,8 @@ def _traffic(experiment: Experiment) -> Iterator[Step]:
     nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
     yield Step(TRAFFIC, "traffic", nodes, traffic_words(experiment), length.seconds + DRAIN_S)
     for probe in experiment.probes:
-        text = f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
-        yield Step(TRAFFIC, "probe", (probe.source, probe.destination), text, 0.0, probe.start_after.seconds)
+        text, ends = probe_words(experiment, probe), (probe.source, probe.destination)
+        yield Step(TRAFFIC, "probe", ends, text, 0.0, probe.start_after.seconds)
     yield from _observe(experiment, "during", TRAFFIC, during(length).seconds)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qoslab.labs.base import LabKind, traffic_words
+from qoslab.labs.base import LabKind, probe_words, traffic_words
 from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import SIMULATION, Step
@@ -67,9 +67,10 @@ class Simulated(LabKind):
         """As `qoslab.run.labs.simulated` carries them out."""
         nodes = tuple(experiment.topology.nodes)
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
+        work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
         return (
             Step(SCENARIO, "scenario", nodes, "what the simulator is given", AROUND_S),
-            Step(SIMULATION, "simulate", nodes, traffic_words(experiment), seconds),
+            Step(SIMULATION, "simulate", nodes, "; ".join(work), seconds),
             Step(RESULTS, "results", nodes, "captures, counters, show commands", AROUND_S),
         )
 

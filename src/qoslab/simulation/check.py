@@ -7,17 +7,17 @@ from pathlib import Path
 
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
-from qoslab.platforms import is_switch, platform_of, routers_of
+from qoslab.platforms import platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import one_of
 from qoslab.simulation.routers import Router, configured
-from qoslab.simulation.show import NotSimulatedError, answer, blank_sample
+from qoslab.simulation.show import NotSimulatedError, answer, blank_history
 from qoslab.traffic import tool
 from qoslab.traffic.endpoints import family_of
 
 CONGESTION_CONTROLS = ("cubic", "reno")
-FILTERS = ("", "ip", "ip6", "tcp", "udp")
+FILTERS = ("", "ip", "ip6", "tcp", "udp", "icmp", "icmp6")
 EARLY_RETRANS = (0, 3, 4)
 """Early retransmit (RFC 5827), 1 and 2, is not modelled; Linux has dropped it."""
 
@@ -40,8 +40,6 @@ class _Checker:
 
     def findings(self) -> Iterator[Finding]:
         yield from self.topology()
-        for index, probe in enumerate(self.experiment.probes):
-            yield self.note(("probes", index), f"the probe {probe.name} ({probe.type})", "no probe")
         for index, point in enumerate(self.experiment.captures):
             if point.filter not in FILTERS:
                 wanted = one_of([each for each in FILTERS if each])
@@ -58,9 +56,6 @@ class _Checker:
         yield from self.routers()
 
     def topology(self) -> Iterator[Finding]:
-        for name, node in self.experiment.topology.nodes.items():
-            if is_switch(node):
-                yield self.note(("topology", "nodes", name, "model"), f"the switch {node.model}", "a router")
         for index, link in enumerate(self.experiment.topology.links):
             for side, end in enumerate(link.ends):
                 # A link of VLANs between routers has its addresses in their configurations.
@@ -99,8 +94,6 @@ class _Checker:
 
     def routers(self) -> Iterator[Finding]:
         """What their configurations ask for, and the show commands."""
-        if any(is_switch(node) for node in self.experiment.topology.nodes.values()):
-            return
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):
             texts = configuration_text(self.file, self.experiment, arm)
@@ -120,7 +113,7 @@ class _Checker:
             if observation.node != router.name or platform_of(node).reached_by != "command line":
                 continue
             try:
-                answer(node, router, observation.command, [blank_sample(node, router)])
+                answer(node, router, observation.command, blank_history(node, router))
             except NotSimulatedError as error:
                 yield self.note(
                     ("observe", index, "command"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
 from qoslab.programs import SIMULATOR as PROGRAM
+from qoslab.simulation.history import History
 from qoslab.simulation.scenario import FORMAT, SAMPLE_NS
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, number_of
@@ -32,8 +33,10 @@ class Result:
     events: int
     flows: Mapping[str, formats.FlowReport]
     hosts: Mapping[str, formats.HostReport]
-    routers: Mapping[str, Sequence[formats.Counters]]
-    """The samples of each router, in order."""
+    routers: Mapping[str, History]
+    """All that each router has said of itself."""
+    probes: Mapping[str, formats.OperationReport]
+    """What each probe had measured at its end, with the stamps of each packet."""
 
     def flow_text(self, name: str) -> str:
         """What the run folder keeps of a flow; `read_flow` reads it."""
@@ -45,19 +48,13 @@ class Result:
 
     def series(self, router: str) -> list[formats.Counters]:
         """The samples that come once a second, and the last."""
-        samples = self.routers[router]
+        samples = self.routers[router].samples
         origin = samples[0]["time_ns"]
         return [
             sample
             for index, sample in enumerate(samples)
             if index == len(samples) - 1 or (sample["time_ns"] - origin) % SAMPLE_NS == 0
         ]
-
-    def until(self, router: str, virtual_ns: int) -> Sequence[formats.Counters]:
-        """The samples up to a moment, the first at least."""
-        samples = self.routers[router]
-        origin = samples[0]["time_ns"]
-        return [sample for sample in samples if sample["time_ns"] - origin <= virtual_ns]
 
 
 def _text(content: Mapping[str, object]) -> str:
@@ -70,8 +67,11 @@ def read_result(text: str) -> Result:
         said: formats.SimulationReport = json.loads(text)
         if said["program"] != PROGRAM or said["format"] != FORMAT:
             raise ValueError(f"format {said['format']!r} of {said['program']!r}, expected {FORMAT} of {PROGRAM}")
-        routers = {name: tuple(each["samples"]) for name, each in said["routers"].items()}
-        if not all(routers.values()):
+        routers = {
+            name: History(tuple(each["samples"]), tuple(each["ip_sla"]), tuple(each["process_busy_ns"]))
+            for name, each in said["routers"].items()
+        }
+        if not all(router.samples for router in routers.values()):
             raise ValueError("a router without samples")
         return Result(
             version=str(said["version"]),
@@ -80,6 +80,7 @@ def read_result(text: str) -> Result:
             flows=said["flows"],
             hosts=said["hosts"],
             routers=routers,
+            probes=said["probes"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(

@@ -38,7 +38,7 @@ class Router:
 
     @property
     def engine_config(self) -> formats.RouterConfig:
-        """The engine's part of `config`: a simulated router has neither processes nor probes."""
+        """The engine's part of `config`."""
         config = self.config.copy()
         config.pop("process_ns", None)
         config.pop("ip_sla", None)
@@ -55,10 +55,6 @@ class Router:
     @property
     def problems(self) -> Iterator[str]:
         """What its configuration asks for and no simulation does."""
-        if self.device.switch is not None:
-            yield "a switch"
-        if "ip_sla" in self.config:
-            yield "an IP SLA operation or responder"
         if any(route.interface == NULL for route in self.device.routes):
             yield "a route to Null0"
         for interface in self.device.interfaces.values():
@@ -66,6 +62,8 @@ class Router:
                 yield f"a secondary address on {interface.name}"
             if not interface.mtu == interface.ip_mtu == interface.ipv6_mtu is None:
                 yield f"an MTU of its own on {interface.name}"
+            if interface.port is not None and interface.port.switched and interface.name in self.config["interfaces"]:
+                yield f"{interface.name}, which is no routed port"
             if len(interface.ipv6_addresses) > 1:
                 yield f"a second IPv6 address on {interface.name}"
             if interface.ipv6_addresses and not self.device.ipv6_unicast_routing:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.model.names import interface_kind
-from qoslab.model.experiment import CapturePoint, Experiment, Flow, Link, LinkEnd, TcpProfile
+from qoslab.model.experiment import (
+    SECOND_NS,
+    CapturePoint,
+    Experiment,
+    Flow,
+    Link,
+    LinkEnd,
+    Probe,
+    TcpProfile,
+    probe_number,
+    probe_target,
+)
 from qoslab.model.moments import during, traffic_time
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
@@ -56,6 +67,7 @@ def build_scenario(experiment: Experiment, routers: Mapping[str, Router], repeti
             _flow(experiment, flow, port=ports[flow.name], seed=flow_seed(experiment.seed, repetition, flow.name))
             for flow in flows
         ],
+        "probes": [_probe(experiment, probe) for probe in experiment.probes],
         "captures": [_capture(point) for point in experiment.captures],
         "sample_ns": SAMPLE_NS,
         "epoch_ns": EPOCH_NS,
@@ -74,7 +86,7 @@ def scenario_seed(seed: int, repetition: int) -> int:
 
 def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.NodeConfig:
     routes = static_routes(experiment.topology, name)
-    return {
+    made: formats.NodeConfig = {
         "kind": "host",
         "routes": [{"prefix": str(route.prefix), "via": str(route.via)} for route in routes],
         "tcp": {
@@ -89,6 +101,60 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.Nod
             "rto_min_ns": profile.rto_min.ns,
         },
     }
+    sla = _host_ip_sla(experiment, name)
+    return made | {"ip_sla": sla} if sla else made
+
+
+def _host_ip_sla(experiment: Experiment, host: str) -> formats.Config:
+    """The operations of a host, and its responder, as the program `sla` has them; empty where it has neither."""
+    operations = {
+        str(probe_number(experiment, probe)): _operation(experiment, probe)
+        for probe in experiment.probes
+        if probe.source == host
+    }
+    ports = {probe.port for probe in experiment.probes if probe.udp and probe.destination == host}
+    made: formats.Config = {"operations": operations} if operations else {}
+    if ports:
+        made |= {"responder": True, "responder_ports": sorted(port for port in ports if port is not None)}
+    return made
+
+
+def _operation(experiment: Experiment, probe: Probe) -> formats.OperationConfig:
+    made: formats.OperationConfig = {"type": probe.type, "target": str(probe_target(experiment, probe))}
+    milliseconds = 10**6
+    given: formats.OperationConfigPart = {}
+    if probe.port is not None:
+        given["target_port"] = probe.port
+    if probe.packets is not None:
+        given["packets"] = probe.packets
+    if probe.interval is not None:
+        given["interval_ms"] = probe.interval.ns // milliseconds
+    if probe.frequency is not None:
+        given["frequency_s"] = probe.frequency.ns // SECOND_NS
+    if probe.timeout is not None:
+        given["timeout_ms"] = probe.timeout.ns // milliseconds
+    if probe.threshold is not None:
+        given["threshold_ms"] = probe.threshold.ns // milliseconds
+    if probe.size is not None:
+        given["request_data_size"] = probe.size.bytes
+    if probe.tos is not None:
+        given["tos"] = probe.tos
+    return made | given
+
+
+def _probe(experiment: Experiment, probe: Probe) -> formats.Probe:
+    return {
+        "name": probe.name,
+        "node": probe.source,
+        "operation": probe_number(experiment, probe),
+        "start_ns": probe.start_after.ns,
+        "end_ns": probe_end_ns(experiment, probe),
+    }
+
+
+def probe_end_ns(experiment: Experiment, probe: Probe) -> int:
+    """When a probe is read, in virtual time."""
+    return (probe.start_after + experiment.duration_of_probe(probe)).ns
 
 
 def _router(router: Router) -> formats.NodeConfig:
@@ -96,7 +162,13 @@ def _router(router: Router) -> formats.NodeConfig:
         {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": _port(interface)}
         for prefix, next_hop, interface, _ in router.static
     ]
-    return {"kind": "router", "routes": routes, "configuration": router.engine_config}
+    made: formats.NodeConfig = {"kind": "router", "routes": routes, "configuration": router.engine_config}
+    process_ns, sla = router.config.get("process_ns"), router.config.get("ip_sla")
+    if process_ns is not None:
+        made["process_ns"] = process_ns
+    if sla is not None:
+        made["ip_sla"] = sla
+    return made
 
 
 def _port(interface: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -23,8 +23,9 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.show.interfaces import unwired
-from qoslab.model.experiment import Node
+from qoslab.model.experiment import SECOND_NS, Node
 from qoslab.platforms import MODELS
+from qoslab.simulation.history import History
 from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS
 
@@ -43,23 +44,30 @@ class NotSimulatedError(QoslabError):
         self.what = what
 
 
-def blank_sample(node: Node, router: Router) -> formats.Counters:
-    """formats.Counters of ports on which nothing has happened, without policies."""
+def blank_history(node: Node, router: Router) -> History:
+    """Counters of ports on which nothing has happened, without policies, and IP SLA that has measured nothing."""
     chassis = _chassis(node)
     ports = {
         name: unwired(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
         for name in router.config["interfaces"]
     }
-    return {"time_ns": EPOCH_NS, "uptime_ns": 0, "interfaces": ports, "access_lists": {}, "switch": None}
+    sample: formats.Counters = {
+        "time_ns": EPOCH_NS,
+        "uptime_ns": 0,
+        "interfaces": ports,
+        "access_lists": {},
+        "switch": None,
+    }
+    return History((sample,))
 
 
-def answer(node: Node, router: Router, command: str, samples: Sequence[formats.Counters]) -> str:
-    """The print at the time of the last of `samples`, which are in order; without echo and prompt.
+def answer(node: Node, router: Router, command: str, history: History) -> str:
+    """The print at the time of the last sample of `history`; without echo and prompt.
 
     `NotSimulatedError` where the command needs what a simulation does not have.
     """
     said: list[str] = []
-    shell = Shell(_Environment(node, router, samples), said.append, privilege=PRIVILEGED_LEVEL)
+    shell = Shell(_Environment(node, router, history), said.append, privilege=PRIVILEGED_LEVEL)
     # The environment answers at once, so that nothing ever waits and no event loop is needed.
     work = shell.run_once(command)
     try:
@@ -82,10 +90,11 @@ def _moment(time_ns: int) -> datetime:
 class _Environment:
     """Implements `qoslab.ios.environment.Environment` on samples of counters. Nothing can be changed."""
 
-    def __init__(self, node: Node, router: Router, samples: Sequence[formats.Counters]) -> None:
+    def __init__(self, node: Node, router: Router, history: History) -> None:
         self._node = node
         self._router = router
-        self._samples = samples
+        self._history = history
+        self._samples = history.samples
 
     @property
     def device(self) -> Device:
@@ -153,6 +162,37 @@ class _Environment:
     async def routes(self) -> list[RouteEntry]:
         return self._router.routes
 
+    async def ip_sla(self) -> formats.IpSlaReport:
+        if self._history.ip_sla:
+            return self._history.ip_sla[-1]
+        return {"time_ns": self._samples[-1]["time_ns"], "operations": {}, "responder": None}
+
+    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
+        ports = self._samples[-1]["interfaces"].items()
+        return {name: counted for name, port in ports if (counted := port.get("switch")) is not None}
+
+    async def cpu(self) -> CpuUse:
+        """Of process level: forwarding takes a simulated router no time."""
+        return CpuUse(
+            five_seconds=self._process_level(5),
+            five_seconds_kernel=0.0,
+            one_minute=self._process_level(60),
+            five_minutes=self._process_level(300),
+        )
+
+    def _process_level(self, seconds: int) -> float:
+        """Its share of the last seconds, in percent; of the time since the start where that is less."""
+        busy, now_ns = self._history.process_busy_ns, self._samples[-1]["time_ns"]
+        earlier = [
+            (sample["time_ns"], worked)
+            for sample, worked in zip(self._samples, busy, strict=False)
+            if 0 < now_ns - sample["time_ns"] <= seconds * SECOND_NS
+        ]
+        if not earlier:
+            return 0.0
+        since_ns, worked = earlier[0]
+        return 100 * (busy[-1] - worked) / (now_ns - since_ns)
+
     def startup_config(self) -> str | None:
         return None
 
@@ -161,20 +201,11 @@ class _Environment:
     async def resolve(self) -> dict[str, Any]:
         raise NotSimulatedError("policy-maps with defaults filled in where they are not attached")
 
-    async def ip_sla(self) -> formats.IpSlaReport:
-        raise NotSimulatedError("IP SLA operations")
-
     async def neighbours(self) -> list[Neighbour]:
         raise NotSimulatedError("an ARP table")
 
-    async def cpu(self) -> CpuUse:
-        raise NotSimulatedError("a processor")
-
     def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
         raise NotSimulatedError("probes")
-
-    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
-        raise NotSimulatedError("a switch's statistics")
 
     async def edit(self, change: Callable[[Device], None]) -> None:
         self._fixed()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,20 +20,28 @@ from typing import TYPE_CHECKING, Any, Self
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError, RunInvalid, UserError
 from qoslab.labs.simulated import RESULTS, SCENARIO
-from qoslab.model.experiment import Experiment, Flow, Moment
+from qoslab.model.experiment import Experiment, Flow, Moment, Probe, probe_number
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import SIMULATION
+from qoslab.platforms import platform_of
 from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.programs import own_program
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
 from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.probes.results import (
+    figures_of_print,
+    figures_of_report,
+    figures_of_runs,
+    unanswered,
+)
 from qoslab.run.events import Interrupted
+from qoslab.run.labs.prints import Prints
 from qoslab.run.labs.worker import Machinery, WorkerSlot
 from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
-from qoslab.simulation.scenario import EPOCH, build_scenario, configured_routers, during_ns
+from qoslab.simulation.scenario import EPOCH, EPOCH_NS, build_scenario, configured_routers, during_ns, probe_end_ns
 from qoslab.simulation.show import answer
 from qoslab.traffic.endpoints import ends_of
 
@@ -45,7 +54,6 @@ LEAST_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
 """A cell may take so many times its traffic time, and `LEAST_LIMIT_S` in any case, before it is ended."""
 POLL_S = 0.2
-UNPARSED = "a simulated router's answers are not parsed; its counters are in counters/"
 
 
 class SimulatedWorker:
@@ -58,6 +66,8 @@ class SimulatedWorker:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
         self._processes = _Processes()
+        assert isinstance(slot.shared, Prints)  # `MACHINERY` made it
+        self._prints = slot.shared
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +83,7 @@ class SimulatedWorker:
         """
         journal = Journal(task, cell, self._tell)
         try:
-            _CellRun(journal, self._check, self._processes).carry_out()
+            _CellRun(journal, self._check, self._processes, self._prints).carry_out()
         except BaseException:
             with suppress(QoslabError):
                 journal.write(broken=True)
@@ -125,12 +135,13 @@ class _Processes:
 class _CellRun:
     """One cell while it runs."""
 
-    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes) -> None:
+    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: Prints) -> None:
         self._journal = journal
         self._task = journal.task
         self._cell = journal.cell
         self._check = check
         self._processes = processes
+        self._prints = prints
 
     @property
     def _experiment(self) -> Experiment:
@@ -138,6 +149,8 @@ class _CellRun:
 
     def carry_out(self) -> None:
         """Simulate, and write what came of it."""
+        if self._experiment.observe:
+            self._prints.expect()
         self._cell.write_experiment(self._experiment)
         with self._journal.step(SCENARIO):
             routers, scenario, text = self._prepare()
@@ -222,6 +235,14 @@ class _CellRun:
             self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.flows_of(self._task.arm)
         )
         self._observe(result, routers)
+        failed = []
+        for probe in experiment.probes:
+            try:
+                self._keep_probe(probe, result, routers)
+            except RunInvalid as error:
+                failed.append(f'probe "{probe.name}": {error.message}')
+        if failed:
+            raise RunInvalid("; ".join(failed))
 
     def _flow_record(self, flow: Flow, port: int) -> FlowRecord:
         source, destination = ends_of(self._experiment.topology, flow)
@@ -238,9 +259,40 @@ class _CellRun:
         for moment, virtual_ns in moments.items():
             for each in self._journal.observations(moment):
                 node = self._experiment.topology.nodes[each.node]
-                said = answer(node, routers[each.node], each.command, result.until(each.node, virtual_ns))
-                unparsed = {"unparsed": f"{UNPARSED}{each.node}.jsonl"}
-                self._journal.observed(each, moment, said, unparsed)
+                history = result.routers[each.node].until(virtual_ns)
+                said = answer(node, routers[each.node], each.command, history)
+                self._journal.observed(each, moment, said, self._prints.parse(each.command, said))
+
+    def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
+        """Write what a probe measured: of a router with a command line by its print, as in a lab of real time."""
+        experiment, report = self._experiment, result.probes[probe.name]
+        file = self._cell.path / "probes" / probe.name
+        self._cell.write(file.with_name(f"{probe.name}.samples.json"), json.dumps(report) + "\n")
+        node = experiment.topology.nodes[probe.source]
+        if platform_of(node).reached_by != "command line":
+            figures = figures_of_report(report, jitter=probe.jitter)
+        else:
+            number = probe_number(experiment, probe)
+            said = self._print_of_probe(probe, number, result, routers[probe.source])
+            self._cell.write(file.with_name(f"{probe.name}.txt"), said)
+            runs = [sample["rtt_ms"] for sample in report["samples"]]
+            figures = figures_of_print(said, number) if probe.jitter else figures_of_runs(runs)
+        if figures is None:
+            raise unanswered(probe, report["latest"]["return_code"])
+        self._cell.write(file.with_name(f"{probe.name}.json"), json.dumps(figures, indent=1) + "\n")
+
+    def _print_of_probe(self, probe: Probe, number: int, result: Result, router: Router) -> str:
+        """Its statistics as its router prints them when it is read."""
+        end_ns = probe_end_ns(self._experiment, probe)
+        history = result.routers[probe.source].until(end_ns)
+        said: formats.IpSlaReport = {
+            "time_ns": EPOCH_NS + end_ns,
+            "operations": {str(number): result.probes[probe.name]},
+            "responder": None,
+        }
+        node = self._experiment.topology.nodes[probe.source]
+        command = f"show ip sla statistics {'aggregated ' if probe.jitter else ''}{number}"
+        return answer(node, router, command, replace(history, ip_sla=(said,)))
 
 
 def version() -> str:
@@ -253,9 +305,6 @@ def version() -> str:
     return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")
 
 
-class _Nothing:
-    def close(self) -> None:
-        """There is nothing."""
-
-
-MACHINERY = Machinery(SimulatedWorker, _Nothing, lambda: {PROGRAM: version()}, lambda: package_versions(("pandas",)))
+PACKAGES = ("pandas", "genie")
+"""Those that touch the figures."""
+MACHINERY = Machinery(SimulatedWorker, Prints, lambda: {PROGRAM: version()}, lambda: package_versions(PACKAGES))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
-from qoslab.ios.show.ip_sla import RETURN_CODES
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
+from qoslab.run.cell.probes.results import unanswered
 from qoslab.run.lab import Lab
 
 if TYPE_CHECKING:
@@ -98,13 +98,4 @@ class Prober(ABC):
 
     def unanswered(self, code: str, said: str = "") -> RunInvalid:
         """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
-        probe, code = self.probe, RETURN_CODES.get(code, code)
-        advice = {
-            "No connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
-            '"ip sla responder", and only ours answer ours (docs/routers.md)',
-            "Timeout": f"no answer of {probe.destination} came back in time; is there a route both ways, does a policy "
-            "drop it, is the timeout too short for the load?",
-            "Unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",
-            "Busy": "no run has ended before the next was due; lengthen the frequency",
-        }.get(code, "see its files in probes/")
-        return RunInvalid(f"no packet was answered (return code: {code}{f', {said}' if said else ''}): {advice}")
+        return unanswered(self.probe, code, said)

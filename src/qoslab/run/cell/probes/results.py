@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
-from qoslab.ios.show.ip_sla import jitter_samples, jitter_triplet, summary_triplet
+from qoslab.ios.show.ip_sla import RETURN_CODES, jitter_samples, jitter_triplet, summary_triplet
+from qoslab.model.experiment import Probe
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -49,6 +51,20 @@ def figures_of_report(report: formats.OperationReport, *, jitter: bool) -> Figur
         "jitter_sd_ms": _triplet(jitter_triplet(found["jitter_sd"], "2008")),
         "jitter_ds_ms": _triplet(jitter_triplet(found["jitter_ds"], "2008")),
     }
+
+
+def unanswered(probe: Probe, code: str, said: str = "") -> RunInvalid:
+    """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
+    code = RETURN_CODES.get(code, code)
+    advice = {
+        "No connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
+        '"ip sla responder", and only ours answer ours (docs/routers.md)',
+        "Timeout": f"no answer of {probe.destination} came back in time; is there a route both ways, does a policy "
+        "drop it, is the timeout too short for the load?",
+        "Unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",
+        "Busy": "no run has ended before the next was due; lengthen the frequency",
+    }.get(code, "see its files in probes/")
+    return RunInvalid(f"no packet was answered (return code: {code}{f', {said}' if said else ''}): {advice}")
 
 
 def _triplet(text: str) -> dict[str, int]:

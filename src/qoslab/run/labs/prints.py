@@ -1,0 +1,40 @@
+"""Has Genie parse what simulated routers print, in a process of its own, which starts on first use."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qoslab.run.devices.collector import Collector
+
+
+class Prints:
+    """The parser of a process that simulates; its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._collector: Collector | None = None
+
+    def expect(self) -> None:
+        """There will be something to parse: Genie takes seconds to import."""
+        self._started()
+
+    def parse(self, command: str, text: str) -> dict[str, Any]:
+        """What `text` says, the answer to `command`; why nothing is known of it where no parser takes it."""
+        return self._started().parse(command, text).data
+
+    def close(self) -> None:
+        """End the process, if it was started."""
+        with self._lock:
+            collector, self._collector = self._collector, None
+        if collector is not None:
+            collector.close()
+
+    def _started(self) -> Collector:
+        from qoslab.run.devices.collector import Collector  # most sweeps observe nothing
+
+        with self._lock:
+            if self._collector is None:
+                self._collector = Collector()
+            return self._collector
