@@ -19,7 +19,7 @@ from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, registered
-from qoslab.analysis.steady import steady_figures
+from qoslab.analysis.steady import steady_figures, together
 from qoslab.errors import ExitStatus
 from qoslab.model.metrics import METRICS
 from qoslab.results import tables
@@ -181,3 +181,17 @@ def test_a_function_yields_what_it_is_registered_with() -> None:
     empty = Selection(pd.DataFrame(), pd.DataFrame(), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):
         list(rogue.figures(empty))
+
+
+def test_goodput_while_all_traffic_runs() -> None:
+    """Of an entry that is alone for 5 s and for half of an interval only what it got beside the other counts."""
+    alone = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 1000, "offset_s": 0.0} for n in range(5)]
+    beside = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)]
+    other = [{"traffic": "session", "start_s": n, "end_s": n + 1.0, "bytes": 10, "offset_s": 5.0} for n in range(3)]
+    broken = {"traffic": "session", "start_s": 3.0, "end_s": 3.5, "bytes": 5, "offset_s": 5.0}
+    whole = pd.DataFrame([*alone, *beside, *other, broken])
+    of = {name: dict(together(rows, whole)) for name, rows in whole.groupby("traffic")}
+    assert of["flood"]["goodput.together"] == pytest.approx(800)
+    assert of["session"]["goodput.together"] == pytest.approx(80)
+    apart = whole.assign(offset_s=whole["offset_s"] * 100)
+    assert not dict(together(apart, apart)), "they never run together"

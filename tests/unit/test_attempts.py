@@ -13,7 +13,8 @@ from experiment_files import experiment_file
 from qoslab.analysis import compare
 from qoslab.analysis.compare import Planned, measured_figure
 from qoslab.errors import UserError
-from qoslab.model.comparison import Expectation, PublishedFigure
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.expectations import Expectation
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import TRAFFIC
 from qoslab.plan import Options, Plan, make_plan
@@ -285,7 +286,10 @@ class TestWhere:
         )
         found = load_published(tmp_path / "e.yml", file.name, ["a"], parameters=["pir", "rtt"])
         assert [dict(each.where) for each in found] == [{"pir": "1 Mb/s"}, {}]
-        with pytest.raises(UserError, match=r"expected arm,metric,unit,value,source$"):
+        with pytest.raises(
+            UserError,
+            match=r"value,source, then any of resolution, kind, moment, place, remark$",
+        ):
             load_published(tmp_path / "e.yml", file.name, ["a"])
         file.write_text("arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 mb/s\n")
         with pytest.raises(UserError, match='did you mean "1 Mb/s"'):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.model.comparison import Expectation
+from qoslab.model.expectations import Expectation
 from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
 from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
 from qoslab.platforms import hosts_of, routers_of

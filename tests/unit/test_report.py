@@ -101,8 +101,10 @@ class TestPage:
 
     def test_measured_beside_published(self, run: RunFolder) -> None:
         said = words(run.report.read_text()).replace("\xa0", " ")
-        assert re.search(r"police\.exceed_share TCP probes\. 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within", said)
-        assert re.search(r"police\.bc – 31250 B 31250 B within", said)
+        assert re.search(
+            r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted", said
+        )
+        assert re.search(r"police\.bc 31250 B – 31250 B 31250 B within", said)
         assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in said
 
     def test_streams_counters_output_and_configuration_are_there(self, run: RunFolder) -> None:
@@ -329,8 +331,8 @@ def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsy
     render(folder)
     said = words(folder.report.read_text(encoding="utf-8"))
     assert "Measured beside expected" in said
-    assert "Figure Measured Tolerance Verdict" in said
+    assert "Figure Predicted Measured Tolerance Verdict" in said
     assert "ublished" not in said.split("Averages over cells")[0]
     print_outcome(analyse(folder), folder, as_json=False)
     heads = next(line for line in capsys.readouterr().out.splitlines() if "figure" in line)
-    assert heads.split() == ["arm", "figure", "measured", "tolerance", "verdict"]
+    assert heads.split() == ["arm", "figure", "predicted", "measured", "tolerance", "verdict"]

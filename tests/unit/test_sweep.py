@@ -105,7 +105,7 @@ def test_expressions_know_units(text: str, value: object) -> None:
         ("pir / (link - link)", "division by zero"),
         ("(pir", "expected a closing bracket"),
         ("pir pir", "expected the end"),
-        ("__import__('os')", "expected one of min, max, round, if"),
+        ("__import__('os')", "expected one of min, max, round, floor, ceil, if"),
         ("if(pir, 1, 2)", "found a rate, expected a comparison"),
         ("if(true, 1)", r"found 2 values in if.*expected a condition and two values"),
         ("pir.bps", "expected a value or an operator"),

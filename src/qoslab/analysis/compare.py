@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,20 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.statistics import Estimate
-from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
-from qoslab.model.comparison import Expectation, PublishedFigure
+from qoslab.analysis.verdicts import AS_PREDICTED, FITTED, IMPOSSIBLE, INFORMATIVE, NOT_REPRODUCED, OUTSIDE, WITHIN
+from qoslab.model.comparison import Comparison, PublishedFigure
+from qoslab.model.expectations import Expectation, resolved
 from qoslab.model.expressions import read_value
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_number, fits
-from qoslab.model.metrics import Reference
+from qoslab.model.metrics import Reference, Unit, format_value
 from qoslab.results import CellSummary, tables
+from qoslab.units import Duration
 
 COLUMNS = [
-    *("article", "lab", "arm", "where", "metric", "unit", "published"),
+    *("article", "lab", "arm", "where", "metric", "unit", "predicted", "published"),
     *("measured", "low", "high", "n", "over", "excluded", "missing", "effect"),
-    *("tolerance", "verdict"),
+    *("tolerance", "reason", "verdict", "publication", "explanation"),
 ]
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
@@ -42,6 +44,14 @@ class Planned:
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Whether there is a cell with these parameters of each arm."""
         return all(any(fits(each, where) for each in self._cells.get(arm, ())) for arm in arms)
+
+    def expected(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
+        """What is expected of these cells: one for each combination of the parameters that an expectation takes."""
+        for expectation in wanted.expectations:
+            cells = self._cells.get(expectation.arms[0], ())
+            for each in resolved(expectation, wanted.quantities, cells, duration):
+                if self.has(each.arms, each.where):
+                    yield each
 
 
 def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
@@ -161,13 +171,19 @@ def compare(
 
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
-    `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 % interval, `n` the
-    measurements behind it, `excluded` those that are not valid, `missing` why others lack it, `effect` Cliff's delta of
-    `A/B`. An expectation whose figure was not measured is not met.
+    `predicted` is what the model says, for the `reason`. `verdict` tells whether the router does that; `publication`
+    whether the published figure is within the same bounds, whatever was measured: `as predicted`, `not reproduced` with
+    what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
+
+    `predicted`, `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 %
+    interval, `n` the measurements behind it, `excluded` those that are not valid, `missing` why others lack it,
+    `effect` Cliff's delta of `A/B`. An expectation whose figure was not measured is not met.
     `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and decide
     nothing: they are `informative` too.
     """
-    figures: dict[_Key, PublishedFigure] = {(each.arm, each.metric, each.selection): each for each in published}
+    figures: dict[_Key, PublishedFigure] = {
+        (each.arm, each.metric, each.selection): each for each in published if each.metric
+    }
     expected: set[_Key] = set()
     rows: list[dict[str, object]] = []
     for expectation in expectations:
@@ -176,13 +192,19 @@ def compare(
         measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where)
         rows.append(
             _row(key, expectation.unit, figures.get(key), measured)
-            | {"tolerance": expectation.tolerance, "verdict": _verdict(expectation, measured)}
+            | {
+                "predicted": math.nan if expectation.prediction is None else expectation.prediction,
+                "tolerance": expectation.tolerance,
+                "reason": expectation.reason,
+                "verdict": _verdict(expectation, measured),
+            }
+            | _publication(expectation, figures.get(key))
         )
     shown: list[_Key] = [(arm, metric, "") for arm, names in (show or {}).items() for metric in names]
     for key in dict.fromkeys(each for each in (*figures, *shown) if each not in expected):
         arm, metric, _ = key
         figure = figures.get(key)
-        unit = Reference.parse(metric).metric.unit if figure is None else figure.unit
+        unit: Unit = "ratio" if "/" in arm else Reference.parse(metric).metric.unit
         measured = measured_figure(metrics, arm, metric, None if figure is None else figure.where)
         rows.append(_row(key, unit, figure, measured))
     place = {arm: number for number, arm in enumerate(arms)}
@@ -200,14 +222,67 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
         "unit": unit,
         "published": math.nan if published is None else published.value,
         **measured.columns(),
+        "predicted": math.nan,
         "tolerance": "",
+        "reason": "",
         "verdict": INFORMATIVE,
+        "publication": "",
+        "explanation": "" if published is None else published.remark,
     }
+
+
+def _publication(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
+    """Whether the publication agrees with what the router has to do, and if not, why."""
+    if published is None:
+        return {"publication": "", "explanation": expectation.fitted}
+    if not expectation.holds(published.value, uncertain=published.resolution / 2):
+        return {"publication": NOT_REPRODUCED, "explanation": expectation.explained}
+    if expectation.fitted:
+        return {"publication": FITTED, "explanation": expectation.fitted}
+    return {"publication": AS_PREDICTED, "explanation": ""}
+
+
+def impossible(comparison: pd.DataFrame) -> list[str]:
+    """Figures that there cannot be, in words; each is a mistake of the analysis."""
+    rows = comparison[comparison["verdict"] == IMPOSSIBLE].to_dict("records")
+    return [
+        f"{row['arm']}: {row['metric']}{' with ' + row['where'] if row['where'] else ''} came out as "
+        f"{format_value(row['measured'], row['unit'])}, which cannot be: a mistake of the analysis or of a measurement"
+        for row in rows
+    ]
+
+
+def reproduced(comparison: pd.DataFrame) -> str:
+    """`Of 30 published figures 21 are reproduced, 5 are not, 4 rest on something chosen in their light.`
+
+    Reproduced is what the model predicts, the publication has and the router did.
+    """
+    published = comparison[comparison["published"].notna()]
+    if published.empty:
+        return ""
+    kinds, verdicts = published["publication"], published["verdict"]
+    agreed = kinds == AS_PREDICTED
+    met, failed = int((agreed & (verdicts == WITHIN)).sum()), int((agreed & verdicts.isin([OUTSIDE, IMPOSSIBLE])).sum())
+    fitted, other, nothing = (int((kinds == kind).sum()) for kind in (FITTED, NOT_REPRODUCED, ""))
+    undecided = int(agreed.sum()) - met - failed
+    parts = [f"{met} {_are(met)} reproduced"]
+    parts += [f"{other} {_are(other)} not as predicted"] if other else []
+    parts += [f"{failed} {_are(failed)} as predicted but not met here"] if failed else []
+    parts += [f"{undecided} {_are(undecided)} left undecided by this run"] if undecided else []
+    parts += [f"{fitted} {'rests' if fitted == 1 else 'rest'} on something chosen in their light"] if fitted else []
+    parts += [f"of {nothing} nothing is predicted"] if nothing else []
+    return f"Of {len(published)} published figures {', '.join(parts)}."
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _verdict(expectation: Expectation, measured: Measured) -> str:
     if not measured.trusted:
         return INFORMATIVE
+    if measured.estimate is not None and not expectation.can_be(measured.estimate.value):
+        return IMPOSSIBLE
     return WITHIN if measured.estimate is not None and expectation.holds(measured.estimate.value) else OUTSIDE
 
 

@@ -105,12 +105,13 @@ def analyse(folder: RunFolder) -> Outcome:
     comparison = comparing.compare(
         (wanted.article or "") if wanted else "",
         found["metrics"].assign(valid=found["metrics"]["cell"].isin(list(trusted))),
-        [each for each in manifest.published if planned.has(each.arm.split("/"), each.where)],
-        [each for each in wanted.expectations if planned.has(each.arms, each.where)] if wanted else (),
+        [each for each in manifest.published if each.metric and planned.has(each.arm.split("/"), each.where)],
+        planned.expected(wanted, experiment.duration) if wanted else (),
         arms=[arm.name for arm in experiment.arms],
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
         lab=manifest.lab,
     )
+    reasons += comparing.impossible(comparison)
     folder.replace("comparison.csv", comparing.to_csv(comparison))
     folder.replace("comparison.json", comparing.to_json(comparison))
     # What its own record says may be overruled by outputs that cannot be read.
@@ -194,7 +195,7 @@ def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
 
 def _references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
     """Every metric that the comparison and the notes name."""
-    names = [figure.metric for figure in published]
+    names = [figure.metric for figure in published if figure.metric]
     if experiment.compare is not None:
         names += [expectation.metric for expectation in experiment.compare.expectations]
         names += [name for shown in experiment.compare.show.values() for name in shown]

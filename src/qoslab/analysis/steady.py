@@ -53,6 +53,23 @@ def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None, *, pol
         yield "goodput.of_pir.steady", steady / pir_bps
 
 
+@metrics_of("intervals", "goodput.together", whole=lambda selection: selection.whole)
+def together(intervals: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
+    """`goodput.together`: what `intervals` have in the time in which every traffic entry of the cell's `whole` ran.
+
+    Nothing where there is no such time. An interval that is partly in it counts in part.
+    """
+    spans = whole.assign(start=whole["start_s"] + whole["offset_s"], end=whole["end_s"] + whole["offset_s"])
+    by_entry = spans.groupby("traffic")
+    start, end = float(by_entry["start"].min().max()), float(by_entry["end"].max().min())
+    if intervals.empty or not end > start:
+        return
+    mine = spans.loc[intervals.index]
+    inside = (mine["end"].clip(upper=end) - mine["start"].clip(lower=start)).clip(lower=0.0)
+    share = inside / (mine["end"] - mine["start"]).clip(lower=1e-9)
+    yield "goodput.together", float((mine["bytes"].astype(float) * 8 * share).sum()) / (end - start)
+
+
 def _series(entry: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Bits of all streams, and seconds, of each interval but a broken last one."""
     lengths = entry["end_s"].astype(float) - entry["start_s"].astype(float)

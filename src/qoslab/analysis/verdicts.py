@@ -1,6 +1,15 @@
-"""What an expected figure came to."""
+"""What an expected figure came to, and what became of a published one."""
 
 WITHIN = "within"
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
 """Nothing is expected of it, or no valid cell tells."""
+IMPOSSIBLE = "impossible"
+"""More, or less, than there can be: a mistake of the analysis or of a measurement, not of a router."""
+
+AS_PREDICTED = "as predicted"
+"""The publication has what the model predicts."""
+NOT_REPRODUCED = "not reproduced"
+"""It has something else."""
+FITTED = "fitted"
+"""It has what the model predicts, of which something was chosen in the light of the publication: no reproduction."""

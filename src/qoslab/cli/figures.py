@@ -16,6 +16,7 @@ from rich.text import Text
 
 from qoslab.analysis import Outcome
 from qoslab.analysis.averages import score
+from qoslab.analysis.compare import reproduced
 from qoslab.labs import lab_kind
 from qoslab.model.metrics import format_value
 from qoslab.printing import echo, printable
@@ -24,7 +25,7 @@ from qoslab.results import RunFolder
 WIDTH = 140
 """Columns, where standard output is no terminal."""
 
-_STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
+_STYLE = {"within": "green", "outside": "bold red", "impossible": "bold red", "informative": "dim"}
 
 
 def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None:
@@ -52,6 +53,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool) -> None
         echo(f"The run is valid; {outcome.outside} {figures} tolerance.")
     else:
         echo("The run is valid; all figures are within their tolerance.")
+    if sentence := reproduced(outcome.comparison):
+        echo(sentence)
     echo(f"Report: {_near(folder.report)}")
 
 
@@ -74,7 +77,9 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
     # Without a publication its columns would be empty.
     named = not comparison["published"].isna().all()
     names = ("published", found, "difference") if named else (found,)
-    for name in ("arm", "figure", *names, "tolerance", "verdict"):
+    predicted = not comparison["predicted"].isna().all()
+    names = ("predicted", *names) if predicted else names
+    for name in ("arm", "figure", *names, "tolerance", "verdict", *(["publication"] if named else [])):
         table.add_column(name, justify="right" if name in names else "left")
     arm = None
     for row in comparison.to_dict("records"):
@@ -82,18 +87,21 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
             table.add_section()
         name = row["arm"] if row["arm"] != arm else ""
         arm = row["arm"]
-        published, measured = (
-            "" if math.isnan(row[key]) else format_value(row[key], row["unit"]) for key in ("published", "measured")
+        foreseen, published, measured = (
+            "" if math.isnan(row[key]) else format_value(row[key], row["unit"])
+            for key in ("predicted", "published", "measured")
         )
         _add_row(
             table,
             name,
             row["metric"] + (f" ({row['where']})" if row["where"] else ""),
+            *([foreseen] if predicted else []),
             *([published] if named else []),
             (measured or "not measured") + _interval(row) + (f" (missing: {row['missing']})" if row["missing"] else ""),
             *([_difference(row["published"], row["measured"])] if named else []),
             row["tolerance"],
             row["verdict"],
+            *([row["publication"]] if named else []),
             style=_STYLE[row["verdict"]],
         )
     return table

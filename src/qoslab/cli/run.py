@@ -31,7 +31,7 @@ from qoslab.labs import LabKind, lab_kind
 from qoslab.plan import Plan
 from qoslab.printing import echo
 from qoslab.schema import Sweep, load_published
-from qoslab.schema.references import parameters_of
+from qoslab.schema.expectations import parameters_of
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome

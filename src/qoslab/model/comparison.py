@@ -8,121 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
-from qoslab.model.expressions import read_value, show_value
-from qoslab.model.frozen import NAME, Frozen, Name
+from qoslab.model.expectations import Bound, Expectation, Predicted, plain, selection_text
+from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import ParameterName, Scalar
-from qoslab.model.metrics import Reference, Unit, as_float, format_value
-from qoslab.units import Duration, Percent, Quantity, Rate, Size
-
-
-def _bound_kind(value: object) -> str:
-    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
-    if isinstance(value, Quantity):
-        return value.KIND
-    if not isinstance(value, str):
-        return "number"
-    unit = value.strip().lstrip("0123456789.").strip()
-    if unit == "%":
-        return "percentage"
-    if "/s" in unit or unit.endswith(("ps", "bit")):
-        return "rate"
-    if unit.endswith(("B", "byte", "bytes")):
-        return "size"
-    return "duration" if unit in Duration.UNITS or unit in ("m", "sec") else "number"
-
-
-Bound = Annotated[
-    Annotated[Rate, Tag("rate")]
-    | Annotated[Size, Tag("size")]
-    | Annotated[Duration, Tag("duration")]
-    | Annotated[Percent, Tag("percentage")]
-    | Annotated[float, Tag("number")],
-    Discriminator(_bound_kind),
-]
-"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
-
-
-class Expectation(Frozen):
-    """A bound for one metric of one arm, or of one arm over another. Exactly one form is used; bounds are inclusive."""
-
-    metric: str
-    """A metric's name, with a selector or without; docs/experiments.md lists them."""
-    arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
-    """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
-    between: tuple[Bound, Bound] | None = None
-    """Least and greatest."""
-    at_least: Bound | None = None
-    """Least."""
-    at_most: Bound | None = None
-    """Greatest."""
-    equals: Bound | None = None
-    """Exactly this."""
-    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
-    reason: str = ""
-    """Why this bound; for the report."""
-
-    @property
-    def selection(self) -> str:
-        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
-        return selection_text(self.where)
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """One arm, or numerator and denominator."""
-        return tuple(self.arm.split("/"))
-
-    @property
-    def unit(self) -> Unit:
-        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
-        return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
-
-    @property
-    def bounds(self) -> tuple[float | None, float | None]:
-        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
-
-        def figure(bound: Bound | None) -> float | None:
-            return None if bound is None else as_float(bound, self.unit)
-
-        if self.between is not None:
-            return figure(self.between[0]), figure(self.between[1])
-        if self.equals is not None:
-            return figure(self.equals), figure(self.equals)
-        return figure(self.at_least), figure(self.at_most)
-
-    def holds(self, measured: float) -> bool:
-        """Whether a figure in `unit` is within the bounds."""
-        least, greatest = self.bounds
-        return (least is None or measured >= least) and (greatest is None or measured <= greatest)
-
-    @property
-    def tolerance(self) -> str:
-        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
-        if self.between is not None:
-            return " to ".join(_plain(bound, self.unit) for bound in self.between)
-        if self.equals is not None:
-            return _plain(self.equals, self.unit)
-        if self.at_least is not None:
-            return f"at least {_plain(self.at_least, self.unit)}"
-        return f"at most {_plain(self.at_most, self.unit)}" if self.at_most is not None else ""
-
-
-def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
-    """Which cells count, for people; empty where all do."""
-
-    def words(value: Scalar | tuple[Scalar, ...]) -> str:
-        values = value if isinstance(value, tuple) else (value,)
-        return " or ".join(show_value(read_value(each)) for each in values)
-
-    return ", ".join(f"{name} = {words(value)}" for name, value in where.items())
-
-
-def _plain(bound: Bound, unit: Unit) -> str:
-    return format_value(bound, unit) if isinstance(bound, int | float) else str(bound)
+from qoslab.model.metrics import Reference, Unit, as_float
+from qoslab.units import Percent
 
 
 class Average(Frozen):
@@ -182,7 +76,7 @@ class Average(Frozen):
             ("each cell at least", self.worst_at_least),
             ("each cell at most", self.worst_at_most),
         )
-        return ", ".join(f"{text} {_plain(bound, self.unit)}" for text, bound in words if bound is not None)
+        return ", ".join(f"{text} {plain(bound, self.unit)}" for text, bound in words if bound is not None)
 
 
 class Pair(Frozen):
@@ -243,6 +137,8 @@ class Comparison(Frozen):
     """The publication's title. Left out with `published` where expectations are the author's own."""
     published: str | None = None
     """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
+    quantities: dict[ParameterName, Predicted] = Field(default={})
+    """What the expectations' expressions name besides the parameters; each may take those before it."""
     expectations: tuple[Expectation, ...] = ()
     """Which figures decide the verdict; a published figure without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = Field(default={})
@@ -341,6 +237,11 @@ class NoteFigure:
         return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
 
 
+KINDS = ("printed", "derived", "other post", "own reference")
+"""What a published figure can be: printed in the publication, or by a device in it; calculated from what is; of another
+text of the same author; not published at all, but measured for this project by other means."""
+
+
 @dataclass(frozen=True)
 class PublishedFigure:
     """One row of a published table."""
@@ -348,13 +249,25 @@ class PublishedFigure:
     arm: str
     """An arm, or `A/B` for a ratio of two arms."""
     metric: str
-    unit: Unit
+    """Empty where nothing like it is measured; `remark` says why."""
+    unit: str
+    """The metric's; of a figure without one whatever the publication has."""
     value: float
     """In `unit`."""
     source: str
     """Where in the publication it stands."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
     """The parameters of the cells that it is about; all cells of the arm where empty."""
+    resolution: float = 0.0
+    """What its last digit stands for, in `unit`: a print of 841 kb/s is of something between 840.5 and 841.5."""
+    kind: str = ""
+    """One of `KINDS`; empty where the table does not say."""
+    moment: str = ""
+    """When it was taken; empty where that is the whole run, or nothing is known."""
+    place: str = ""
+    """Where it was taken: a host, a router, a text."""
+    remark: str = ""
+    """Why nothing can be expected of it."""
 
     @property
     def selection(self) -> str:

@@ -3,12 +3,13 @@
 Arithmetic is exact, with units: a rate times a duration is a size, a size over a rate a duration, a size over a
 duration a rate, a quantity over its own kind a number. Comparisons need two of a kind. Loosest first: `or`, `and`,
 `not`, comparisons (which may be chained), `in UNIT` (a plain number of that unit), `+ -`, `* /`. Functions: `min`,
-`max`, `round` (to whole base units, or whole numbers), `if` (a condition, the value where it holds, the value where it
-does not). Texts stand in quotes. Nothing else is there: no attributes, no calls, no eval.
+`max`, `round`, `floor` and `ceil` (to whole base units, or whole numbers), `if` (a condition, the value where it holds,
+the value where it does not). Texts stand in quotes. Nothing else is there: no attributes, no calls, no eval.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -69,7 +70,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS = ("and", "or", "not", "in", "true", "false")
-_FUNCTIONS = ("min", "max", "round", "if")
+_ROUNDINGS: dict[str, Callable[[Fraction], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
+_FUNCTIONS = ("min", "max", *_ROUNDINGS, "if")
 _NS = 10**9
 
 
@@ -130,6 +132,19 @@ class Expression:
         """The value. `ExpressionError` where kinds do not fit, or a quantity is no whole number of base units."""
         try:
             return _plain(self._evaluate(values))
+        except (ExpressionError, QuantityError) as error:
+            raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
+
+    def figure(self, values: Mapping[str, Value]) -> Value:
+        """The value; a quantity as the nearest whole number of base units, zero at least. `ExpressionError` as above.
+
+        For bounds, of which no one measures a nanosecond.
+        """
+        try:
+            found = self._evaluate(values)
+            if isinstance(found.value, Fraction) and not isinstance(found.kind, str):
+                found = _Typed(found.kind, Fraction(max(round(found.value), 0)))
+            return _plain(found)
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
 
@@ -324,10 +339,10 @@ class _Parser:
             arguments.append(self.nested(self.either))
         if not self.take(")"):
             raise self.error("a closing bracket")
-        if function == "round":
+        if function in _ROUNDINGS:
             if len(arguments) != 1:
-                raise ExpressionError(f'found {len(arguments)} values in round(…) of "{self.text}", expected one')
-            return lambda values: _round(arguments[0](values))
+                raise ExpressionError(f'found {len(arguments)} values in {function}(…) of "{self.text}", expected one')
+            return lambda values: _round(function, arguments[0](values))
         if function == "if":
             if len(arguments) != 3:
                 found = f'found {len(arguments)} values in if(…) of "{self.text}"'
@@ -401,10 +416,10 @@ def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:
     return convert
 
 
-def _round(found: _Typed) -> _Typed:
+def _round(function: str, found: _Typed) -> _Typed:
     if not isinstance(found.value, Fraction):
-        raise ExpressionError(f"found round of a {_name(found.kind)}, expected a quantity or a number")
-    return _Typed(found.kind, Fraction(round(found.value)))
+        raise ExpressionError(f"found {function} of a {_name(found.kind)}, expected a quantity or a number")
+    return _Typed(found.kind, Fraction(_ROUNDINGS[function](found.value)))
 
 
 def _extreme(function: str, found: list[_Typed]) -> _Typed:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from qoslab.model.expressions import Value, read_value, show_value
+from qoslab.model.expressions import Value, parse_expression, read_value, show_value
 from qoslab.units import Duration, Percent, Rate, Size
 
 Scalar = str | int | float | bool
@@ -81,6 +81,24 @@ def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[P
     ]
     for chosen in product(*values):
         yield dict(zip(entry, chosen, strict=True))
+
+
+def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
+    """The combinations of an arm's matrix that are run; one empty one where it has no matrix.
+
+    `ExpressionError` for a constraint that cannot be read or is none.
+    """
+    if matrix is None:
+        yield {}
+        return
+    constraints = [parse_expression(text) for text in matrix.constraints]
+    crossed = combinations(matrix.parameters) if matrix.parameters else ()
+    for found in crossed:
+        kept = not any(fits(found, entry) for entry in matrix.exclude)
+        if kept and all(each.holds({**found, "arm": arm}) for each in constraints):
+            yield found
+    for entry in matrix.include:
+        yield from combinations({name: entry[name] for name in matrix.names})
 
 
 def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:

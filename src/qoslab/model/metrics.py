@@ -67,6 +67,11 @@ METRICS: dict[str, Metric] = {
                     "TCP or UDP payload received, sum of all flows; of flows that come and go, over the time of all",
                 ),
                 ("goodput.steady", "b/s", "TCP or UDP payload received, without the warm-up (docs/statistics.md)"),
+                (
+                    "goodput.together",
+                    "b/s",
+                    "TCP or UDP payload received, counted only while all traffic of the arm ran",
+                ),
                 ("goodput.warm_up", "ms", "time at the start until goodput was steady"),
                 ("goodput.flow.min", "b/s", "goodput of the slowest flow"),
                 ("goodput.flow.max", "b/s", "goodput of the fastest flow"),

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.compare import measured_figure
+from qoslab.analysis.compare import measured_figure, reproduced
 from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.labs import lab_kind
-from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace, selection_text
+from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace
+from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar, fits
 from qoslab.model.metrics import Reference
@@ -49,6 +50,9 @@ class Figure:
     where: str
     """Which cells of the arm; all where empty."""
     reason: str
+    """Why this is expected."""
+    predicted: str
+    """What the model says; `–` where it gives bounds only."""
     published: str
     source: str
     measured: str
@@ -57,6 +61,11 @@ class Figure:
     difference: str
     tolerance: str
     verdict: str
+    """Whether the router does what it has to."""
+    publication: str
+    """Whether the publication has what the model predicts; empty where one of the two says nothing."""
+    explanation: str
+    """Why it has not, or what was chosen in its light."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,11 @@ class Page:
     """Names the publication; empty where there is none."""
     repetitions: int
     verdict: Verdict
+    predicted: bool
+    """Whether the model predicts a figure at all; else its column is left out."""
     figures: list[FigureGroup]
+    reproduced: str
+    """How many published figures the run reproduces, and how many not, in one sentence; empty where there are none."""
     published_tables: list[PublishedTable]
     averages: list[AverageRow]
     pairs: list[PairSection]
@@ -171,7 +184,9 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
+        predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
+        reproduced=reproduced(outcome.comparison),
         published_tables=published_tables(outcome.comparison, experiment),
         averages=average_rows(outcome.averages),
         pairs=pair_sections(experiment, outcome.pairs, manifest.cells),
@@ -279,8 +294,6 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
     """The comparison by arm. Figures of `untrusted` arms are called `not valid`."""
     experiment = manifest.experiment
     sources = {(figure.arm, figure.metric, figure.selection): figure.source for figure in manifest.published}
-    expectations = experiment.compare.expectations if experiment.compare else ()
-    reasons = {(each.arm, each.metric, each.selection, each.tolerance): each.reason for each in expectations}
     groups = []
     for arm in dict.fromkeys(comparison["arm"]):
         doubtful = bool(set(untrusted).intersection(arm.split("/")))
@@ -292,7 +305,8 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     description=Reference.parse(row["metric"]).description,
                     metric=row["metric"],
                     where=row["where"],
-                    reason=reasons.get((*key, row["tolerance"]), ""),
+                    reason=row["reason"],
+                    predicted=text.figure(row["predicted"], row["unit"]),
                     published=text.figure(row["published"], row["unit"]),
                     source=sources.get(key, ""),
                     measured=text.figure(row["measured"], row["unit"]),
@@ -300,6 +314,8 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
                     tolerance=text.bound(row["tolerance"]),
                     verdict="not valid" if doubtful else row["verdict"],
+                    publication=row["publication"],
+                    explanation=row["explanation"],
                 )
             )
         groups.append(FigureGroup(_arm_title(experiment, arm), rows))

@@ -90,11 +90,13 @@ class RunView:
             {
                 "arm": group.title,
                 "figure": row.metric,
+                "predicted": row.predicted,
                 "published": row.published,
                 "measured": row.measured,
                 "difference": row.difference,
                 "tolerance": row.tolerance,
                 "verdict": row.verdict,
+                "publication": row.publication,
             }
             for group in figure_groups(chosen, self.manifest, self.outcome.untrusted)
             for row in group.rows

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.model import comparison, experiment, matrix
+from qoslab.model import comparison, expectations, experiment, matrix
 from qoslab.model.experiment import TCP_PROFILES, Experiment
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import MODELS
@@ -82,7 +82,8 @@ def _field_docstrings() -> Iterator[tuple[str, str, str]]:
 
     pydantic could do this when the classes are made, but every start of the command would pay for it.
     """
-    sources = [(module, ast.parse(inspect.getsource(module)).body) for module in (experiment, comparison, matrix)]
+    modules = (experiment, comparison, expectations, matrix)
+    sources = [(module, ast.parse(inspect.getsource(module)).body) for module in modules]
     for module, owner in ((module, owner) for module, body in sources for owner in body):
         if not isinstance(owner, ast.ClassDef):
             continue

@@ -1,4 +1,5 @@
-"""Published figures: a CSV file with the columns arm, metric, unit, value, source, and any of the parameters."""
+"""Published figures: a CSV file with the columns arm, metric, unit, value, source, some of `FURTHER`, and any of the
+parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.comparison import PublishedFigure
+from qoslab.model.comparison import KINDS, PublishedFigure
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
 from qoslab.schema.document import Place
@@ -19,6 +20,9 @@ from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.units import QuantityError
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
+FURTHER = ("resolution", "kind", "moment", "place", "remark")
+"""Columns that a table may have besides: what the last digit stands for, in the metric's unit; what kind of figure it
+is; when it was taken, and where; why nothing can be expected of it."""
 
 
 def load_published(
@@ -30,7 +34,8 @@ def load_published(
 ) -> tuple[PublishedFigure, ...]:
     """Read and check a published table against the experiment. `ExperimentError` lists all findings.
 
-    Further columns are named as parameters; a value says which cells the figure is about, none means all.
+    Further columns are those of `FURTHER`, or named as parameters; a value says which cells the figure is about, none
+    means all. A row without arm and metric is of something that is not measured; its `remark` says why.
 
     Selectors of metrics are checked where `selectors` knows what they may name.
 
@@ -55,10 +60,10 @@ def _figures(
     lines: Any, file: str, arms: Collection[str], selectors: Selectors | None, parameters: Collection[str]
 ) -> tuple[PublishedFigure, ...]:
     head: list[str] = next(lines, [])
-    further = head[len(COLUMNS) :]
-    if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= {*parameters}:
+    further, known = head[len(COLUMNS) :], {*FURTHER, *parameters}
+    if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= known:
         found = clipped(",".join(head)) or "nothing"
-        also = f", then any of the parameters {', '.join(parameters)}" if parameters else ""
+        also = f", then any of {', '.join((*FURTHER, *parameters))}"
         finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}{also}")
         raise ExperimentError(findings=[finding])
     figures: list[PublishedFigure] = []
@@ -72,6 +77,9 @@ def _figures(
         if isinstance(checked, Finding):
             findings.append(checked)
             continue
+        if not checked.metric:
+            figures.append(checked)
+            continue
         first = seen.setdefault((checked.arm, checked.metric, checked.selection), lines.line_num)
         if first != lines.line_num:
             found = f"found {checked.metric} of {checked.arm} a second time"
@@ -83,11 +91,43 @@ def _figures(
 
 
 def _row(
-    row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None, parameters: Sequence[str]
+    row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None, further: Sequence[str]
 ) -> PublishedFigure | Finding:
-    if len(row) != len(COLUMNS) + len(parameters):
-        return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS) + len(parameters)}")
-    arm, metric, unit, value, source, *values = (cell.strip() for cell in row)
+    if len(row) != len(COLUMNS) + len(further):
+        return place.finding("", f"found {len(row)} columns, expected {len(COLUMNS) + len(further)}")
+    arm, metric, unit, value, source, *rest = (cell.strip() for cell in row)
+    more = dict(zip(further, rest, strict=True))
+    kind = more.get("kind", "")
+    if kind and kind not in KINDS:
+        return place.finding("kind", f'found "{kind}", expected {one_of(KINDS)}', did_you_mean(kind, KINDS))
+    resolution = _number(more.get("resolution") or "0")
+    if resolution is None or resolution < 0:
+        return place.finding("resolution", f'found "{more["resolution"]}", expected a number, 0 at least')
+    number = _number(value)
+    if number is None:
+        return place.finding("value", f'found "{value}", expected a number')
+    about = {name: more[name] for name in ("kind", "moment", "place", "remark") if name in more}
+    if not metric:
+        if not about.get("remark"):
+            return place.finding("metric", "found no metric, expected one, or a remark why nothing can be expected")
+        return PublishedFigure(arm, "", unit, number, source, {}, resolution, **about)
+    checked = _reference(arm, metric, unit, place, arms, selectors)
+    if isinstance(checked, Finding):
+        return checked
+    where: dict[str, Scalar] = {}
+    for name, text in more.items():
+        if text and name not in FURTHER:
+            try:
+                where[name] = as_scalar(text)
+            except QuantityError as error:
+                return place.finding(name, error.message, error.hint)
+    return PublishedFigure(arm, str(checked), unit, number, source, where, resolution, **about)
+
+
+def _reference(
+    arm: str, metric: str, unit: str, place: Place, arms: Collection[str], selectors: Selectors | None
+) -> Reference | Finding:
+    """The metric, which must be one of these arms and in this unit."""
     for part in arm.split("/"):
         if part not in arms:
             return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
@@ -103,17 +143,13 @@ def _row(
     expected = "ratio" if "/" in arm else reference.metric.unit
     if unit != expected:
         return place.finding("unit", f'found "{unit}", expected "{expected}" for {metric} of {arm}')
+    return reference
+
+
+def _number(text: str) -> float | None:
+    """A finite number; None for anything else."""
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        return place.finding("value", f'found "{value}", expected a number')
-    where: dict[str, Scalar] = {}
-    for name, text in zip(parameters, values, strict=True):
-        if text:
-            try:
-                where[name] = as_scalar(text)
-            except QuantityError as error:
-                return place.finding(name, error.message, error.hint)
-    return PublishedFigure(arm, str(reference), expected, number, source, where)
+        return None
+    return number if math.isfinite(number) else None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.comparison import Average, Comparison, Expectation, Pair
+from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.experiment import (
     TCP_PROFILES,
     BurstLoss,
@@ -23,10 +23,11 @@ from qoslab.model.experiment import (
 )
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Scalar, combinations, same
-from qoslab.model.metrics import METRICS, Reference, as_float
+from qoslab.model.metrics import METRICS, Reference
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.expectations import ExpectationChecker, parameters_of
 from qoslab.schema.families import common_family, special_address
 from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.memory import MOST, in_flight
@@ -43,7 +44,6 @@ from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 ALL = Percent.parse("100 %")
 LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 86400 * 10**9), Percent(10**12))
 """What the quantities of an experiment may be at most: more than any line, memory or patience has."""
-FORMS = ("between", "at_least", "at_most", "equals")
 
 
 class _Named(Protocol):
@@ -413,8 +413,10 @@ class _Checker:
                     except KeyError:
                         yield self.unknown((*here, "columns", place, "metrics", index), metric, METRICS)
         yield from self.published(compare)
+        checker = ExpectationChecker(self.experiment, self.document, self.metric)
+        yield from checker.quantities(compare)
         for index, expectation in enumerate(compare.expectations):
-            yield from self.expectation(("compare", "expectations", index), expectation, arms)
+            yield from checker.expectation(("compare", "expectations", index), expectation, compare.quantities)
         for index, average in enumerate(compare.averages):
             yield from self.average(("compare", "averages", index), average)
         for index, pair in enumerate(compare.pairs):
@@ -562,43 +564,3 @@ class _Checker:
             return
         for problem in self.selectors.problems(reference, arms):
             yield self.document.finding(steps, problem.message, problem.hint)
-
-    def expectation(self, steps: Steps, expectation: Expectation, arms: list[str]) -> Iterator[Finding]:
-        for arm in dict.fromkeys(expectation.arms):
-            if arm not in arms:
-                yield self.unknown((*steps, "arm"), arm, arms)
-        if len(expectation.arms) == 2 and len(set(expectation.arms)) == 1:
-            yield self.document.finding((*steps, "arm"), f'found "{expectation.arm}", expected two different arms')
-        for name in expectation.where:
-            for arm in expectation.arms:
-                matrix = self.experiment.matrix_of(self.experiment.arm(arm)) if arm in arms else None
-                if arm in arms and (matrix is None or name not in matrix.names):
-                    known = () if matrix is None else matrix.names
-                    yield self.unknown((*steps, "where", name), name, known, f'a parameter of arm "{arm}", ')
-        forms = [form for form in FORMS if getattr(expectation, form) is not None]
-        if len(forms) != 1:
-            found = f"found {' and '.join(forms)}" if forms else "found no bound"
-            yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
-        yield from self.metric((*steps, "metric"), expectation.metric, expectation.arms)
-        try:
-            unit = expectation.unit
-        except KeyError:
-            return  # reported
-        figures: list[float] = []
-        for form in forms:
-            bound = getattr(expectation, form)
-            for index, each in enumerate(bound if form == "between" else (bound,)):
-                place: Steps = (*steps, form, index) if form == "between" else (*steps, form)
-                try:
-                    figures.append(as_float(each, unit))
-                except QuantityError as error:
-                    yield self.document.finding(place, error.message, error.hint)
-        if expectation.between is not None and forms == ["between"] and figures != sorted(figures):
-            found = f"found {expectation.between[0]} before {expectation.between[1]}"
-            yield self.document.finding((*steps, "between"), f"{found}, expected the lesser first")
-
-
-def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -> tuple[str, ...]:
-    """Every parameter of these arms, or of all."""
-    matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
-    return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))

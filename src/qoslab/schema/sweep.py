@@ -626,8 +626,10 @@ def _build_all(
                 base = base or experiment
         for each in found:
             key = (each.file, each.line, each.column, each.path)
-            words = parameters_text(parameters)
-            findings.setdefault(key, replace(each, message=f"{each.message} (with {words})") if words else each)
+            # What is expected of all cells is checked with each of them, and says so itself.
+            own = "(with " in each.message or not parameters
+            words = f" (with {parameters_text(parameters)})"
+            findings.setdefault(key, each if own else replace(each, message=each.message + words))
         if findings and len(findings) >= 20:
             break
     _raise([*document.findings, *findings.values()])

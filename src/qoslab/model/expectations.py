@@ -1,0 +1,291 @@
+"""What is expected of a figure: bounds, or what a model predicts, as quantities or as expressions of the parameters.
+
+The docstrings of classes and fields are the descriptions in the JSON Schema: they speak to the file's author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, read_value, show_value
+from qoslab.model.frozen import NAME, Frozen
+from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, fits
+from qoslab.model.metrics import Reference, Unit, as_float, format_value
+from qoslab.units import Duration, Percent, Quantity, Rate, Size
+
+
+def _bound_kind(value: object) -> str:
+    """Which kind of figure a text is meant to be; one without a known unit is left to `number`, which refuses."""
+    if isinstance(value, Quantity):
+        return value.KIND
+    if not isinstance(value, str):
+        return "number"
+    if value.startswith("$("):
+        return "expression"
+    unit = value.strip().lstrip("0123456789.").strip()
+    if unit == "%":
+        return "percentage"
+    if "/s" in unit or unit.endswith(("ps", "bit")):
+        return "rate"
+    if unit.endswith(("B", "byte", "bytes")):
+        return "size"
+    return "duration" if unit in Duration.UNITS or unit in ("m", "sec") else "number"
+
+
+Bound = Annotated[
+    Annotated[Rate, Tag("rate")]
+    | Annotated[Size, Tag("size")]
+    | Annotated[Duration, Tag("duration")]
+    | Annotated[Percent, Tag("percentage")]
+    | Annotated[float, Tag("number")],
+    Discriminator(_bound_kind),
+]
+"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
+
+Formula = Annotated[str, Field(pattern=r"^\$\(", max_length=500)]
+"""`$(EXPRESSION)`: of the parameters of the arm's cells, of `quantities`, and of the experiment's `duration`."""
+
+Predicted = Annotated[
+    Annotated[Rate, Tag("rate")]
+    | Annotated[Size, Tag("size")]
+    | Annotated[Duration, Tag("duration")]
+    | Annotated[Percent, Tag("percentage")]
+    | Annotated[float, Tag("number")]
+    | Annotated[Formula, Tag("expression")],
+    Discriminator(_bound_kind),
+]
+"""A figure, or an expression that has one for each combination of the parameters that it takes."""
+
+DURATION = "duration"
+"""What expressions call the experiment's traffic time, where no parameter is called so."""
+FORMS = ("between", "at_least", "at_most", "equals", "within")
+"""Keys of an expectation that bound the figure; exactly one of them is given."""
+FIGURES = ("predicted", *FORMS, "possible")
+"""Keys of an expectation that may hold expressions."""
+
+
+def formula(text: str) -> Expression:
+    """The expression of a `Formula`. `ExpressionError` where it cannot be read."""
+    if not text.endswith(")"):
+        raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
+    return parse_expression(text[2:-1])
+
+
+class Expectation(Frozen):
+    """What a metric of one arm, or of one arm over another, must come to. Exactly one bound is used, inclusive."""
+
+    metric: str
+    """A metric's name, with a selector or without; docs/experiments.md lists them."""
+    arm: Annotated[str, Field(pattern=rf"^{NAME}(/{NAME})?$", max_length=81)]
+    """An arm, or `A/B`: the metric of arm A divided by that of arm B, a plain number."""
+    predicted: Predicted | None = None
+    """What the model predicts; `reason` says why. The report shows it beside the published and the measured figure."""
+    within: Predicted | None = None
+    """How far from `predicted` at most: in the metric's unit, or in percent of it (of shares: in points)."""
+    between: tuple[Predicted, Predicted] | None = None
+    """Least and greatest."""
+    at_least: Predicted | None = None
+    """Least."""
+    at_most: Predicted | None = None
+    """Greatest."""
+    equals: Predicted | None = None
+    """Exactly this."""
+    possible: tuple[Predicted, Predicted] | None = None
+    """Least and greatest that can be at all: a figure beyond is a mistake of the analysis, and the run is not valid."""
+    where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
+    """Only cells with these values (any of a list) of these parameters count; all cells of the arm where absent."""
+    each: tuple[ParameterName, ...] = ()
+    """An expectation of its own for each combination of values of these parameters, and of those that expressions
+    take."""
+    reason: str = ""
+    """Why this bound or prediction; for the report."""
+    explained: str = ""
+    """What would explain that the publication is not as predicted; for the report."""
+    fitted: str = ""
+    """What of the model was chosen in the light of this publication: the figure does not count as reproduced."""
+
+    @property
+    def selection(self) -> str:
+        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
+        return selection_text(self.where)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """One arm, or numerator and denominator."""
+        return tuple(self.arm.split("/"))
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
+        return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
+
+    def figure(self, bound: Predicted | None) -> float | None:
+        """In `unit`. `QuantityError` where its kind does not fit, `ExpressionError` for one that is not `resolved`."""
+        if isinstance(bound, str):
+            raise ExpressionError(f"{bound} was not resolved")
+        return None if bound is None else as_float(bound, self.unit)
+
+    @property
+    def prediction(self) -> float | None:
+        """`predicted` in `unit`; the figure of `equals` where that is all that is given."""
+        return self.figure(self.predicted if self.predicted is not None else self.equals)
+
+    @property
+    def margin(self) -> float | None:
+        """`within` in `unit`. `QuantityError` where its kind does not fit."""
+        if isinstance(self.within, Percent) and self.unit != "fraction":
+            return None if self.prediction is None else self.prediction * self.within.fraction
+        return self.figure(self.within)
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
+        if self.between is not None:
+            return self.figure(self.between[0]), self.figure(self.between[1])
+        if self.equals is not None:
+            return self.figure(self.equals), self.figure(self.equals)
+        if self.prediction is not None and self.margin is not None:
+            return self.prediction - self.margin, self.prediction + self.margin
+        return self.figure(self.at_least), self.figure(self.at_most)
+
+    def holds(self, measured: float, *, uncertain: float = 0.0) -> bool:
+        """Whether a figure in `unit` is within the bounds; of one that is known to ± `uncertain`, whether it can be."""
+        least, greatest = self.bounds
+        return (least is None or measured + uncertain >= least) and (
+            greatest is None or measured - uncertain <= greatest
+        )
+
+    def can_be(self, measured: float) -> bool:
+        """Whether a figure in `unit` is one that there can be at all."""
+        if self.possible is None:
+            return True
+        least, greatest = (self.figure(each) for each in self.possible)
+        return (least is None or measured >= least) and (greatest is None or measured <= greatest)
+
+    @property
+    def tolerance(self) -> str:
+        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
+        if self.between is not None:
+            return " to ".join(plain(bound, self.unit) for bound in self.between)
+        if self.equals is not None:
+            return plain(self.equals, self.unit)
+        if self.within is not None:
+            return " to ".join(format_value(each, self.unit) for each in self.bounds if each is not None)
+        if self.at_least is not None:
+            return f"at least {plain(self.at_least, self.unit)}"
+        return f"at most {plain(self.at_most, self.unit)}" if self.at_most is not None else ""
+
+    def formulas(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Every expression with its place: a key, or a key and 0 or 1."""
+        for key in FIGURES:
+            value = getattr(self, key)
+            for place, each in enumerate(value) if isinstance(value, tuple) else ((None, value),):
+                if isinstance(each, str):
+                    yield (key,) if place is None else (key, place), each
+
+    def at(self, values: Mapping[str, Value]) -> Expectation:
+        """This with the figures that its expressions have for these values. `ExpressionError` where one has none."""
+
+        def figures(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(figures(each) for each in value)
+            return formula(value).figure(values) if isinstance(value, str) else value
+
+        return self.model_copy(update={key: figures(getattr(self, key)) for key in FIGURES})
+
+
+Quantities = Mapping[str, Predicted]
+"""Quantities that expressions name, in order: each may take those before it."""
+
+
+def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> dict[str, Value]:
+    """The parameters and the quantities by name. `ExpressionError` where one has no value."""
+    known = dict(parameters)
+    for name, value in quantities.items():
+        known[name] = formula(value).figure(known) if isinstance(value, str) else value
+    return known
+
+
+def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[str]:
+    """What the expectation's expressions take, by way of `quantities` too. `ExpressionError` for one that is none."""
+    taken: set[str] = set()
+    fresh = {name for _, text in expectation.formulas() for name in formula(text).names}
+    while fresh:
+        taken |= fresh
+        found = [quantities[name] for name in fresh if name in quantities]
+        fresh = {name for each in found if isinstance(each, str) for name in _names(each)} - taken
+    return frozenset(taken)
+
+
+def _names(text: str) -> frozenset[str]:
+    """What an expression takes; nothing where it cannot be read, which is told where it stands."""
+    try:
+        return formula(text).names
+    except ExpressionError:
+        return frozenset()
+
+
+def expanded(
+    expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters]
+) -> Iterator[tuple[Expectation, dict[str, Value]]]:
+    """The expectation of each combination of the parameters that it is about, expressions in it, and all values.
+
+    `cells` are those of its arm: their parameters in the order of the file. It is one of all of them, as it stands,
+    where it takes no parameter. `ExpressionError` for an expression that cannot be read.
+    """
+    names = names_taken(expectation, quantities) | {*expectation.each}
+    seen: set[tuple[Value, ...]] = set()
+    for cell in cells:
+        chosen = {name: value for name, value in cell.items() if name in names}
+        if not fits(cell, expectation.where) or tuple(chosen.values()) in seen:
+            continue
+        seen.add(tuple(chosen.values()))
+        yield expectation.model_copy(update={"where": _where(expectation, chosen, cell), "each": ()}), chosen
+
+
+def _where(expectation: Expectation, chosen: Parameters, cell: Parameters) -> dict[str, Scalar | tuple[Scalar, ...]]:
+    """The expectation's own selection with these values, in the order of the cell's parameters."""
+    if not chosen:
+        return expectation.where
+    about = {**expectation.where, **as_texts(chosen)}
+    return {name: about[name] for name in cell if name in about}
+
+
+def resolved(
+    expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters], duration: Duration
+) -> Iterator[Expectation]:
+    """What is expected in the end: figures in place of expressions, by combination of what they take."""
+    for each, values in expanded(expectation, quantities, cells):
+        yield each.at(quantities_at(needed(each, quantities), {DURATION: duration, **values}))
+
+
+def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
+    """Those of the quantities that the expectation takes: another may be of a parameter that its arm has not."""
+    taken = names_taken(expectation, quantities)
+    return {name: value for name, value in quantities.items() if name in taken}
+
+
+def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
+    """Which cells count, for people; empty where all do."""
+
+    def words(value: Scalar | tuple[Scalar, ...]) -> str:
+        values = value if isinstance(value, tuple) else (value,)
+        return " or ".join(show_value(read_value(each)) for each in values)
+
+    return ", ".join(f"{name} = {words(value)}" for name, value in where.items())
+
+
+_LONG = 6
+"""Digits from which on a quantity is rounded for people: it was calculated."""
+
+
+def plain(bound: Predicted, unit: Unit) -> str:
+    """A figure for people, as the file has it; one that was calculated with four digits."""
+    if isinstance(bound, int | float):
+        return format_value(bound, unit)
+    text = str(bound)
+    calculated = sum(each.isdigit() for each in text) >= _LONG and isinstance(bound, Quantity)
+    return format_value(as_float(bound, unit), unit) if calculated and not isinstance(bound, str) else text

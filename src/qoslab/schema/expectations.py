@@ -1,0 +1,166 @@
+"""Whether expectations fit their experiment: arms, parameters, metrics, and what their expressions come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from qoslab.errors import Finding
+from qoslab.model.comparison import Comparison
+from qoslab.model.expectations import (
+    DURATION,
+    FIGURES,
+    FORMS,
+    Expectation,
+    Quantities,
+    expanded,
+    formula,
+    names_taken,
+    needed,
+    quantities_at,
+)
+from qoslab.model.experiment import Experiment
+from qoslab.model.expressions import ExpressionError, Value
+from qoslab.model.matrix import BUILT_IN, Parameters, cells_of, parameters_text
+from qoslab.schema.document import Document, Steps
+from qoslab.schema.near import did_you_mean, one_of
+from qoslab.units import Percent, QuantityError
+
+MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
+
+
+class ExpectationChecker:
+    """Checks each expectation with the values of every cell that it is about."""
+
+    def __init__(self, experiment: Experiment, document: Document, metric: MetricCheck) -> None:
+        self.experiment = experiment
+        self.document = document
+        self.metric = metric
+        self.arms = [arm.name for arm in experiment.arms]
+        self.bad: set[str] = set()
+        """Quantities that have no value."""
+
+    def quantities(self, compare: Comparison) -> Iterator[Finding]:
+        """Their expressions must be readable and take what stands before them; nothing may be there for nobody."""
+        parameters = parameters_of(self.experiment)
+        known = [*parameters, DURATION]
+        used: set[str] = set()
+        for expectation in compare.expectations:
+            try:
+                used |= names_taken(expectation, compare.quantities)
+            except ExpressionError:
+                used |= {*compare.quantities}  # reported where it stands
+        for name, value in compare.quantities.items():
+            steps: Steps = ("compare", "quantities", name)
+            if name in (*parameters, *BUILT_IN, DURATION):
+                message = f'found "{name}", expected a name that no parameter has'
+                yield self.document.finding(steps, message, at_key=True)
+            if name not in used:
+                message = f'found the quantity "{name}", which no expectation takes'
+                yield self.document.finding(steps, message, at_key=True)
+            problems = [*self.readable(steps, value, known)] if isinstance(value, str) else []
+            yield from problems
+            self.bad |= {name} if problems or name in parameters else set()
+            known.append(name)
+
+    def readable(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
+        """An expression of what is known."""
+        try:
+            names = formula(text).names
+        except ExpressionError as error:
+            yield self.document.finding(steps, error.message, error.hint)
+            return
+        for name in sorted(names - {*known}):
+            message = f'found "{name}", expected a parameter or a quantity, {one_of(known)}'
+            yield self.document.finding(steps, message, did_you_mean(name, known))
+
+    def expectation(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+        """Everything that does not fit of one."""
+        unknown = [*self.names(steps, expectation, quantities)]
+        yield from unknown
+        forms = [form for form in FORMS if getattr(expectation, form) is not None]
+        if len(forms) != 1:
+            found = f"found {' and '.join(forms)}" if forms else "found no bound"
+            yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
+        elif forms == ["within"] and expectation.predicted is None:
+            message = 'found "within" without "predicted", expected the figure that it is about'
+            yield self.document.finding((*steps, "within"), message)
+        no_metric = [*self.metric((*steps, "metric"), expectation.metric, expectation.arms)]
+        yield from no_metric
+        try:
+            _ = expectation.unit
+        except KeyError:
+            return  # reported
+        if unknown or len(forms) != 1 or names_taken(expectation, quantities) & self.bad:
+            return
+        arm = self.experiment.arm(expectation.arms[0])
+        for each, values in expanded(expectation, quantities, cells_of(self.experiment.matrix_of(arm), arm.name)):
+            problems = [*self.figures(steps, each, values, quantities)]
+            yield from problems
+            if problems:
+                return
+
+    def names(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+        """Arms and parameters."""
+        arms = [arm for arm in dict.fromkeys(expectation.arms) if arm in self.arms]
+        for arm in dict.fromkeys(expectation.arms):
+            if arm not in self.arms:
+                message = f'found "{arm}", expected {one_of(self.arms)}'
+                yield self.document.finding((*steps, "arm"), message, did_you_mean(arm, self.arms))
+        if len(expectation.arms) == 2 and len(set(expectation.arms)) == 1:
+            yield self.document.finding((*steps, "arm"), f'found "{expectation.arm}", expected two different arms')
+        for key in ("where", "each"):
+            for name in getattr(expectation, key):
+                for arm in arms:
+                    known = parameters_of(self.experiment, (arm,))
+                    if name not in known:
+                        message = f'found "{name}", expected a parameter of arm "{arm}", {one_of(known)}'
+                        place: Steps = (*steps, key, name) if key == "where" else (*steps, key)
+                        yield self.document.finding(place, message, did_you_mean(name, known))
+        for inner, text in expectation.formulas():
+            for arm in arms:
+                known = (*parameters_of(self.experiment, (arm,)), *quantities, DURATION)
+                yield from self.readable((*steps, *inner), text, known)
+
+    def figures(
+        self, steps: Steps, expectation: Expectation, values: Parameters, quantities: Quantities
+    ) -> Iterator[Finding]:
+        """Figures of one combination must be of the metric's kind, and the lesser of two the first."""
+        words = f" (with {parameters_text(values)})" if values else ""
+        known: dict[str, Value] = {DURATION: self.experiment.duration, **values}
+        for name, value in needed(expectation, quantities).items():
+            try:
+                known = quantities_at({name: value}, known)
+            except ExpressionError as error:
+                yield self.document.finding(("compare", "quantities", name), error.message + words, error.hint)
+                return
+        for inner, text in expectation.formulas():
+            try:
+                formula(text).figure(known)
+            except ExpressionError as error:
+                yield self.document.finding((*steps, *inner), error.message + words, error.hint)
+                return
+        found = expectation.at(known)
+        good = True
+        for key in FIGURES:
+            given = getattr(found, key)
+            pair = isinstance(given, tuple)
+            for index, figure in enumerate(given if pair else (given,)):
+                try:
+                    if figure is not None and not (key == "within" and isinstance(figure, Percent)):
+                        found.figure(figure)
+                except QuantityError as error:
+                    place: Steps = (*steps, key, index) if pair else (*steps, key)
+                    yield self.document.finding(place, error.message + words, error.hint)
+                    good = False
+        for key in ("between", "possible") if good else ():
+            ends = getattr(found, key)
+            least, greatest = map(found.figure, ends or (None, None))
+            if least is not None and greatest is not None and least > greatest:
+                message = f"found {ends[0]} before {ends[1]}, expected the lesser first"
+                yield self.document.finding((*steps, key), message + words)
+
+
+def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -> tuple[str, ...]:
+    """Every parameter of these arms, or of all."""
+    matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
+    return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))
