@@ -69,14 +69,15 @@ impl Stamp {
         }
     }
 
-    /// Reads it; `None` for what no flood has sent.
+    /// Reads it; `None` for what no flood has sent, as the last number of all, which has no next one.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let body = payload.get(..Self::LENGTH)?.strip_prefix(&MAGIC)?;
         let field = |number: usize| {
             let bytes = body[number * 8..][..8].try_into().expect("eight bytes");
             u64::from_be_bytes(bytes)
         };
-        Some(Self { flood: field(0), sequence: field(1), sent_ns: field(2) })
+        let stamp = Self { flood: field(0), sequence: field(1), sent_ns: field(2) };
+        (stamp.sequence < u64::MAX).then_some(stamp)
     }
 }
 
@@ -103,12 +104,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_stamp_is_read_as_it_was_written(flood: u64, sequence: u64, sent_ns: u64, more in 0usize..100) {
+        fn a_stamp_is_read_as_it_was_written(flood: u64, sequence in 0..u64::MAX, sent_ns: u64, more in 0usize..100) {
             let stamp = Stamp { flood, sequence, sent_ns };
             let mut payload = vec![0xaa; Stamp::LENGTH + more];
             stamp.write(&mut payload);
             prop_assert_eq!(Stamp::read(&payload), Some(stamp));
             prop_assert!(payload[Stamp::LENGTH..].iter().all(|byte| *byte == 0xaa));
+        }
+
+        #[test]
+        fn the_last_number_of_all_is_refused(flood: u64, sent_ns: u64) {
+            let mut payload = [0; Stamp::LENGTH];
+            Stamp { flood, sequence: u64::MAX, sent_ns }.write(&mut payload);
+            prop_assert_eq!(Stamp::read(&payload), None);
         }
 
         #[test]
