@@ -1,17 +1,19 @@
 //! What a receiver learns from the sequence numbers of one source. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Counts loss, reordering and repetition of one source's datagrams.
 ///
-/// The numbers missing below the greatest one are kept, so that a late datagram is told from a repeated one however
-/// late it is. Where more than [`MISSING_KEPT`] are missing, the lowest are taken for lost for good.
+/// The numbers missing below the greatest one are kept, as gaps, so that a late datagram is told from a repeated one
+/// however late it is and a gap of any size costs the same. Where there are more than [`GAPS_KEPT`] gaps, what is
+/// missing in the lowest is taken for lost for good.
 #[derive(Debug, Default)]
 pub struct Sequence {
     /// One above the greatest number that has arrived.
     next: u64,
-    missing: BTreeSet<u64>,
-    given_up: u64,
+    /// Numbers that have not arrived: from the key to before the value. No two gaps touch.
+    gaps: BTreeMap<u64, u64>,
+    missing: u64,
     /// Datagrams that arrived, repeated ones left out.
     pub received: u64,
     /// Datagrams that arrived after one with a greater number.
@@ -20,25 +22,21 @@ pub struct Sequence {
     pub repeated: u64,
 }
 
-/// How many missing numbers are kept: more than any queue holds.
-pub const MISSING_KEPT: usize = 65_536;
+/// How many gaps are kept: more than any queue holds datagrams.
+pub const GAPS_KEPT: usize = 65_536;
 
 impl Sequence {
-    /// Notes an arrival.
+    /// Notes an arrival of a number below `u64::MAX`.
     pub fn arrived(&mut self, number: u64) {
         if number >= self.next {
-            let gap = number - self.next;
-            // Of a great gap only the upper part can be kept.
-            let kept = gap.min(MISSING_KEPT as u64);
-            self.given_up += gap - kept;
-            self.missing.extend(number - kept..number);
-            while self.missing.len() > MISSING_KEPT {
-                self.missing.pop_first();
-                self.given_up += 1;
+            if number > self.next {
+                self.missing += number - self.next;
+                self.keep(self.next, number);
             }
             self.next = number + 1;
             self.received += 1;
-        } else if self.missing.remove(&number) {
+        } else if self.fill(number) {
+            self.missing -= 1;
             self.received += 1;
             self.reordered += 1;
         } else {
@@ -46,9 +44,31 @@ impl Sequence {
         }
     }
 
+    fn keep(&mut self, from: u64, to: u64) {
+        self.gaps.insert(from, to);
+        if self.gaps.len() > GAPS_KEPT {
+            self.gaps.pop_first();
+        }
+    }
+
+    /// Takes a number out of its gap; false where it is in none.
+    fn fill(&mut self, number: u64) -> bool {
+        let Some((&from, &to)) = self.gaps.range(..=number).next_back().filter(|(_, to)| number < **to) else {
+            return false;
+        };
+        self.gaps.remove(&from);
+        if number + 1 < to {
+            self.keep(number + 1, to);
+        }
+        if from < number {
+            self.keep(from, number);
+        }
+        true
+    }
+
     /// Numbers below the greatest one that have not arrived. What was lost at the very end only the sender knows.
     pub fn missing(&self) -> u64 {
-        self.missing.len() as u64 + self.given_up
+        self.missing
     }
 }
 
@@ -77,6 +97,8 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     #[test]
@@ -89,11 +111,26 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_of_any_size_takes_bounded_memory() {
+    fn a_gap_of_any_size_is_one_gap() {
         let mut sequence = Sequence::default();
         sequence.arrived(u64::MAX - 1);
-        assert_eq!(sequence.missing(), u64::MAX - 1);
-        assert_eq!(sequence.missing.len(), MISSING_KEPT);
+        assert_eq!((sequence.missing(), sequence.gaps.len()), (u64::MAX - 1, 1));
+        sequence.arrived(7);
+        sequence.arrived(7);
+        assert_eq!((sequence.missing(), sequence.reordered, sequence.repeated), (u64::MAX - 2, 1, 1));
+    }
+
+    #[test]
+    fn as_many_gaps_as_are_kept_take_bounded_memory() {
+        let mut sequence = Sequence::default();
+        for number in 0..=GAPS_KEPT as u64 {
+            sequence.arrived(2 * number + 1);
+        }
+        assert_eq!((sequence.missing(), sequence.gaps.len()), (GAPS_KEPT as u64 + 1, GAPS_KEPT));
+        // The lowest was taken for lost for good: what comes now is taken for repeated.
+        sequence.arrived(0);
+        sequence.arrived(2);
+        assert_eq!((sequence.repeated, sequence.reordered, sequence.missing()), (1, 1, GAPS_KEPT as u64));
     }
 
     proptest! {
