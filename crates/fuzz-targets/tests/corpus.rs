@@ -40,4 +40,4 @@ macro_rules! targets {
     };
 }
 
-targets! { config control frame ports program scenario transit }
+targets! { bridge config control flood frame ports program scenario sla tcp transit }

@@ -3,7 +3,7 @@
 //! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket
 //! ([`control`], [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
 
-mod bridge;
+pub mod bridge;
 pub mod client;
 mod clock;
 pub mod config;
