@@ -36,6 +36,7 @@ from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.state import RestoreState
 from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
@@ -212,7 +213,7 @@ def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
     """The routers as a run of its own has them."""
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
-    return Routers(TOPOLOGY, rig.session, rig.before, base, told.append)
+    return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, told.append)
 
 
 def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Collector, tmp_path: Path) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from qoslab.run.redaction import Redaction
+import json
+
+from qoslab.redaction import Redaction
 
 
-def test_known_secrets_are_hidden_and_words_that_look_like_them_stay() -> None:
+def test_known_values_are_hidden_and_words_that_look_like_them_stay() -> None:
     redaction = Redaction(["correct horse", "lab", None, ""])
     assert redaction.masked("it said: xcorrect horsex") == "it said: x<removed>x"
-    # A short one only where it stands alone: it would tear words apart.
-    assert redaction.masked("lab labels a label: lab") == "<removed> labels a label: <removed>"
+    # A short one only where a secret stands: hosts and arms may be called the same.
+    text = 'host lab: {"password": "lab", "labels": "lab"} Password: lab secret=label'
+    assert redaction.hidden(text) == text.replace('"password": "lab"', '"password": "<removed>"').replace(
+        "Password: lab", "Password: <removed>"
+    )
+
+
+def test_json_stays_json() -> None:
+    data = {"message": 'the password "quo"ted-word" was refused', "secret key": "plain-word-9"}
+    shown = Redaction(['quo"ted-word', "plain-word-9"]).hidden(json.dumps(data))
+    assert json.loads(shown) == {"message": 'the password "<removed>" was refused', "secret key": "<removed>"}
 
 
 def test_ios_secrets_are_hidden_that_nobody_named() -> None:

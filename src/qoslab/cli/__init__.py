@@ -109,7 +109,9 @@ def group() -> None:
 
 
 def _say(text: str) -> None:
-    echo(text, err=True)
+    from qoslab.redaction import KNOWN
+
+    echo(KNOWN.hidden(text), err=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

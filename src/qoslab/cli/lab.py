@@ -154,6 +154,23 @@ def down(name: str | None, every: bool) -> None:
         echo(f"lab {lab.name} is down", err=True)
 
 
+@command.command()
+@click.argument("inventory", type=click.Path(path_type=Path))
+def rescue(inventory: Path) -> None:
+    """Restore the routers of an inventory after a run that was killed before it could.
+
+    Only what that run configured is taken back; what others changed since stays, and is told.
+    """
+    from qoslab.run.devices.inventory import read_inventory
+    from qoslab.run.rescue import rescue as restore
+
+    about = restore(inventory, read_inventory(inventory), lambda text: echo(text, err=True))
+    if about is None:
+        echo(f"nothing is to be restored: no run has left anything on the routers of {inventory}", err=True)
+    else:
+        echo(f"the routers of {inventory} are as they were before the run {about.run} ({about.since})", err=True)
+
+
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
     """ssh with the lab's own host key, so that neither a question nor an entry in known_hosts comes of it."""
     login = lab.ssh(router)

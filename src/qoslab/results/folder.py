@@ -21,6 +21,7 @@ from qoslab.errors import DamageError, UserError
 from qoslab.model.experiment import Experiment, Moment
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
+from qoslab.redaction import KNOWN
 from qoslab.results.files import (
     append,
     read_bytes,
@@ -202,8 +203,11 @@ class Cell(Identified):
         return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
 
     def write(self, path: Path, content: str | bytes) -> None:
-        """Write one of the files above; `UserError` where it is there already or the disk is full."""
-        write_once(path, content.encode() if isinstance(content, str) else content)
+        """Write one of the files above; `UserError` where it is there already or the disk is full.
+
+        A text is written without the secrets that are known.
+        """
+        write_once(path, KNOWN.hidden(content).encode() if isinstance(content, str) else content)
 
     def append_counters(self, device: str, reply: dict[str, Any]) -> None:
         """Add a `counters` reply."""

@@ -15,6 +15,7 @@ from qoslab.errors import DamageError
 from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
+from qoslab.redaction import KNOWN
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
@@ -89,7 +90,7 @@ class _Shared:
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
-                self.configurations[f"{name}/{device}"] = provenance.digest(text.encode())
+                self.configurations[f"{name}/{device}"] = provenance.digest(KNOWN.hidden(text).encode())
         return self.folder.cell_of(task.identity, task.attempt)
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from qoslab.ios.secrets import without_secrets
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Moment, Observation
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import Step as PlannedStep
 from qoslab.platforms import reached_by
+from qoslab.redaction import KNOWN
 from qoslab.results import (
     CaptureRecord,
     Cell,
@@ -130,7 +130,7 @@ class Journal:
         """Write what a router answered, as it came and as it was parsed; of a configuration no secrets."""
         base = self.cell.observation(observation.node, moment, observation.command)
         if CONFIGURATION.match(observation.command):
-            raw, data = without_secrets(raw), {"unparsed": "a configuration, of which the secrets were removed"}
+            raw, data = KNOWN.masked(raw), {"unparsed": "a configuration, of which the secrets were removed"}
         self.cell.write(base.with_name(base.name + ".txt"), raw)
         self.cell.write(base.with_name(base.name + ".json"), json.dumps(data, indent=1) + "\n")
         file = str(base.relative_to(self.cell.path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.redaction import KNOWN, LITERAL
 
 LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
 slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed."""
 
 RESOLVE_S = 60.0
+
+_SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
+"""In the name of a variable."""
 
 VARIABLES = (
     "ansible_connection",
@@ -251,6 +256,7 @@ def _port(name: str, variables: Mapping[str, Any]) -> int:
 
 
 def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
+    _know_secrets(variables)
     return IosAccess(
         host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
         port=_port(name, variables),
@@ -260,7 +266,18 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
     )
 
 
+def _know_secrets(variables: Mapping[str, Any]) -> None:
+    """Keep what an inventory says of passwords out of everything that is written and printed from now on."""
+    secrets = {str(value) for name, value in variables.items() if _SECRET.search(name) and value not in (None, "")}
+    KNOWN.know(*secrets)
+    # What came by the environment is not for the processes that are started: any of this user's can read theirs.
+    for name, value in list(os.environ.items()):
+        if value in secrets and len(value) >= LITERAL:
+            del os.environ[name]
+
+
 def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
+    _know_secrets(variables)
     local = variables.get("ansible_connection") in ("local", "ansible.builtin.local")
     return LinuxAccess(
         socket=_text(variables, "linux_router_socket") or f"/run/qoslab/{name}/control.sock",

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.restore import collisions, restoration
-from qoslab.ios.secrets import without_secrets
+from qoslab.ios.restore import collisions, restoration, unrestored
 from qoslab.model.experiment import Topology
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import data_plane, hardware
+from qoslab.redaction import KNOWN
 from qoslab.results import Cell
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible.session import AnsibleSession, Intent, Outcome, RouterError
+from qoslab.run.devices.state import RestoreState
 
 if TYPE_CHECKING:
     from qoslab import formats
@@ -37,15 +39,17 @@ class Routers:
     """
 
     def __init__(
-        self, topology: Topology, session: AnsibleSession, before: Path, base: Base, note: Callable[[str], None]
+        self, topology: Topology, session: AnsibleSession, state: RestoreState, base: Base, note: Callable[[str], None]
     ) -> None:
-        """`before` is the session's folder; `base` gives a Linux router's configuration without the experiment's.
+        """`state` is the session's folder of configurations from before.
 
-        `note` is told what others changed on a router meanwhile, which stays as it is.
+        `base` gives a Linux router's configuration without the experiment's; `note` is told what others changed on a
+        router meanwhile, which stays as it is.
         """
         self._topology = topology
         self._session = session
-        self._before = before
+        self._state = state
+        self._before = state.folder
         self._base = base
         self._ios = reached_by(topology, "command line")
         self._linux = reached_by(topology, "control socket")
@@ -54,8 +58,6 @@ class Routers:
         """Whether something may have been pushed that is not restored yet."""
         self._note = note
         self._noted: set[str] = set()
-        self._pushed: dict[str, list[str]] = {}
-        """What was pushed to each IOS router and is not undone yet."""
         self._running: dict[str, str] | None = {}
         """Running configuration of each IOS router that was touched, as last read; None: unknown."""
 
@@ -65,12 +67,19 @@ class Routers:
         `commands` are show commands that verify brings along. Raises `RouterError` with the device's own message; the
         caller then restores.
         """
-        intended = cell.path / "config"
+        intended = self._before / "intended"
+        with writing(intended):
+            shutil.rmtree(intended, ignore_errors=True)
+            intended.mkdir(parents=True)
+            for router, text in texts.items():
+                (intended / f"{router}.ios").write_text(text, encoding="utf-8")
         for router, text in texts.items():
             cell.write(cell.configuration(f"{router}.ios"), text)
         for router in self._linux:
             config = self.compiled(router, texts.get(router, ""), source=f"{router}.ios")
-            cell.write(cell.configuration(f"{router}.engine.json"), json.dumps(config, indent=1) + "\n")
+            engine = json.dumps(config, indent=1) + "\n"
+            cell.write(cell.configuration(f"{router}.engine.json"), engine)
+            (intended / f"{router}.engine.json").write_text(engine, encoding="utf-8")
         if not self._prepared:
             self._session.carry_out(["prepare"], keep=cell.path / "ansible")
             self._prepared = True
@@ -82,19 +91,19 @@ class Routers:
             if any(restore.glob("*.restore.ios")) or self._linux:
                 intents.append("restore")
         intents += ["apply", "verify"]
-        for router in self._ios:
-            self._pushed.setdefault(router, []).append(texts.get(router, ""))
+        self._state.push({router: texts.get(router, "") for router in self._ios})
         self._touched, self._running = True, None
         outcome = self._session.carry_out(
             intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
         )
         self._running = {}
         if restore is not None:
-            self._pushed = {router: each[-1:] for router, each in self._pushed.items()}
+            for router in self._ios:
+                self._state.forget_but_last(router)
         for router in self._ios:
             self._running[router] = outcome.answers(router).get("show running-config", "")
-            cell.write(cell.configuration(f"{router}.running.ios"), without_secrets(self._running[router]))
-            cell.write(cell.configuration(f"{router}.before.ios"), without_secrets(self.before(router)))
+            cell.write(cell.configuration(f"{router}.running.ios"), KNOWN.masked(self._running[router]))
+            cell.write(cell.configuration(f"{router}.before.ios"), KNOWN.masked(self.before(router)))
         return outcome
 
     def _refuse_collisions(self, texts: Mapping[str, str]) -> None:
@@ -110,7 +119,7 @@ class Routers:
 
     def before(self, router: str) -> str:
         """The running configuration from before the run."""
-        return (self._before / f"{router}.before.ios").read_text(encoding="utf-8")
+        return self._state.before(router)
 
     def compiled(self, router: str, text: str, *, source: str) -> formats.RouterConfig:
         """The data plane's configuration for a router with this configuration on top of its own."""
@@ -118,11 +127,25 @@ class Routers:
         apply(device, text, source=source)
         return data_plane(self._topology, router, device)
 
-    def restore(self, lines: Path, keep: Path) -> None:
+    def changed(self, router: str, shown: str) -> list[str]:
+        """What somebody else changed on a router since it was configured, a sentence each, without secrets.
+
+        `shown` is its running configuration now.
+        """
+        was = (self._running or {}).get(router, "")
+        found = unrestored(was, shown, [], hardware(self._topology, router)) if was and shown else []
+        return [KNOWN.masked(sentence) for sentence in found]
+
+    def resume(self) -> None:
+        """Take over from a run that ended without having restored: what it pushed is in the state."""
+        self._prepared = self._touched = True
+        self._running = None
+
+    def restore(self, lines: Path | None, keep: Path | None) -> None:
         """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
 
-        The lines for that are written to the folder `lines`, which is not on the run folder's disk, since that may be
-        full; Ansible's output goes to `keep`. Raises `RouterError` when a router is not back.
+        The lines for that are also written to the folder `lines`, without secrets; Ansible's output goes to `keep`.
+        Raises `RouterError` when a router is not back.
         """
         known = [*(f"{name}.before.ios" for name in self._ios), *(f"{name}.before.json" for name in self._linux)]
         if not self._touched or not all((self._before / name).exists() for name in known):
@@ -130,29 +153,40 @@ class Routers:
             return
         folder = self._write_undo(lines)
         self._session.carry_out(["restore"], restore=folder, keep=keep)
-        self._touched, self._running, self._pushed = False, {}, {}
+        self._state.forget_pushed()
+        self._touched, self._running = False, {}
 
-    def _write_undo(self, folder: Path) -> Path:
-        """Write the lines that undo what was pushed, and return their folder."""
+    def _write_undo(self, shown: Path | None) -> Path:
+        """Write the lines that undo what was pushed, and return their folder; without secrets they go to `shown`.
+
+        They are not on the run folder's disk, since that may be full.
+        """
         if self._running is None:
             self._running = self._read_back()
+        folder = self._before / "restore"
         with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
             for router in self._ios:
-                pushed = self._pushed.get(router, [])
+                pushed = self._state.pushed(router)
                 model = hardware(self._topology, router)
                 found = restoration(self.before(router), self._running[router], pushed, model)
                 if found.lines:
                     (folder / f"{router}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
                     (folder / f"{router}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
                 self._tell_of_others(router, found.left)
+        if shown is not None:
+            with writing(shown):
+                shown.mkdir(parents=True, exist_ok=True)
+                for file in folder.iterdir():
+                    (shown / file.name).write_text(KNOWN.masked(file.read_text(encoding="utf-8")), encoding="utf-8")
         return folder
 
     def _tell_of_others(self, router: str, left: Sequence[str]) -> None:
         new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
-            told = without_secrets("\n".join(f"  {sentence}" for sentence in new))
+            told = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
             self._note(f"{router}: somebody changed its configuration during the run; this is left as it is:\n{told}")
 
     def _read_back(self) -> dict[str, str]:

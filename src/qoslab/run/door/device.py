@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from qoslab.redaction import Redaction
 from qoslab.run.door.login import Login
 from qoslab.run.door.reach import Line, reach
 from qoslab.run.door.transcript import Transcript
 from qoslab.run.door.ways import FINAL, DoorError, Kind, Trouble, Way
-from qoslab.run.redaction import Redaction
 
 
 class Call:

@@ -24,10 +24,10 @@ import asyncssh
 from pydantic import TypeAdapter
 
 from qoslab.peer import is_own
+from qoslab.redaction import Redaction
 from qoslab.run.door.device import Device
 from qoslab.run.door.visit import Visit
 from qoslab.run.door.ways import USER, DoorError, Doors, Trouble
-from qoslab.run.redaction import Redaction
 
 LISTEN = "127.0.0.1"
 LOGIN_S = 30

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from qoslab.run.redaction import Redaction
+from qoslab.redaction import Redaction
 
 FROM_DEVICE, TO_DEVICE, REMARK = "<", ">", "="
 

@@ -27,8 +27,8 @@ from typing import Any, Literal, Self
 from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.extras import need
 from qoslab.ios.refusals import REFUSED
-from qoslab.ios.secrets import without_secrets
 from qoslab.ios.templates import template_mark
+from qoslab.redaction import KNOWN
 from qoslab.results.files import writing
 from qoslab.run.devices.ansible import watch
 from qoslab.run.devices.ansible.helper import Helper, choose
@@ -562,7 +562,7 @@ def _keep(folder: Path, outcome: Outcome) -> None:
         failed = any(task.intent == intent for task in outcome.failures)
         (place / "rc").write_text(f"{2 if failed else 0}\n")
         # A refused line, or what differs after restoring, may be a password's.
-        (place / "stdout").write_text(without_secrets(outcome.output.get(intent, "")))
+        (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")))
 
 
 def _explain(outcome: Outcome, keep: Path | None) -> RouterError:

@@ -20,6 +20,7 @@ from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outc
 from qoslab.run.devices.collector import Observed, SharedCollector
 from qoslab.run.devices.inventory import write_inventory
 from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault, death_of
 from qoslab.run.labs.virtual.access import lab_routers
 from qoslab.run.labs.virtual.lab import VirtualLab
@@ -115,8 +116,7 @@ class LabWorker:
             self._session.hang_up()
             self._lab.down()
             self._lab, self._wired = None, None
-            for file in (scratch / "before").glob("*"):
-                file.unlink()
+            RestoreState(scratch / "before").afresh()
         if command_lines:
             # Unicon and Genie take seconds to start; nobody else needs them.
             self._shared.get()
@@ -147,7 +147,7 @@ class LabWorker:
         self._routers = Routers(
             topology,
             self._session,
-            scratch / "before",
+            RestoreState(scratch / "before"),
             lambda router: startup_config(topology, router, login),
             self._note,
         )
@@ -238,7 +238,7 @@ class LabWorker:
         try:
             if self._wired is not None and lab.alive():
                 self._tell(self._label, "restore the routers")
-                self._routers.restore(self._scratch / "restore", self._restored / f"{self._number}-{self._labs}")
+                self._routers.restore(None, self._restored / f"{self._number}-{self._labs}")
                 self._tell(self._label, "")
         finally:
             lab.down()

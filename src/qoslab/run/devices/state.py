@@ -1,0 +1,178 @@
+"""What brings the routers of a lab back: kept from before the first line is sent until they are restored.
+
+Of an inventory it outlives the run, and this machine's next start: `qoslab lab rescue` restores from it. It has
+configurations as the routers printed them, with their secrets, so only its owner may enter it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from qoslab.errors import UserError
+from qoslab.model.experiment import Topology
+from qoslab.results.files import writing
+
+FORMAT = 1
+ABOUT = "about.json"
+LOCK = "lock"
+PLACE = "XDG_STATE_HOME"
+"""Environment variable with the folder for such things (XDG Base Directory Specification); `~/.local/state` else."""
+DIGITS = 12
+"""Of the hash of an inventory's path, in its folder's name."""
+
+
+@dataclass(frozen=True)
+class About:
+    """Whose state it is."""
+
+    inventory: str
+    run: str
+    """The run's folder."""
+    since: str
+    topology: Topology
+
+
+class RestoreState:
+    """A folder: `R1.before.ios`, then `R1.pushed.1.ios`, … of what was pushed since, oldest first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._held: TextIO | None = None
+
+    @classmethod
+    def of(cls, inventory: Path) -> RestoreState:
+        """That of the lab that an inventory describes, which may not be there."""
+        home = os.environ.get(PLACE) or "~/.local/state"
+        path = inventory.resolve()
+        name = f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:DIGITS]}"
+        return cls(Path(home).expanduser() / "qoslab" / "restore" / name)
+
+    def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
+        """Make it for a run. `UserError` where another run is under way there, or has left its own."""
+        self.hold()
+        if self.is_there():
+            about = self.about()
+            self.release()
+            raise UserError(
+                f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
+                hint=f"Restore them: qoslab lab rescue {inventory}",
+            )
+        with writing(self.folder):
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            said = {
+                "format": FORMAT,
+                "inventory": str(inventory.resolve()),
+                "run": str(run.resolve()),
+                "since": since,
+                "topology": topology.model_dump(mode="json", by_alias=True),
+            }
+            self._write(ABOUT, json.dumps(said, indent=1) + "\n")
+
+    def hold(self) -> None:
+        """Let nobody else of this machine change these routers, until `release` or the end of this process.
+
+        `UserError` where somebody does.
+        """
+        with writing(self.folder):
+            self.make()
+            held = (self.folder / LOCK).open("a")
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            held.close()
+            who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
+            raise UserError(f"{who} is under way on these routers", hint="Wait for its end, or end it.") from error
+        self._held = held
+
+    def release(self) -> None:
+        """Let others."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def make(self) -> None:
+        """Make the folder, for its owner only."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+
+    def afresh(self) -> None:
+        """Empty it: the routers are others now."""
+        self.remove()
+        self.make()
+
+    def is_there(self) -> bool:
+        """Whether there is something to restore from."""
+        return (self.folder / ABOUT).is_file()
+
+    def about(self) -> About:
+        """Whose it is. `UserError` where that cannot be read."""
+        file = self.folder / ABOUT
+        try:
+            said = json.loads(file.read_text(encoding="utf-8"))
+            if said["format"] != FORMAT:
+                raise UserError(f"{file}: found format {said['format']!r}, expected {FORMAT}")
+            topology = Topology.model_validate_json(json.dumps(said["topology"]))
+            return About(said["inventory"], said["run"], said["since"], topology)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise UserError(f"{file} cannot be read: {error}", hint="The configurations lie beside it.") from error
+
+    def before(self, router: str) -> str:
+        """The router's configuration from before the run."""
+        return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
+
+    def pushed(self, router: str) -> list[str]:
+        """What was pushed to it since, and is not known to be undone, oldest first."""
+        return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
+
+    def push(self, texts: Mapping[str, str]) -> None:
+        """Keep what is about to be pushed, by router; when this returns it outlasts a loss of power."""
+        with writing(self.folder):
+            for router, text in texts.items():
+                number = max((number for number, _ in self._pushed(router)), default=0) + 1
+                self._write(f"{router}.pushed.{number}.ios", text)
+            _sync(self.folder)
+
+    def forget_but_last(self, router: str) -> None:
+        """All that was pushed to it is undone, but for the latest."""
+        for _, file in self._pushed(router)[:-1]:
+            file.unlink()
+
+    def forget_pushed(self) -> None:
+        """All that was pushed is undone."""
+        for file in self.folder.glob("*.pushed.*.ios"):
+            file.unlink()
+
+    def remove(self) -> None:
+        """Everything is restored."""
+        self.release()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _pushed(self, router: str) -> list[tuple[int, Path]]:
+        files = self.folder.glob(f"{router}.pushed.*.ios")
+        numbered = [(file.name.removeprefix(f"{router}.pushed.").removesuffix(".ios"), file) for file in files]
+        return sorted((int(number), file) for number, file in numbered if number.isdecimal())
+
+    def _write(self, name: str, text: str) -> None:
+        fresh = self.folder / f".{name}.new"
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.folder / name)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

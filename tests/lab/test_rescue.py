@@ -1,0 +1,101 @@
+"""A run on routers of an inventory is killed; they are brought back later, and nothing secret is left about."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from labs import topology
+
+from qoslab.cli import main
+from qoslab.lab import Lab
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import write_inventory
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.labs.virtual.access import lab_routers
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("rescue")]
+
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+PUSHED = """\
+policy-map Police
+ class class-default
+  police cir 1000000
+!
+interface FastEthernet0/1
+ service-policy output Police
+!
+"""
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from qoslab.model.experiment import Topology
+from qoslab.results import Cell
+from qoslab.run.devices.ansible.session import AnsibleSession
+from qoslab.run.devices.inventory import read_inventory
+from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.state import RestoreState
+from qoslab.schema import CellIdentity
+
+inventory, topology, pushed = Path(sys.argv[1]), Topology.model_validate_json(sys.argv[2]), sys.argv[3]
+read_inventory(inventory)
+state = RestoreState.of(inventory)
+state.begin(inventory=inventory, run=Path("runs/a"), topology=topology)
+session = AnsibleSession(inventory, before=state.folder)
+session.start()
+routers = Routers(topology, session, state, lambda router: "", print)
+routers.configure(Cell(Path("runs/a/cells/a/1"), CellIdentity("a", (), 1)), {"R1": pushed}, [])
+print("pushed", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab.up(TOPOLOGY, name=f"test-rescue-{os.getpid()}") as lab:
+        yield lab
+
+
+def significant(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
+
+
+def test_a_run_that_was_killed_is_undone_by_rescue(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    inventory = tmp_path / "rack.json"
+    access = lab_routers(lab)
+    write_inventory(inventory, access)
+    own = ["username bob secret PLANTED-old", "snmp-server community PLANTED-c RO"]
+    with Collector() as collector:
+        collector.connect(access, known_hosts=lab.known_hosts())
+        collector.configure("R1", own)
+        before = collector.observe("R1", "show running-config").raw
+        argv = [sys.executable, "-c", RUN, str(inventory), TOPOLOGY.model_dump_json(by_alias=True), PUSHED]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert (done.stdout, done.returncode) == ("pushed\n", -signal.SIGKILL), done.stderr
+        assert "service-policy output Police" in collector.observe("R1", "show running-config").raw
+        collector.configure("R1", ["ip host bob 10.9.9.9"])
+
+        assert main(["lab", "rescue", str(inventory)]) == 0
+        after = collector.observe("R1", "show running-config").raw
+    said = capsys.readouterr().err
+    assert sorted(set(significant(after)) ^ set(significant(before))) == ["ip host bob 10.9.9.9"]
+    assert "`ip host bob 10.9.9.9` is new" in said
+    assert f"the routers of {inventory} are as they were before the run {tmp_path}/runs/a (" in said
+    assert not RestoreState.of(inventory).folder.exists()
+    # What the run kept is without the router's secrets, and so is what was said.
+    kept = [file.read_text() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
+    assert any("snmp-server community <removed>" in text for text in kept)
+    secrets = ("PLANTED-old", "PLANTED-c", lab.ssh("R1").password, lab.ssh("R1").enable)
+    assert not [secret for secret in secrets for text in (*kept, said, done.stdout, done.stderr) if secret in text]

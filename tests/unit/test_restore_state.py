@@ -1,0 +1,86 @@
+"""What brings routers back: it outlives a run, nobody else reads it, and two runs do not share it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.model.experiment import Topology
+from qoslab.run.devices.state import RestoreState
+
+TOPOLOGY = Topology.model_validate_json('{"nodes": {"R1": {"platform": "ios", "model": "3725"}}, "links": []}')
+
+
+@pytest.fixture
+def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "rack.yml"
+
+
+def begun(inventory: Path) -> RestoreState:
+    state = RestoreState.of(inventory)
+    state.begin(inventory=inventory, run=inventory.parent / "runs/a", topology=TOPOLOGY)
+    return state
+
+
+def test_only_its_owner_may_read_it(inventory: Path) -> None:
+    state = begun(inventory)
+    state.push({"R1": "enable secret 5 hidden\n"})
+    assert state.folder.is_relative_to(inventory.parent / "state/qoslab/restore")
+    assert stat.S_IMODE(state.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((state.folder / "R1.pushed.1.ios").stat().st_mode) == 0o600
+
+
+def test_what_was_pushed_is_known_in_its_order_to_whoever_comes_after(inventory: Path) -> None:
+    state = begun(inventory)
+    for number in range(11):
+        state.push({"R1": f"hostname a{number}\n", "R1.pushed": "another router"})
+    state.release()
+    later = RestoreState.of(inventory)
+    assert later.is_there()
+    assert later.pushed("R1") == [f"hostname a{number}\n" for number in range(11)]
+    later.forget_but_last("R1")
+    assert later.pushed("R1") == ["hostname a10\n"]
+    assert later.about().topology == TOPOLOGY
+    later.remove()
+    assert not RestoreState.of(inventory).is_there()
+
+
+def test_a_run_is_refused_where_the_one_before_did_not_restore(inventory: Path) -> None:
+    begun(inventory).release()
+    with pytest.raises(UserError) as found:
+        begun(inventory)
+    assert "were not restored after the run " in found.value.message
+    assert found.value.hint == f"Restore them: qoslab lab rescue {inventory}"
+    # Refusing leaves the way free.
+    RestoreState.of(inventory).hold()
+
+
+def test_two_at_a_time_are_refused(inventory: Path) -> None:
+    state = begun(inventory)
+    with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is under way on these routers"):
+        RestoreState.of(inventory).hold()
+    state.release()
+    RestoreState.of(inventory).hold()
+
+
+def test_a_state_that_cannot_be_read_says_where_it_is(inventory: Path) -> None:
+    state = begun(inventory)
+    (state.folder / "about.json").write_text("{}")
+    with pytest.raises(UserError) as found:
+        state.about()
+    assert found.value.message.startswith(f"{state.folder}/about.json cannot be read")
+
+
+def test_nothing_to_rescue_is_told(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
+    assert main(["lab", "rescue", str(inventory)]) == 0
+    assert capsys.readouterr().err == (
+        f"nothing is to be restored: no run has left anything on the routers of {inventory}\n"
+    )
+    assert main(["lab", "rescue", str(inventory.parent / "none.yml")]) == 2
+    assert "there is no inventory" in capsys.readouterr().err
