@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -22,8 +22,11 @@ from qoslab.model.metrics import format_value
 from qoslab.printing import echo, printable
 from qoslab.results import RunFolder
 
-WIDTH = 140
+WIDTH = 200
 """Columns, where standard output is no terminal."""
+
+FIGURE_WIDTH = 24
+"""Columns at least for the name of a figure."""
 
 _STYLE = {"within": "green", "outside": "bold red", "impossible": "bold red", "informative": "dim"}
 
@@ -80,7 +83,9 @@ def _comparison(comparison: pd.DataFrame, found: str) -> Table:
     predicted = not comparison["predicted"].isna().all()
     names = ("predicted", *names) if predicted else names
     for name in ("arm", "figure", *names, "tolerance", "verdict", *(["publication"] if named else [])):
-        table.add_column(name, justify="right" if name in names else "left")
+        width = FIGURE_WIDTH if name == "figure" else None
+        justify: JustifyMethod = "right" if name in names else "left"
+        table.add_column(Text(name, overflow="fold"), justify=justify, min_width=width)
     arm = None
     for row in comparison.to_dict("records"):
         if arm is not None and row["arm"] != arm:
@@ -135,8 +140,8 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str) -> Non
 
 
 def _add_row(table: Table, *cells: str, style: str) -> None:
-    """Names in the cells are a file's, and no markup."""
-    table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    """Names in the cells are a file's, and no markup; what is too long for a column is folded, never cut off."""
+    table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)
 
 
 def _score(pairs: pd.DataFrame) -> str:
