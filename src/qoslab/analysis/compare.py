@@ -220,7 +220,7 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
         "where": selection,
         "metric": metric,
         "unit": unit,
-        "published": math.nan if published is None else published.value,
+        "published": math.nan if published is None or not published.is_published else published.value,
         **measured.columns(),
         "predicted": math.nan,
         "tolerance": "",
@@ -235,6 +235,9 @@ def _publication(expectation: Expectation, published: PublishedFigure | None) ->
     """Whether the publication agrees with what the router has to do, and if not, why."""
     if published is None:
         return {"publication": "", "explanation": expectation.fitted}
+    if not published.is_published:
+        reference = format_value(published.value, expectation.unit)
+        return {"publication": "", "explanation": f"Reference measurement, not published: {reference}."}
     if not expectation.holds(published.value, uncertain=published.resolution / 2):
         return {"publication": NOT_REPRODUCED, "explanation": expectation.explained}
     if expectation.fitted:

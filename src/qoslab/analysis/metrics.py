@@ -5,13 +5,14 @@ What computes them registers itself (`qoslab.analysis.registry`); here the table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 # Imported for the functions that they register.
 from qoslab.analysis import class_metrics, goodput, hosts, policers, probes, shapers, steady, throughput  # noqa: F401
+from qoslab.analysis.at_moment import moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
@@ -117,21 +118,38 @@ def metrics(found: Mapping[str, pd.DataFrame], around: Circumstances, wanted: It
                     continue
                 selection = Selection(chosen, whole, selector, facts[key])
                 rows += [
-                    _row(key, name, selector, value)
+                    _row(key, Reference(METRICS[name], selector), value)
                     for function in functions
                     for name, value in function.figures(selection)
                 ]
+                if source.table == "classes":
+                    asked = [each for each in wanted if each.at is not None and each.selector == selector]
+                    rows += [_row(key, *figure) for figure in _at_moments(selection, asked)]
     return tables.frame("metrics", rows)
 
 
-def _row(key: tuple[object, ...], name: str, selector: str | None, value: float | Missing) -> dict[str, object]:
+def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[tuple[Reference, float | Missing]]:
+    """Figures of classes as they stood at the moments of `wanted`."""
+    for at in dict.fromkeys(each.at for each in wanted):
+        assert at is not None
+        moment = moment_s(selection.rows, at)
+        names = [each for each in wanted if each.at == at]
+        if isinstance(moment, Missing):
+            yield from ((each, moment) for each in names)
+            continue
+        then = replace(selection, rows=until(selection.rows, moment), whole=until(selection.whole, moment))
+        found = {name: value for function in functions_of("classes") for name, value in function.figures(then)}
+        yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
+
+
+def _row(key: tuple[object, ...], reference: Reference, value: float | Missing) -> dict[str, object]:
     known = not isinstance(value, Missing)
     return {
         "arm": key[0],
         "repetition": key[1],
         "cell": key[2],
-        "metric": str(Reference(METRICS[name], selector)),
-        "unit": METRICS[name].unit,
+        "metric": str(reference),
+        "unit": reference.metric.unit,
         "value": value if known else None,
         "missing": None if known else str(value),
     }

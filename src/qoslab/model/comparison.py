@@ -237,7 +237,8 @@ class NoteFigure:
         return cls(match["arm"], metric.strip(), tuple((name.strip(), value.strip()) for name, _, value in pairs))
 
 
-KINDS = ("printed", "derived", "other post", "own reference")
+OWN_REFERENCE = "own reference"
+KINDS = ("printed", "derived", "other post", OWN_REFERENCE)
 """What a published figure can be: printed in the publication, or by a device in it; calculated from what is; of another
 text of the same author; not published at all, but measured for this project by other means."""
 
@@ -268,6 +269,16 @@ class PublishedFigure:
     """Where it was taken: a host, a router, a text."""
     remark: str = ""
     """Why nothing can be expected of it."""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether somebody else published it."""
+        return self.kind != OWN_REFERENCE
+
+    @property
+    def origin(self) -> str:
+        """Where it stands, of what moment it is and where it was taken, for people."""
+        return "; ".join(filter(None, (self.source, self.moment and f"moment: {self.moment}", self.place)))
 
     @property
     def selection(self) -> str:

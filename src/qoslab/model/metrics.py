@@ -238,7 +238,36 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-_REFERENCE = re.compile(r"(?P<name>[a-z0-9_.]+)(?:\((?P<selector>[^()]+)\))?")
+COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes": Size, "bytes": Size}
+"""By what a moment may be told: the traffic time, what a policer's conform action had, what the class was offered."""
+
+
+@dataclass(frozen=True)
+class At:
+    """A moment: the first at which a counter of the class has a value."""
+
+    counter: str
+    """One of `COUNTERS`."""
+    quantity: Size | Duration
+    written: str
+    """The quantity as the author wrote it: figures are found by their whole name."""
+
+    @classmethod
+    def parse(cls, text: str) -> At:
+        """Read `conformed_bytes 1992832 B` or `time 6 s`. `KeyError` for a counter, `QuantityError` for a value."""
+        counter, _, value = text.strip().partition(" ")
+        return cls(counter, COUNTERS[counter].parse(value), value)
+
+    @property
+    def value(self) -> float:
+        """In bytes, or in milliseconds."""
+        return self.quantity.ns / 10**6 if isinstance(self.quantity, Duration) else float(self.quantity.bytes)
+
+    def __str__(self) -> str:
+        return f"{self.counter} {self.written}"
+
+
+_REFERENCE = re.compile(r"(?P<name>[a-z0-9_.]+)(?:\((?P<selector>[^()]+)\))?(?: @ (?P<at>[a-z_]+ [0-9][^()@]*))?")
 
 
 @dataclass(frozen=True)
@@ -247,25 +276,34 @@ class Reference:
 
     metric: Metric
     selector: str | None = None
+    at: At | None = None
+    """Of the counters of classes: as they stood at this moment, not at the end."""
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """Read `name` or `name(selector)`; `KeyError` where no metric is called so."""
+        """Read `name`, `name(selector)` or one of them with ` @ moment`; `KeyError` where no metric is called so."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
             raise KeyError(text)
         selector = match["selector"]
-        return cls(METRICS[match["name"]], None if selector is None else " ".join(selector.split()))
+        metric = METRICS[match["name"]]
+        try:
+            at = None if match["at"] is None else At.parse(match["at"])
+        except QuantityError as error:
+            raise KeyError(text) from error
+        if at is not None and metric.selector != "class":
+            raise KeyError(text)
+        return cls(metric, None if selector is None else " ".join(selector.split()), at)
 
     def __str__(self) -> str:
-        return self.metric.name if self.selector is None else f"{self.metric.name}({self.selector})"
+        name = self.metric.name if self.selector is None else f"{self.metric.name}({self.selector})"
+        return name if self.at is None else f"{name} @ {self.at}"
 
     @property
     def description(self) -> str:
         """What the figure is, and of what."""
-        if self.selector is None:
-            return self.metric.description
-        return f"{self.metric.description} ({self.metric.selector} {self.selector})"
+        of = "" if self.selector is None else f" ({self.metric.selector} {self.selector})"
+        return self.metric.description + of + ("" if self.at is None else f", at {self.at}")
 
 
 DIRECTIONS = ("input", "output")

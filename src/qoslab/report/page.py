@@ -16,7 +16,14 @@ from qoslab.analysis.run import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE
 from qoslab.labs import lab_kind
-from qoslab.model.comparison import NOTE_FIGURE, FigureColumn, FigureTable, NoteFigure, Trace
+from qoslab.model.comparison import (
+    NOTE_FIGURE,
+    FigureColumn,
+    FigureTable,
+    NoteFigure,
+    PublishedFigure,
+    Trace,
+)
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar, fits
@@ -129,6 +136,8 @@ class Page:
     figures: list[FigureGroup]
     reproduced: str
     """How many published figures the run reproduces, and how many not, in one sentence; empty where there are none."""
+    unexpected: list[PublishedFigure]
+    """Published figures of which nothing like it is measured, or nothing can be expected, with the reason."""
     published_tables: list[PublishedTable]
     averages: list[AverageRow]
     pairs: list[PairSection]
@@ -187,6 +196,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         reproduced=reproduced(outcome.comparison),
+        unexpected=[each for each in manifest.published if each.remark],
         published_tables=published_tables(outcome.comparison, experiment),
         averages=average_rows(outcome.averages),
         pairs=pair_sections(experiment, outcome.pairs, manifest.cells),
@@ -293,7 +303,7 @@ def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[P
 def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:
     """The comparison by arm. Figures of `untrusted` arms are called `not valid`."""
     experiment = manifest.experiment
-    sources = {(figure.arm, figure.metric, figure.selection): figure.source for figure in manifest.published}
+    sources = {(figure.arm, figure.metric, figure.selection): figure.origin for figure in manifest.published}
     groups = []
     for arm in dict.fromkeys(comparison["arm"]):
         doubtful = bool(set(untrusted).intersection(arm.split("/")))

@@ -102,7 +102,7 @@ def _suggest(schema: dict[str, Any], known: dict[str, Any]) -> None:
 def _suggest_metrics(schema: dict[str, Any]) -> None:
     """Every metric, and every metric with a selector."""
     names = "|".join(re.escape(name) for name in METRICS)
-    schema["anyOf"] = [{"enum": list(METRICS)}, {"pattern": rf"^({names})\([^()]+\)$"}]
+    schema["anyOf"] = [{"enum": list(METRICS)}, {"pattern": rf"^({names})(\([^()]+\))?( @ [a-z_]+ [^()@]+)?$"}]
 
 
 def _suggest_profiles(schema: dict[str, Any]) -> None:

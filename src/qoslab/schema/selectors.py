@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment
-from qoslab.model.metrics import FORM_OF_SELECTOR, METRICS, ClassSelector, QueueSelector, Reference, SelectorError
+from qoslab.model.metrics import (
+    COUNTERS,
+    FORM_OF_SELECTOR,
+    METRICS,
+    ClassSelector,
+    QueueSelector,
+    Reference,
+    SelectorError,
+)
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of
 
@@ -26,6 +34,11 @@ class Problem:
 
 def unknown_metric(found: str, expected: str) -> Problem:
     """No metric is called so."""
+    base, at, moment = found.partition(" @ ")
+    if at and base.partition("(")[0] in METRICS:
+        forms = " or ".join(f"{name} {kind.EXAMPLES[0]}" for name, kind in COUNTERS.items())
+        of = "" if METRICS[base.partition("(")[0]].selector == "class" else ", of a metric of classes"
+        return Problem(f'found "{moment}", expected a moment: {forms}{of}')
     name, bracket, rest = found.partition("[")
     if bracket and name in METRICS:
         return Problem(f'found "{found}", expected {expected}', f'did you mean "{name}({rest.rstrip("]")})"?')

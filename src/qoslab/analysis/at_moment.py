@@ -1,0 +1,56 @@
+"""Counters of classes as they stood at a moment: of time, or of one of the counters. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis.classes import CLASS
+from qoslab.analysis.missing import Missing
+from qoslab.model.metrics import At
+
+_COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
+
+
+def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
+    """When it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
+
+    Between two readings counters grow evenly. Missing where the moment never came.
+    """
+    if rows.empty:
+        return Missing("there are no counters over time")
+    last = float(rows["time_s"].max())
+    if at.counter == "time":
+        wanted = at.value / 1000
+        return wanted if wanted <= last else Missing(f"{at} never came: the last reading is of {last:.1f} s")
+    counted = rows.dropna(subset=[_COLUMNS[at.counter]]).groupby("time_s")[_COLUMNS[at.counter]].sum().astype(float)
+    reached = np.flatnonzero(counted.to_numpy() >= at.value)
+    if not len(reached):
+        most = f"{counted.iloc[-1]:.0f} B at the end" if len(counted) else "nothing counted it"
+        return Missing(f"{at} never came: {most}")
+    place = int(reached[0])
+    if place == 0:
+        return float(counted.index[0])
+    times, values = counted.index[place - 1 : place + 1], counted.to_numpy()[place - 1 : place + 1]
+    return float(np.interp(at.value, values, times.astype(float)))
+
+
+def until(rows: pd.DataFrame, moment: float) -> pd.DataFrame:
+    """The readings up to a moment, and one of each class at the moment: its counters even between those around it."""
+    parts = []
+    for _, one in rows.groupby(CLASS, sort=False):
+        one = one.sort_values("time_s")
+        before, after = one[one["time_s"] <= moment], one[one["time_s"] > moment]
+        if before.empty:
+            continue
+        parts.append(before)
+        if after.empty or float(before["time_s"].iloc[-1]) == moment:
+            continue
+        near, far = before.iloc[-1], after.iloc[0]
+        share = (moment - near["time_s"]) / (far["time_s"] - near["time_s"])
+        at = near.copy()
+        for name in one.columns:
+            if isinstance(near[name], float | int) and not isinstance(near[name], bool):
+                at[name] = near[name] + (far[name] - near[name]) * share
+        parts.append(at.to_frame().T)
+    return pd.concat(parts, ignore_index=True).infer_objects().astype(rows.dtypes) if parts else rows.iloc[:0]

@@ -1,0 +1,98 @@
+"""Figures of classes at a moment of time or of a counter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.errors import ExperimentError
+from qoslab.model.metrics import At, Reference
+from qoslab.results import tables
+from qoslab.schema import load_experiment
+
+ERRORS = Path(__file__).parents[1] / "goldens" / "errors"
+
+
+def readings(*rows: tuple[float, int, int]) -> pd.DataFrame:
+    """Time, conformed packets of 1000 bytes and exceeded ones of a policed class."""
+    return tables.frame(
+        "classes",
+        [
+            {
+                "arm": "policed",
+                "repetition": 1,
+                "cell": "policed/1",
+                "device": "R1",
+                "interface": "Serial0",
+                "direction": "output",
+                "policy": "Police",
+                "class": "class-default",
+                "police_cir_bps": 1e6,
+                "time_s": at,
+                "packets": conformed + exceeded,
+                "bytes": (conformed + exceeded) * 1000,
+                "police_conformed_packets": conformed,
+                "police_conformed_bytes": conformed * 1000,
+                "police_exceeded_packets": exceeded,
+                "police_exceeded_bytes": exceeded * 1000,
+            }
+            for at, conformed, exceeded in rows
+        ],
+    )
+
+
+CELL = readings((-1.0, 0, 0), (1.0, 100, 0), (2.0, 200, 50), (3.0, 300, 60))
+
+
+def figures(*names: str) -> dict[str, object]:
+    found = metrics({"classes": CELL}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
+    chosen = found[found["metric"].isin(names)]
+    values = zip(chosen["metric"], chosen["value"], chosen["missing"], strict=True)
+    return {name: missing if pd.isna(value) else value for name, value, missing in values}
+
+
+def test_counters_are_those_of_the_moment() -> None:
+    counted = "police.exceeded_packets @ conformed_bytes 150000 B"
+    share = "police.exceed_share(class-default) @ conformed_bytes 200 kB"
+    timed = "police.conformed_packets @ time 2.5 s"
+    assert figures(counted, share, timed) == {
+        counted: pytest.approx(25),
+        share: pytest.approx(0.2),
+        timed: pytest.approx(250),
+    }
+
+
+def test_a_moment_that_never_comes_is_said() -> None:
+    late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
+    assert figures(late, much) == {
+        late: "time 10 s never came: the last reading is of 3.0 s",
+        much: "conformed_bytes 1 MB never came: 300000 B at the end",
+    }
+
+
+@pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])
+def test_a_moment_is_written_as_it_is_read(text: str) -> None:
+    assert str(At.parse(text)) == text
+    whole = f"police.exceed_share(R1 class-default) @ {text}"
+    assert str(Reference.parse(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("police.exceed_share @ conformed_bytes 6 s", "expected a moment: time "),
+        ("police.exceed_share @ packets 6", "conformed_bytes "),
+        ("goodput.sum @ time 6 s", "of a metric of classes"),
+    ],
+)
+def test_what_is_no_moment_is_refused(metric: str, said: str, tmp_path: Path) -> None:
+    text = (ERRORS / "expectation-quantity.yml").read_text(encoding="utf-8")
+    wanted = {"expectations": [{"arm": "policed", "metric": metric, "at_least": 1}]}
+    file = tmp_path / "small.yml"
+    file.write_text(text[: text.index("compare:")] + f"compare: {json.dumps(wanted)}\n", encoding="utf-8")
+    with pytest.raises(ExperimentError, match=said):
+        load_experiment(file)
