@@ -168,6 +168,38 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
     assert ping(routed, "client", "10.2.0.2") == 63
 
 
+@pytest.mark.slow
+def test_a_change_that_nobody_confirms_is_taken_back(routed: Lab) -> None:
+    archive = ("configure terminal", "archive", "path flash:saved", "end")
+    session(routed, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
+    deadline = time.monotonic() + 90
+    while "Police" in session(routed, "show running-config"):
+        assert time.monotonic() < deadline
+        time.sleep(2)
+    assert "Service-policy" not in session(routed, "show policy-map interface")
+    assert "No Rollback Confirmed Change pending" in session(routed, "configure confirm")
+
+
+@pytest.mark.slow
+def test_a_router_reloads_when_its_time_has_come(routed: Lab) -> None:
+    session(routed, "write memory", "configure terminal", *POLICE.splitlines(), "end")
+
+    async def run() -> str:
+        async with connection(routed) as client:
+            login = await Login.enabled(routed, client)
+            await login.send("reload in 1", "[yes/no]: ")
+            await login.send("no", "[confirm]")
+            await login.send("")
+            shown = await login.send("show reload")
+            async with asyncio.timeout(90):
+                await login._process.wait_closed()
+            return shown
+
+    assert "Reload scheduled for " in asyncio.run(run())
+    assert "Police" not in session(routed, "show running-config")
+    assert "No reload is scheduled." in session(routed, "show reload")
+
+
 def test_passwords_are_checked(routed: Lab) -> None:
     async def run(**options: str) -> None:
         async with connection(routed, **options):

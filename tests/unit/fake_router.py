@@ -25,6 +25,7 @@ from qoslab.ios.environment import (
 )
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.message_log import MessageLog
+from qoslab.lab.virtual_router import load_configuration
 from qoslab.platforms.ios import MODELS
 
 
@@ -122,6 +123,10 @@ class FakeRouter:
         self.outcomes: list[PingOutcome] = [0.001] * 5
         self.pinged: list[PingOptions] = []
         self.reloads = 0
+        self.flash: dict[str, str] = {}
+        self.revert_at: datetime | None = None
+        self.reverted_to = ""
+        self.reload_at: datetime | None = None
         self.log = MessageLog()
 
     def now(self) -> datetime:
@@ -206,6 +211,23 @@ class FakeRouter:
 
     async def reload(self) -> None:
         self.reloads += 1
+
+    async def replace(self, text: str) -> list[str]:
+        device, refused = load_configuration(Device(self.device.hardware, hostname="R1"), text)
+        if not refused:
+            self.device = device
+        return refused
+
+    def revert_after(self, seconds: float | None, text: str | None = None) -> None:
+        self.reverted_to = self.reverted_to if text is None else text
+        self.revert_at = None if seconds is None else self.moment + timedelta(seconds=seconds)
+
+    async def revert(self) -> None:
+        self.revert_at = None
+        assert not await self.replace(self.reverted_to)
+
+    def reload_after(self, seconds: float | None) -> None:
+        self.reload_at = None if seconds is None else self.moment + timedelta(seconds=seconds)
 
     def opens_privileged_mode(self, password: str) -> bool:
         return password == "opensesame"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -232,6 +232,30 @@ class Environment(Protocol):
 
     def save_startup_config(self, text: str | None) -> None:
         """Save a configuration, or erase it with None."""
+
+    @property
+    def flash(self) -> MutableMapping[str, str]:
+        """The text files on flash memory by name; they outlast a reload."""
+
+    async def replace(self, text: str) -> list[str]:
+        """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
+
+    @property
+    def revert_at(self) -> datetime | None:
+        """When the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
+
+    def revert_after(self, seconds: float | None, text: str | None = None) -> None:
+        """Have `text` put in force after that time, the same one as before where absent; None: never."""
+
+    async def revert(self) -> None:
+        """Put that in force now."""
+
+    @property
+    def reload_at(self) -> datetime | None:
+        """When the router is going to reload by itself; None: never."""
+
+    def reload_after(self, seconds: float | None) -> None:
+        """Reload after that time; None: never."""
 
     async def reload(self) -> None:
         """Boot from the saved configuration; ends all logins."""

@@ -36,6 +36,7 @@ from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.secrets import verify
 from qoslab.lab.control import ControlClient
+from qoslab.lab.countdown import Countdown
 from qoslab.lab.stack import IpStack
 
 if TYPE_CHECKING:
@@ -107,6 +108,11 @@ class VirtualRouter:
         """The logged messages."""
         self.on_reload: Callable[[], None] = lambda: None
         """Called when the router reloads: ends the logins."""
+        self.flash: dict[str, str] = {}
+        """The text files on flash memory."""
+        self._reload = Countdown(self.reload)
+        self._revert = Countdown(self.revert)
+        self._reverted_to = ""
 
     # Life
 
@@ -123,6 +129,8 @@ class VirtualRouter:
         if self._sampler is not None:
             self._sampler.cancel()
             await asyncio.gather(self._sampler, return_exceptions=True)
+        self._reload.stop()
+        self._revert.stop()
         await self._control.close()
         await self._sampling.close()
         await self._stack.close()
@@ -137,6 +145,8 @@ class VirtualRouter:
 
     async def reload(self) -> None:
         """Boot from the startup configuration; ends all logins."""
+        self._reload.stop()
+        self._revert.stop()
         self.on_reload()
         for line in await self._boot():
             self._report(f"{self.name}: startup configuration: {line}")
@@ -202,6 +212,45 @@ class VirtualRouter:
             raise
         self._in_force = config
         self._device = device
+
+    async def replace(self, text: str) -> list[str]:
+        """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
+        device, refused = load_configuration(self._make.blank, text)
+        if not refused:
+            async with self._editing:
+                await self._put_in_force(device)
+        return refused
+
+    @property
+    def revert_at(self) -> datetime | None:
+        """When the configuration goes back to an earlier one."""
+        return self._revert.at
+
+    def revert_after(self, seconds: float | None, text: str | None = None) -> None:
+        """Have `text`, or what was given before, put in force after that time; None: never."""
+        self._reverted_to = self._reverted_to if text is None else text
+        if seconds is None:
+            self._revert.stop()
+        else:
+            self._revert.start(seconds)
+
+    async def revert(self) -> None:
+        """Put that in force now."""
+        self._revert.stop()
+        for line in await self.replace(self._reverted_to):
+            self._report(f"{self.name}: reverting: {line}")
+
+    @property
+    def reload_at(self) -> datetime | None:
+        """When the router is going to reload by itself."""
+        return self._reload.at
+
+    def reload_after(self, seconds: float | None) -> None:
+        """Reload after that time; None: never."""
+        if seconds is None:
+            self._reload.stop()
+        else:
+            self._reload.start(seconds)
 
     def data_plane_config(self) -> formats.DataPlaneConfig:
         """The data plane's configuration in force."""

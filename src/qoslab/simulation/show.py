@@ -219,6 +219,30 @@ class _Environment:
     def save_startup_config(self, text: str | None) -> None:
         self._fixed()
 
+    @property
+    def flash(self) -> dict[str, str]:
+        return {}
+
+    async def replace(self, text: str) -> list[str]:
+        raise NotSimulatedError("a change of the configuration")
+
+    @property
+    def revert_at(self) -> datetime | None:
+        return None
+
+    def revert_after(self, seconds: float | None, text: str | None = None) -> None:
+        raise NotSimulatedError("a change of the configuration")
+
+    async def revert(self) -> None:
+        raise NotSimulatedError("a change of the configuration")
+
+    @property
+    def reload_at(self) -> datetime | None:
+        return None
+
+    def reload_after(self, seconds: float | None) -> None:
+        raise NotSimulatedError("a reload")
+
     async def reload(self) -> None:
         self._fixed()
 

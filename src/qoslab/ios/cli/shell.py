@@ -124,7 +124,7 @@ class Shell:
         match = EXEC.parse(self.session.mode, command, start=start, capabilities=self._capabilities)
         output_filter = None
         if mark is not None:
-            if match.args.keywords[0] != "show":
+            if match.args.keywords[0] not in ("show", "more"):
                 raise InvalidInputError(mark - 1)
             output_filter = filters.parse(line, mark)
         text = await match.command.handler(self.session, match.args)

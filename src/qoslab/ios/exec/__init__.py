@@ -5,17 +5,32 @@ The modules here and `catalyst.exec` register their commands with `EXEC` when th
 
 from qoslab.ios.catalyst import exec as catalyst
 from qoslab.ios.cli.login import EXEC, ExecSession
-from qoslab.ios.exec import configuration, inventory, ip_sla, ping, policy, services, show, system
+from qoslab.ios.exec import (
+    configuration,
+    files,
+    inventory,
+    ip_sla,
+    ping,
+    policy,
+    reload,
+    rollback,
+    services,
+    show,
+    system,
+)
 
 __all__ = [
     "EXEC",
     "ExecSession",
     "catalyst",
     "configuration",
+    "files",
     "inventory",
     "ip_sla",
     "ping",
     "policy",
+    "reload",
+    "rollback",
     "services",
     "show",
     "system",

@@ -84,7 +84,8 @@ async def _show_startup_config(session: ExecSession, args: Args) -> str:
     return f"Using {len(text.encode())} out of {NVRAM_BYTES} bytes\n{text}\n"
 
 
-def _save(session: ExecSession) -> None:
+def save(session: ExecSession) -> None:
+    """Make the running configuration the startup configuration."""
     session.terminal.write("Building configuration...\n")
     session.environment.save_startup_config(running_config.render(session.device))
     session.terminal.write("[OK]\n")
@@ -92,7 +93,7 @@ def _save(session: ExecSession) -> None:
 
 @EXEC.add(PRIVILEGED, "write [memory]", help=_WRITE)
 async def _write_memory(session: ExecSession, args: Args) -> None:
-    _save(session)
+    save(session)
 
 
 @EXEC.add(PRIVILEGED, "write terminal", help=_WRITE)
@@ -108,7 +109,7 @@ async def _copy(session: ExecSession, args: Args) -> None:
         # There is one file; [I] the words of the refusal.
         session.terminal.write(f"%Error opening nvram:/{answer} (Permission denied)\n")
         return
-    _save(session)
+    save(session)
 
 
 @EXEC.add(PRIVILEGED, "write erase", help=_WRITE)
@@ -130,21 +131,3 @@ async def _erase(session: ExecSession) -> None:
     if await session.terminal.read_confirmation():
         session.environment.save_startup_config(None)
         session.terminal.write("[OK]\nErase of nvram: complete\n")
-
-
-@EXEC.add(PRIVILEGED, "reload", help={"reload": "Halt and perform a cold restart"})
-async def _reload(session: ExecSession, args: Args) -> None:
-    terminal = session.terminal
-    if session.environment.startup_config() != running_config.render(session.device):
-        while True:
-            terminal.write("\nSystem configuration has been modified. Save? [yes/no]: ")
-            answer = (await terminal.read_answer()).strip().lower()
-            if answer and "yes".startswith(answer):
-                _save(session)
-                break
-            if answer and "no".startswith(answer):
-                break
-            terminal.write("% Please answer 'yes' or 'no'.\n")
-    terminal.write("Proceed with reload? [confirm]")
-    if await terminal.read_confirmation():
-        await session.environment.reload()

@@ -112,14 +112,18 @@ async def _show_flash(session: ExecSession, args: Args) -> str:
 def _flash(session: ExecSession) -> str:
     """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
     size = flash_bytes(session)
-    return NO_FLASH if size is None else inventory.directory({}, "flash", size[0], session.environment.now())
+    files = {name: len(text.encode()) for name, text in session.environment.flash.items()}
+    return NO_FLASH if size is None else inventory.directory(files, "flash", size[0], session.environment.now())
 
 
 def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
     """Return the bytes of flash memory and those that are free; None where no print tells how much there is."""
     lines = "\n".join(session.environment.chassis.memory_lines)
     size = re.search(r"(\d+)K bytes of (?:ATA|flash-simulated)", lines)
-    return None if size is None else (1024 * int(size[1]), 1024 * int(size[1]))
+    if size is None:
+        return None
+    used = sum(len(text.encode()) for text in session.environment.flash.values())
+    return 1024 * int(size[1]), 1024 * int(size[1]) - used
 
 
 def nvram_bytes(session: ExecSession) -> tuple[int, int]:

@@ -34,3 +34,16 @@ def uptime_text(uptime: timedelta) -> str:
         if count or (unit == "minute" and not parts):
             parts.append(f"{count} {unit}" + ("" if count == 1 else "s"))
     return ", ".join(parts)
+
+
+def moment_text(at: datetime) -> str:
+    """`10:20:30 UTC Mon Jan 6 2025`."""
+    return f"{at:%H:%M:%S} UTC {at:%a %b} {at.day} {at.year}"
+
+
+def in_words(left: timedelta) -> str:
+    """`8 minutes and 12 seconds`: hours, minutes and seconds, without what is zero."""
+    seconds = max(0, round(left.total_seconds()))
+    parts = ((seconds // _HOUR, "hour"), (seconds % _HOUR // _MINUTE, "minute"), (seconds % _MINUTE, "second"))
+    said = [f"{number} {word}{'' if number == 1 else 's'}" for number, word in parts if number]
+    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]])) or "0 seconds"

@@ -1,0 +1,180 @@
+"""Exec commands that put a whole configuration in force, at once or when nobody confirms the present one.
+
+After Cisco's guide to Configuration Replace and Configuration Rollback (12.3(7)T; the timer 12.4(20)T).
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from qoslab.ios import running_config
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.exec.files import FLASH, missing, named
+from qoslab.ios.model.device import Device
+from qoslab.ios.show.times import in_words, moment_text
+
+MOST_MINUTES = 120
+"""Of the timer for a confirmation."""
+
+_WARNING = (
+    "This will apply all necessary additions and deletions\n"
+    "to replace the current running configuration with the\n"
+    "contents of the specified configuration file, which is\n"
+    "assumed to be a complete configuration, not a partial\n"
+    "configuration. Enter Y if you are sure you want to proceed. ? [no]: "
+)
+_NO_ARCHIVE = "%No archive is configured: the path of `archive` is missing\n"
+"""[I] That it is refused is said; in which words is not."""
+_REPLACE = {
+    "configure": "Enter configuration mode",
+    "replace": "Replace the running-config with a new config file",
+    "url": "URL of config file that will replace running-config",
+    "force": "Replace without prompting for confirmation",
+}
+
+
+@EXEC.add(PRIVILEGED, "configure replace <url:word> [force]", help=_REPLACE)
+async def _replace(session: ExecSession, args: Args) -> str:
+    text = session.environment.flash.get(named(args))
+    if text is None:
+        return missing(args.value("url", str))
+    if "force" not in args:
+        session.terminal.write(_WARNING)
+        answer = (await session.terminal.read_answer()).strip().lower()
+        if not answer or not "yes".startswith(answer):
+            return ""
+    refused = await session.environment.replace(text)
+    told = "".join(f"%{line}\n" for line in refused)
+    return f"{told}Total number of passes: 1\n{'Rollback aborted' if refused else 'Rollback Done'}\n\n"
+
+
+_DIFFERENCES = {
+    "archive": "Archive functions",
+    "config": "Config archive functions",
+    "differences": "Display the differences between two config files",
+    "url": "First file",
+    "other": "Second file; the running configuration where absent",
+}
+
+
+@EXEC.add(PRIVILEGED, "show archive config differences [<url:word> [<other:word>]]", help=_DIFFERENCES)
+async def _differences(session: ExecSession, args: Args) -> str:
+    texts = []
+    for name, absent in (("url", "nvram:startup-config"), ("other", "system:running-config")):
+        url = args.optional(name, str) or absent
+        text = _text_of(session, url)
+        if text is None:
+            return missing(url)
+        texts.append(text)
+    return "".join(f"{line}\n" for line in differences(*texts))
+
+
+def _text_of(session: ExecSession, url: str) -> str | None:
+    if url == "nvram:startup-config":
+        return session.environment.startup_config()
+    if url == "system:running-config":
+        return running_config.render(session.device)
+    return session.environment.flash.get(url.removeprefix(FLASH).lstrip("/")) if url.startswith(FLASH) else None
+
+
+def differences(one: str, other: str) -> list[str]:
+    """The contextual differences of two configurations: lines that came (+) and went (-), below those above them."""
+    found: list[str] = []
+    shown: tuple[str, ...] = ()
+    for line in difflib.ndiff(_with_context(one), _with_context(other)):
+        sign = line[:1]
+        if sign not in "+-":
+            continue
+        *above, own = line[2:].split("\n")
+        found += [each for each in above if each not in shown]
+        found.append(f"{sign}{own}")
+        shown = (*above, own)
+    return ["!Contextual Config Diffs:", *found] if found else ["!No changes were found"]
+
+
+def _with_context(text: str) -> list[str]:
+    """Each line with those that it stands below, outermost first."""
+    above: list[str] = []
+    lines = []
+    for line in text.splitlines():
+        if not line.strip() or line.startswith(("!", "end")):
+            continue
+        depth = len(line) - len(line.lstrip(" "))
+        above = [each for each in above if len(each) - len(each.lstrip(" ")) < depth]
+        lines.append("\n".join([*above, line]))
+        above.append(line)
+    return lines
+
+
+# The configuration that has to be confirmed.
+
+
+def _archived(device: Device) -> bool:
+    """Whether `archive` has a path, where the present configuration is put before it changes."""
+    archive = device.kept.find("archive")
+    return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
+
+
+_TIMER = {
+    "configure": "Enter configuration mode",
+    "terminal": "Configure from the terminal",
+    "revert": "Parameters for reverting the configuration",
+    "timer": "Rollback timer",
+    "minutes": "Time in minutes to wait for a confirmation",
+    "confirm": "Confirm the configuration change",
+    "now": "Revert now",
+}
+
+
+@EXEC.add(PRIVILEGED, f"configure terminal revert timer <minutes:1-{MOST_MINUTES}>", help=_TIMER)
+async def _configure_with_timer(session: ExecSession, args: Args) -> str:
+    if not _archived(session.device):
+        return _NO_ARCHIVE
+    minutes = args.value("minutes", int)
+    session.environment.revert_after(60.0 * minutes, running_config.render(session.device))
+    session.config = ConfigSession(session.device)
+    return (
+        f"Rollback Confirmed Change: Backing up current running config. Reverts in {minutes} minutes if not confirmed\n"
+        "Enter configuration commands, one per line.  End with CNTL/Z.\n"
+    )
+
+
+@EXEC.add(PRIVILEGED, f"configure revert timer <minutes:1-{MOST_MINUTES}>", help=_TIMER)
+async def _renew(session: ExecSession, args: Args) -> str:
+    if session.environment.revert_at is None:
+        return "%No Rollback Confirmed Change pending\n"
+    session.environment.revert_after(60.0 * args.value("minutes", int))
+    return ""
+
+
+@EXEC.add(PRIVILEGED, "configure revert now", help=_TIMER)
+async def _revert_now(session: ExecSession, args: Args) -> str:
+    if session.environment.revert_at is None:
+        return "%No Rollback Confirmed Change pending\n"
+    await session.environment.revert()
+    return ""
+
+
+@EXEC.add(PRIVILEGED, "configure confirm", help=_TIMER)
+async def _confirm(session: ExecSession, args: Args) -> str:
+    if session.environment.revert_at is None:
+        return "%No Rollback Confirmed Change pending\n"
+    session.environment.revert_after(None)
+    return ""
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "show archive config rollback timer",
+    help={**_DIFFERENCES, "rollback": "Rollback information", "timer": "Rollback timer"},
+)
+async def _show_timer(session: ExecSession, args: Args) -> str:
+    at = session.environment.revert_at
+    if at is None:
+        return "%No Rollback Confirmed Change pending\n"
+    now = session.environment.now()
+    return (
+        f"Time configured: Rollback at {moment_text(at)}\nTimer type: absolute timer\nTime left: {in_words(at - now)}\n"
+    )

@@ -1,0 +1,34 @@
+"""Something that a virtual router does by itself after a time, unless it is told not to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+
+class Countdown:
+    """One such thing. It happens at most once for each `start`."""
+
+    def __init__(self, happen: Callable[[], Awaitable[None]]) -> None:
+        self._happen = happen
+        self._handle: asyncio.TimerHandle | None = None
+        self._task: asyncio.Future[None] | None = None
+        self.at: datetime | None = None
+        """When it happens; None: it does not."""
+
+    def start(self, seconds: float) -> None:
+        """Let it happen after that time, and not when it would have."""
+        self.stop()
+        self.at = datetime.now(UTC) + timedelta(seconds=seconds)
+        self._handle = asyncio.get_running_loop().call_later(seconds, self._fire)
+
+    def stop(self) -> None:
+        """Let it not happen."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = self.at = None
+
+    def _fire(self) -> None:
+        self.stop()
+        self._task = asyncio.ensure_future(self._happen())

@@ -1,0 +1,175 @@
+"""Files on flash, whole configurations put in force, and what happens unless somebody confirms."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from fake_router import FakeRouter, typed
+
+from qoslab.lab.countdown import Countdown
+
+LONG = "terminal length 0\r"
+COPY = "copy running-config flash:before.cfg\r\r"
+CHANGE = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno shutdown\rend\r"
+ARCHIVE = "configure terminal\rarchive\rpath flash:saved\rend\r"
+
+
+def said(router: FakeRouter, text: str, command: str) -> str:
+    """What was printed after the last of these commands."""
+    printed = typed(router, LONG + text)
+    return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
+
+
+def test_a_configuration_is_kept_on_flash_and_outlasts_a_change() -> None:
+    router = FakeRouter("2811")
+    copied = said(router, COPY, "copy running-config flash:before.cfg")
+    size = len(router.flash["before.cfg"])
+    assert copied == f"Destination filename [before.cfg]? \n{size} bytes copied in 0.100 secs ({10 * size} bytes/sec)"
+    listed = said(router, CHANGE + "dir\r", "dir")
+    assert listed.splitlines()[2].split()[-1] == "before.cfg" and f"{size}" in listed.splitlines()[2]
+    total = 62720 * 1024
+    assert listed.splitlines()[-1] == f"{total} bytes total ({total - size} bytes free)"
+    assert said(router, "more flash:before.cfg | include hostname\r", "more flash:before.cfg | include hostname") == (
+        "hostname R1"
+    )
+
+
+def test_a_copy_over_a_file_is_asked_for() -> None:
+    router = FakeRouter("2811")
+    typed(router, COPY)
+    router.flash["before.cfg"] = "old\n"
+    typed(router, COPY + "n")
+    assert router.flash["before.cfg"] == "old\n"
+    typed(router, COPY + "\r")
+    assert router.flash["before.cfg"] != "old\n"
+
+
+def test_what_is_not_there_and_what_has_no_room() -> None:
+    router = FakeRouter("2811")
+    missing = "%Error opening flash:none (No such file or directory)"
+    for command in ("more flash:none", "delete /force flash:none", "configure replace flash:none force"):
+        assert said(router, f"{command}\r", command) == missing
+    router.flash["big"] = "x" * 62720 * 1024
+    assert said(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
+    # Of this one no print tells how much flash it has.
+    assert said(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
+
+
+def test_deleting_is_confirmed() -> None:
+    router = FakeRouter("2811")
+    router.flash["a"] = "x\n"
+    typed(router, "delete flash:a\r\rn")
+    assert "a" in router.flash
+    typed(router, "delete flash:a\r\r\r")
+    assert "a" not in router.flash
+
+
+def test_a_configuration_replaces_the_present_one() -> None:
+    router = FakeRouter("2811")
+    typed(router, COPY)
+    before = router.device
+    typed(router, CHANGE + "configure terminal\rpolicy-map P\rend\r")
+    # Without an answer nothing happens.
+    typed(router, "configure replace flash:before.cfg\r\r")
+    assert "P" in router.device.policy_maps
+    done = said(router, "configure replace flash:before.cfg force\r", "configure replace flash:before.cfg force")
+    assert done == "Total number of passes: 1\nRollback Done\n"
+    assert router.device == before
+
+
+def test_a_file_that_is_refused_changes_nothing() -> None:
+    router = FakeRouter("2811")
+    router.flash["bad"] = "hostname R9\nfrobnicate\n"
+    before = router.device
+    done = said(router, "configure replace flash:bad force\r", "configure replace flash:bad force")
+    assert "frobnicate" in done and done.endswith("Rollback aborted\n")
+    assert router.device == before
+
+
+def test_differences_are_shown_below_what_they_belong_to() -> None:
+    router = FakeRouter("2811")
+    typed(router, COPY)
+    command = "show archive config differences flash:before.cfg"
+    assert said(router, f"{command}\r", command) == "!No changes were found"
+    change = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno ip address\rend\r"
+    assert said(router, f"{change}{command}\r", command).splitlines() == [
+        "!Contextual Config Diffs:",
+        "interface FastEthernet0/0",
+        "- ip address 192.168.10.1 255.255.255.0",
+        "+ description to Bob",
+        "+ no ip address",
+    ]
+    # Nothing is repeated below a line that is new itself.
+    change = "configure terminal\rpolicy-map P\rclass class-default\rshape average 64000\rend\r"
+    assert said(router, f"{change}{command}\r", command).splitlines()[1:4] == [
+        "+policy-map P",
+        "+ class class-default",
+        "+    shape average 64000",
+    ]
+
+
+def test_a_change_has_to_be_confirmed() -> None:
+    router = FakeRouter()
+    command = "configure terminal revert timer 5"
+    assert said(router, f"{command}\r", command).startswith("%No archive is configured")
+    assert router.revert_at is None
+    typed(router, ARCHIVE)
+    before = router.device
+    typed(router, f"{command}\rhostname R9\rend\r")
+    assert router.revert_at == router.moment + timedelta(minutes=5)
+    left = said(router, "show archive config rollback timer\r", "show archive config rollback timer")
+    assert left.splitlines()[-1] == "Time left: 5 minutes"
+    typed(router, "configure revert timer 7\r")
+    assert router.revert_at == router.moment + timedelta(minutes=7)
+    typed(router, "configure revert now\r")
+    assert router.device == before and router.revert_at is None
+    typed(router, f"{command}\rhostname R9\rend\rconfigure confirm\r")
+    assert router.revert_at is None and router.device.hostname == "R9"
+    assert said(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
+
+
+def test_what_counts_down_happens_once_and_not_when_it_was_put_off() -> None:
+    happened: list[int] = []
+
+    async def run() -> None:
+        done = asyncio.Event()
+
+        async def happen() -> None:
+            happened.append(len(happened))
+            done.set()
+
+        countdown = Countdown(happen)
+        countdown.start(0.0)
+        countdown.start(3600.0)
+        await asyncio.sleep(0.05)
+        assert happened == [] and countdown.at is not None
+        countdown.stop()
+        assert countdown.at is None
+        countdown.start(0.01)
+        await asyncio.wait_for(done.wait(), 10)
+        assert countdown.at is None
+
+    asyncio.run(run())
+    assert happened == [0]
+
+
+def test_a_reload_is_scheduled_and_cancelled() -> None:
+    router = FakeRouter()
+    typed(router, "write memory\r")
+    at = "Reload scheduled for 11:30:30 UTC Mon Mar 2 2026 (in 1 hour and 10 minutes)"
+    assert (
+        said(router, "reload in 1:10 for a test\r\r", "reload in 1:10 for a test")
+        == f"{at}\nProceed with reload? [confirm]"
+    )
+    assert said(router, "show reload\r", "show reload") == at
+    assert "*** --- SHUTDOWN ABORTED ---" in said(router, "reload cancel\r", "reload cancel")
+    assert router.reload_at is None and router.reloads == 0
+    assert said(router, "show reload\r", "show reload") == "No reload is scheduled."
+    assert said(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
+    # What is not saved is asked about first; whoever does not confirm has scheduled nothing.
+    asked = said(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
+    assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
+    assert router.reload_at is None
+    for wrong in ("0", "1:2:3", "soon"):
+        assert "Invalid input" in typed(router, f"reload in {wrong}\r")
