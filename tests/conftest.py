@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from hypothesis import settings
 # How long an example takes is the machine's affair, and a busy one fails no test.
 settings.register_profile("qoslab", deadline=None)
 settings.load_profile("qoslab")
+
+# Where this package is, as Jupyter brings it, jsonschema has it compile 38 grammars of addresses at import, more than
+# two seconds in each process, for formats that no schema of ours names. jsonschema does without it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # A shell has what it starts in the background ignore Ctrl-C, and nohup the end of its terminal; what is ignored stays
 # so in every process started from there, and a command that the tests interrupt would go on.
