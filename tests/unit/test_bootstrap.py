@@ -107,7 +107,9 @@ def environment(clone: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("SUDO_", "QOSLAB_", "UV_", "PYTHON"))
     }
-    return {**inherited, "UV_CALLS": str(clone.parent / "calls"), **more}
+    # Without a detour over what chooses among Pythons, such as pyenv: that starts a shell for each.
+    path = f"{Path(sys.executable).resolve().parent}{os.pathsep}{inherited['PATH']}"
+    return {**inherited, "PATH": path, "UV_CALLS": str(clone.parent / "calls"), **more}
 
 
 def start(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
