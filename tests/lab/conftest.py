@@ -15,6 +15,11 @@ from labs import TWO_HOSTS
 from qoslab.lab import Lab
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first, so that none of them is left in the end to run alone."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A lab name that no other test has, also with several pytest processes."""

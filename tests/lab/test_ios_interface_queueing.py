@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,34 +39,78 @@ COUNTED = 1000
 ON_WIRE = 1003
 """Bytes of line time of the same packet: flag and check sequence on top."""
 LINE_BPS = 2_000_000
+CAR = f"""\
+interface {LINE}
+ rate-limit output 512000 8000 16000 conform-action transmit exceed-action drop
+"""
+GTS = f"""\
+interface {LINE}
+ traffic-shape rate 512000 8000 8000 50
+"""
+PRIORITY = f"""\
+priority-list 1 protocol ip high udp 6001
+priority-list 1 default low
+interface {LINE}
+ priority-group 1
+"""
+CUSTOM = f"""\
+queue-list 1 protocol ip 1 udp 6001
+queue-list 1 protocol ip 2 udp 6002
+queue-list 1 queue 1 byte-count 4000
+queue-list 1 queue 2 byte-count 2000
+interface {LINE}
+ custom-queue-list 1
+"""
+
+CASES = {
+    "car": (CAR, {"load": 190}),
+    "gts": (GTS, {"load": 125}),
+    "priority": (PRIORITY, {"high": 150, "low": 200}),
+    "custom": (CUSTOM, {"first": 220, "second": 220}),
+}
+"""What is pasted into R1, and floods in packets a second: a thousand of all cases together."""
+
+
+@dataclass(frozen=True)
+class Flooded:
+    """A lab after its floods, and by name what was sent and received."""
+
+    lab: Lab
+    counted: dict[str, tuple[int, int]]
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with Lab.up(topology("classic"), name=f"test-interface-queueing-{os.getpid()}") as lab:
-        yield lab
+def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flooded]]:
+    """Every case in a lab of its own, all flooded in the same seconds; its text is taken back line by line in the end.
+
+    They share the seconds and nothing else, and what a thousand packets need of a machine in a second is a hundredth.
+    """
+    with ExitStack() as up:
+        labs = {
+            case: up.enter_context(Lab.up(topology("classic"), name=f"test-queueing-{case}-{os.getpid()}"))
+            for case in CASES
+        }
+        for case, (text, _) in CASES.items():
+            start_afresh(VirtualLab(labs[case]), ["R1", "R2"])
+            said = session(labs[case], "configure terminal", *text.splitlines(), "end")
+            assert "%" not in said, said
+        with ThreadPoolExecutor(len(CASES)) as pool:
+            begun = {
+                case: pool.submit(flood, labs[case], tmp_path_factory.mktemp(case), rates)
+                for case, (_, rates) in CASES.items()
+            }
+            found = {case: Flooded(labs[case], each.result()) for case, each in begun.items()}
+        yield found
+        for case, (text, _) in CASES.items():
+            lines = text.splitlines()
+            below = [f"no {line.strip()}" for line in lines if line.startswith(" ")]
+            above = [f"no {line}" for line in lines if not line.startswith((" ", "interface"))]
+            interface = ("configure terminal", f"interface {LINE}", *below, "exit", *reversed(above), "end")
+            said = session(labs[case], *interface)
+            assert "%" not in said, said
 
 
-@pytest.fixture
-def configured(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab with the text of the test's parameter pasted into R1; taken back line by line afterwards."""
-    text: str = request.param
-    lines = text.splitlines()
-    start_afresh(VirtualLab(lab), ["R1", "R2"])
-    said = session(lab, "configure terminal", *lines, "end")
-    assert "%" not in said, said
-    yield lab
-    below = [f"no {line.strip()}" for line in lines if line.startswith(" ")]
-    above = [f"no {line}" for line in lines if not line.startswith((" ", "interface"))]
-    said = session(lab, "configure terminal", f"interface {LINE}", *below, "exit", *reversed(above), "end")
-    assert "%" not in said, said
-
-
-def shown(lab: Lab, command: str) -> str:
-    return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
-
-
-def flooded(lab: Lab, folder: Path, **packets_per_second: int) -> dict[str, tuple[int, int]]:
+def flood(lab: Lab, folder: Path, packets_per_second: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """Floods of packets of 996 bytes, each to a port of its own from 6001 on: by name what was sent and received."""
     cell = Cell(folder, CellIdentity("flooded", (), 1))
     flows = []
@@ -81,21 +128,19 @@ def flooded(lab: Lab, folder: Path, **packets_per_second: int) -> dict[str, tupl
     return found
 
 
-CAR = f"""\
-interface {LINE}
- rate-limit output 512000 8000 16000 conform-action transmit exceed-action drop
-"""
+def shown(lab: Lab, command: str) -> str:
+    return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
 
 
-@pytest.mark.parametrize("configured", [CAR], indirect=True)
-def test_committed_access_rate_lets_its_rate_and_its_bursts_through(configured: Lab, tmp_path: Path) -> None:
-    (sent, received) = flooded(configured, tmp_path, load=190)["load"]
+def test_committed_access_rate_lets_its_rate_and_its_bursts_through(flooded: dict[str, Flooded]) -> None:
+    case = flooded["car"]
+    sent, received = case.counted["load"]
     assert sent > 0.9 * 190 * SECONDS
     # The rate for five seconds, and of the bursts at least the normal one, at most both; a packet at either end.
     by_rate = 512_000 / 8 * SECONDS
     assert (by_rate + 8000) / COUNTED - 1 <= received <= (by_rate + 8000 + 16_000) / COUNTED + 1
     # The line of 2 Mb/s holds all that: what was not received exceeded.
-    screen = shown(configured, f"show interfaces {LINE} rate-limit")
+    screen = shown(case.lab, f"show interfaces {LINE} rate-limit")
     assert "params:  512000 bps, 8000 limit, 16000 extended limit" in screen
     counts = {what: (int(n), int(size)) for what, n, size in re.findall(r"(\w+) (\d+) packets, (\d+) bytes", screen)}
     assert counts == {
@@ -104,21 +149,15 @@ def test_committed_access_rate_lets_its_rate_and_its_bursts_through(configured: 
     }
 
 
-GTS = f"""\
-interface {LINE}
- traffic-shape rate 512000 8000 8000 50
-"""
-
-
-@pytest.mark.parametrize("configured", [GTS], indirect=True)
-def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(configured: Lab, tmp_path: Path) -> None:
-    (sent, received) = flooded(configured, tmp_path, load=125)["load"]
+def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(flooded: dict[str, Flooded]) -> None:
+    case = flooded["gts"]
+    sent, received = case.counted["load"]
     assert sent > 0.9 * 125 * SECONDS
     # The rate for five seconds, sustained and excess burst at the beginning (a packet each), 50 buffers that drain
     # after the end; an interval of 15.6 ms at either end is a packet.
     expected = 512_000 / 8 * SECONDS / COUNTED + 2 + 50
     assert abs(received - expected) <= 3
-    text = shown(configured, f"show traffic-shape statistics {LINE}")
+    text = shown(case.lab, f"show traffic-shape statistics {LINE}")
     words = text.splitlines()[-1].split()
     assert words[0] == "Se0/1/0"
     depth, packets, size, delayed = (int(word) for word in words[1:5])
@@ -128,54 +167,34 @@ def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(config
     assert 3 <= received - delayed <= 6
 
 
-PRIORITY = f"""\
-priority-list 1 protocol ip high udp 6001
-priority-list 1 default low
-interface {LINE}
- priority-group 1
-"""
-
-
-@pytest.mark.parametrize("configured", [PRIORITY], indirect=True)
-def test_priority_queueing_gives_low_what_high_leaves(configured: Lab, tmp_path: Path) -> None:
-    found = flooded(configured, tmp_path, high=150, low=200)
-    (high_sent, high_received), (low_sent, low_received) = found["high"], found["low"]
+def test_priority_queueing_gives_low_what_high_leaves(flooded: dict[str, Flooded]) -> None:
+    case = flooded["priority"]
+    (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"
     # What the line carries in five seconds and high leaves, then the low queue's 80 packets and the ring's two.
     left = LINE_BPS / 8 * SECONDS / ON_WIRE - high_sent
     assert low_sent > left + 100, "the low queue is never empty"
     assert left - 3 <= low_received <= left + 80 + 2 + 3
-    screen = shown(configured, f"show interfaces {LINE}")
+    screen = shown(case.lab, f"show interfaces {LINE}")
     drops = {name: int(drop) for name, drop in re.findall(r"(high|medium|normal|low): \d+/\d+/(\d+)", screen)}
     assert drops == {"high": 0, "medium": 0, "normal": 0, "low": low_sent - low_received}
     assert "Queueing strategy: priority-list 1" in screen
-    listed = [line.split() for line in shown(configured, "show queueing priority").splitlines()]
+    listed = [line.split() for line in shown(case.lab, "show queueing priority").splitlines()]
     assert ["1", "high", "protocol", "ip", "udp", "6001"] in listed
 
 
-CUSTOM = f"""\
-queue-list 1 protocol ip 1 udp 6001
-queue-list 1 protocol ip 2 udp 6002
-queue-list 1 queue 1 byte-count 4000
-queue-list 1 queue 2 byte-count 2000
-interface {LINE}
- custom-queue-list 1
-"""
-
-
-@pytest.mark.parametrize("configured", [CUSTOM], indirect=True)
-def test_custom_queueing_shares_the_line_by_byte_counts(configured: Lab, tmp_path: Path) -> None:
-    found = flooded(configured, tmp_path, first=220, second=220)
-    (first_sent, first), (second_sent, second) = found["first"], found["second"]
+def test_custom_queueing_shares_the_line_by_byte_counts(flooded: dict[str, Flooded]) -> None:
+    case = flooded["custom"]
+    (first_sent, first), (second_sent, second) = case.counted["first"], case.counted["second"]
     carried = LINE_BPS / 8 * SECONDS / ON_WIRE
     # Two thirds and one third of what the line carries in five seconds; then each queue's 20 packets drain. A turn is
     # four packets and two, and the ring has two.
     assert min(first_sent, second_sent) > carried * 2 / 3 + 100, "no queue is ever empty"
     assert abs(first - 20 - carried * 2 / 3) <= 6
     assert abs(second - 20 - carried / 3) <= 6
-    screen = shown(configured, f"show interfaces {LINE}")
+    screen = shown(case.lab, f"show interfaces {LINE}")
     drops = {int(queue): int(drop) for queue, drop in re.findall(r"(\d+): \d+/\d+/(\d+)", screen)}
     assert (drops[1], drops[2]) == (first_sent - first, second_sent - second)
     assert sum(drops.values()) == drops[1] + drops[2]
-    listed = [line.split() for line in shown(configured, "show queueing custom").splitlines()]
+    listed = [line.split() for line in shown(case.lab, "show queueing custom").splitlines()]
     assert ["1", "1", "byte-count", "4000"] in listed

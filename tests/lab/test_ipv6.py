@@ -277,7 +277,7 @@ PROBES = [
 ]
 
 
-@pytest.mark.quiet
+@pytest.mark.slow
 def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     file = clean / "probes-ipv6.yml"
     flow = {"name": "load", "tool": "iperf3", "protocol": "udp", "from": "client", "to": "server", "rate": "100 kb/s"}

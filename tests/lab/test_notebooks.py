@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from nbclient import NotebookClient
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0}

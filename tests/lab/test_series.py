@@ -18,7 +18,7 @@ from commands import Command
 from experiment_files import experiment_file
 from qoslab.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.quiet]
+pytestmark = pytest.mark.lab
 
 SERIES = """\
 name: series
@@ -120,6 +120,8 @@ def series(clean: Path) -> Path:
     return clean
 
 
+# A machine that is busy stalls the first router, too, and nothing else is asked.
+@pytest.mark.slow
 def test_what_a_stalled_router_sends_to_a_policer_is_not_trusted(series: Path) -> None:
     found = measure(series, stops=True)
     print(found["offered"], found["dropped"], found["reasons"], found["health"])
@@ -131,6 +133,7 @@ def test_what_a_stalled_router_sends_to_a_policer_is_not_trusted(series: Path) -
     assert not any(reason.startswith("R2 ") and "more than 0.1%" in reason for reason in found["reasons"])
 
 
+@pytest.mark.quiet
 def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
     for _ in range(ATTEMPTS):
         found = measure(series, stops=False)
