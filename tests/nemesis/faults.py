@@ -1,0 +1,117 @@
+"""What a nemesis does to a run: one fault, drawn from a seed, at a moment drawn from it, to one of its processes."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import QOSLAB, Command
+
+STOPPED_S = 3.0
+"""How long a process stands still at most."""
+
+
+@dataclass(frozen=True)
+class Struck:
+    """What was done."""
+
+    fault: str
+    victim: str
+    main: bool
+    """Whether the victim is the run itself."""
+    after_s: float
+
+    def __str__(self) -> str:
+        return f"{self.fault} of {'the run' if self.main else self.victim} after {self.after_s:.2f} s"
+
+
+def of_the_run(command: Command) -> dict[int, str]:
+    """The processes of a run with their command lines: those that have its environment, and what they are the root of.
+
+    What runs in a namespace of processes of its own has it too: it is seen from here by a number of here.
+    """
+    mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
+    found = {}
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                if line:
+                    found[int(process.name)] = line
+        except OSError:
+            continue
+    return found
+
+
+def kill(pid: int, draw: random.Random) -> None:
+    """Without a word, as the kernel does where memory is short."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def stop(pid: int, draw: random.Random) -> None:
+    """Keep it from running for a while, as a machine does that is suspended or overloaded."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(draw.uniform(0.05, STOPPED_S))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def no_room(pid: int, draw: random.Random) -> None:
+    """No file grows beyond some kilobytes, as on a disk that is full."""
+    most = draw.choice((0, 4096, 65_536))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+
+def no_descriptors(pid: int, draw: random.Random) -> None:
+    """It opens nothing any more."""
+    opened = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
+
+
+def ask_to_end(pid: int, draw: random.Random) -> None:
+    """As a user, a terminal or a service manager does."""
+    os.kill(pid, draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+
+
+FAULTS: tuple[tuple[Callable[[int, random.Random], None], int], ...] = (
+    (kill, 5),
+    (stop, 2),
+    (no_room, 2),
+    (no_descriptors, 2),
+    (ask_to_end, 1),
+)
+"""Each with how often it is drawn beside the others."""
+
+
+def strike(command: Command, draw: random.Random, lasts_s: float) -> Struck | None:
+    """Wait for the moment and do it; None where the run was over before, or the victim gone."""
+    moment = draw.uniform(0.0, lasts_s)
+    fault = draw.choices([each for each, _ in FAULTS], [often for _, often in FAULTS])[0]
+    began = time.monotonic()
+    while time.monotonic() < began + moment:
+        if command.process.poll() is not None:
+            return None
+        time.sleep(0.01)
+    processes = of_the_run(command)
+    if command.process.pid not in processes:
+        return None
+    victim = command.process.pid
+    if fault is not ask_to_end:
+        # By name and not by number, so that a seed means the same each time.
+        victim = draw.choice(sorted(processes, key=lambda pid: (processes[pid].replace(str(command.folder), ""), pid)))
+    try:
+        fault(victim, draw)
+    except ProcessLookupError:
+        return None
+    main = victim == command.process.pid
+    words = processes[victim].removeprefix(" ".join(QOSLAB)).split()
+    return Struck(fault.__name__, " ".join(words[:6]), main, time.monotonic() - began)

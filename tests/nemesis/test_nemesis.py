@@ -1,0 +1,165 @@
+"""Something goes wrong in a run, at any moment; a checker that trusts nobody looks at what is left.
+
+Whatever happens, the run ends in time and not by a defect of its own; each cell is valid and right, or invalid with a
+reason; what was written is told from what is damaged; nothing is left, no process, no lab, no file; and the same run
+goes on with `--resume` to a result that is right.
+
+    pytest tests/nemesis --seeds 1-200
+
+A seed decides lab, fault, moment and victim; what the victim is doing then is the machine's.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Command, processes, run
+from faults import Struck, strike
+
+from qoslab.lab import Lab
+
+pytestmark = pytest.mark.lab
+
+EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
+LABS = ("virtual", "simulated")
+ARGUMENTS = ("run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
+PATIENCE_S = 90.0
+"""From the fault to the end of a run: a push that is tried again, and a router that is waited for."""
+LEFT_S = 20.0
+"""Until what cleans up after a killed process has done so."""
+STATUSES = {0, 1, 2, 3, 130}
+"""All but 4, which is a defect; a signal's where the run itself was killed."""
+BUCKET_B = 31_250
+LEAST_BPS, MOST_BPS = 400_000, 1_150_000
+"""Goodput of two seconds: the CIR and the credit of a full bucket above (31 250 bytes in 2 s), slow start below."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A run in whose way nothing came."""
+
+    lasts_s: float
+    figures: dict[str, Any]
+
+
+def figures(newest: Path) -> dict[str, Any]:
+    """What a finished run has measured, by metric."""
+    rows = json.loads((newest / "comparison.json").read_text())
+    return {row["metric"]: row["measured"] for row in rows}
+
+
+def runs(folder: Path) -> list[Path]:
+    """The runs of a working folder, the oldest first."""
+    found = (folder / "runs" / "policing-vs-shaping").glob("*Z*")
+    return sorted(each for each in found if not each.is_symlink())
+
+
+@pytest.fixture(scope="session")
+def undisturbed() -> Iterator[dict[str, Undisturbed]]:
+    """Of each kind of lab."""
+    found = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for lab in LABS:
+            folder = Path(scratch) / lab
+            folder.mkdir()
+            began = time.monotonic()
+            status, output, errors = run(folder, *ARGUMENTS, "--lab", lab)
+            assert status in (0, 1), errors + output
+            found[lab] = Undisturbed(time.monotonic() - began, figures(runs(folder)[-1]))
+        yield found
+
+
+@pytest.fixture
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder, with a folder for temporary files beside it."""
+    temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("QOSLAB_TEST_FOLDER", str(tmp_path))
+    (tmp_path / "tmp").symlink_to(temporary)
+    yield tmp_path
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def test_whatever_happens(seed: int, clean: Path, undisturbed: dict[str, Undisturbed]) -> None:
+    draw = random.Random(seed)
+    lab = draw.choice(LABS)
+    command = Command(clean, *ARGUMENTS, "--lab", lab)
+    struck = strike(command, draw, undisturbed[lab].lasts_s)
+    print(f"seed {seed}, {lab}: {struck or 'nothing was met'}")
+    try:
+        output, errors = command.process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        command.process.kill()
+        raise AssertionError(f"it did not end within {PATIENCE_S:.0f} s: {command.process.communicate()}") from None
+    said = f"\n{output}\n{errors}"
+    ended_well(command.process.returncode, struck, said)
+    nothing_left(clean, command.process.pid)
+    for each in runs(clean):
+        cells_are_told(each, lab, undisturbed[lab], said)
+    resumed(clean, lab, undisturbed[lab])
+
+
+def ended_well(status: int, struck: Struck | None, said: str) -> None:
+    assert "Traceback" not in said and "defect" not in said, said
+    if struck is not None and struck.main and struck.fault == "kill":
+        assert status == -9, said
+    elif struck is None:
+        assert status in (0, 1), said
+    else:
+        assert status in STATUSES, said
+
+
+def nothing_left(clean: Path, pid: int) -> None:
+    deadline = time.monotonic() + LEFT_S
+    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes(clean) == []
+    assert [str(each) for each in (clean / "tmp").rglob("*")] == []
+    assert [lab.name for lab in Lab.all() if f"-{pid}-" in lab.name] == []
+    assert str(clean) not in Path("/proc/self/mountinfo").read_text()
+
+
+def cells_are_told(folder: Path, lab: str, expected: Undisturbed, said: str) -> None:
+    """Each attempt at a cell is whole and right, or invalid with a reason."""
+    for file in folder.glob("cells/policed/*/cell.json"):
+        record = json.loads(file.read_text())
+        assert record["valid"] or record["reasons"], said
+    if not (folder / "comparison.json").exists():
+        return
+    status, output, errors = run(folder.parents[2], "report", str(folder))
+    assert status in (0, 1, 3), errors + output
+    if status != 3:
+        assert_right(figures(folder), lab, expected)
+
+
+def assert_right(found: dict[str, Any], lab: str, expected: Undisturbed) -> None:
+    if lab == "simulated":
+        assert found == expected.figures
+        return
+    assert found["police.bc"] == BUCKET_B
+    assert LEAST_BPS < found["goodput.sum"] < MOST_BPS
+
+
+def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
+    """What is missing is run, where a run was begun; what is there is verified."""
+    unfinished = [each for each in runs(clean) if (each / "manifest.json").exists()]
+    command = Command(clean, "run", "--resume") if unfinished else Command(clean, *ARGUMENTS, "--lab", lab)
+    status, output, errors = command.end()
+    if unfinished and status == 2 and "there is nothing to resume" in errors:
+        status = 0
+    assert status in (0, 1), errors + output
+    newest = runs(clean)[-1]
+    assert_right(figures(newest), lab, expected)
+    status, output, errors = run(clean, "verify", str(newest))
+    assert status == 0, errors + output
+    nothing_left(clean, command.process.pid)
