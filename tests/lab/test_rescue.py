@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from labs import topology
 
 from qoslab.cli import main
 from qoslab.lab import Lab
+from qoslab.lab.ios_routers import WaysIn
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import write_inventory
+from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.labs.virtual.access import lab_routers
 
@@ -60,7 +62,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab.up(TOPOLOGY, name=f"test-rescue-{os.getpid()}") as lab:
+    with Lab.up(TOPOLOGY, name=f"test-rescue-{os.getpid()}", ways=WaysIn(telnet=True)) as lab:
         yield lab
 
 
@@ -68,13 +70,15 @@ def significant(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
 
 
+@pytest.mark.parametrize("by_console", [False, True])
 def test_a_run_that_was_killed_is_undone_by_rescue(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lab: Lab, by_console: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     inventory = tmp_path / "rack.json"
-    access = lab_routers(lab)
+    access = {"R1": lab_routers(lab)["R1"]}
+    assert isinstance(access["R1"], IosAccess)
     write_inventory(inventory, access)
     own = ["username bob secret PLANTED-old", "snmp-server community PLANTED-c RO"]
     with Collector() as collector:
@@ -87,8 +91,13 @@ def test_a_run_that_was_killed_is_undone_by_rescue(
         assert "service-policy output Police" in collector.observe("R1", "show running-config").raw
         collector.configure("R1", ["ip host bob 10.9.9.9"])
 
-        assert main(["lab", "rescue", str(inventory)]) == 0
+        options = ["--console", f"R1=127.0.0.1:{lab.ssh('R1').telnet}"] if by_console else []
+        if by_console:
+            # Nobody comes in by the network.
+            write_inventory(inventory, {"R1": replace(access["R1"], port=1)})
+        assert main(["lab", "rescue", str(inventory), *options]) == 0
         after = collector.observe("R1", "show running-config").raw
+        collector.configure("R1", ["no ip host bob"])
     said = capsys.readouterr().err
     assert sorted(set(significant(after)) ^ set(significant(before))) == ["ip host bob 10.9.9.9"]
     assert "`ip host bob 10.9.9.9` is new" in said

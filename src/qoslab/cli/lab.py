@@ -156,7 +156,14 @@ def down(name: str | None, every: bool) -> None:
 
 @command.command()
 @click.argument("inventory", type=click.Path(path_type=Path))
-def rescue(inventory: Path) -> None:
+@click.option(
+    "--console",
+    "consoles",
+    metavar="ROUTER=HOST:PORT",
+    multiple=True,
+    help="Reach this router on its console: a port of a terminal server, by telnet. May be repeated.",
+)
+def rescue(inventory: Path, consoles: Sequence[str]) -> None:
     """Restore the routers of an inventory after a run that was killed before it could.
 
     Only what that run configured is taken back; what others changed since stays, and is told.
@@ -164,11 +171,21 @@ def rescue(inventory: Path) -> None:
     from qoslab.run.devices.inventory import read_inventory
     from qoslab.run.rescue import rescue as restore
 
-    about = restore(inventory, read_inventory(inventory), lambda text: echo(text, err=True))
+    lines = dict(map(_console, consoles))
+    about = restore(inventory, read_inventory(inventory), lambda text: echo(text, err=True), lines)
     if about is None:
         echo(f"nothing is to be restored: no run has left anything on the routers of {inventory}", err=True)
     else:
         echo(f"the routers of {inventory} are as they were before the run {about.run} ({about.since})", err=True)
+
+
+def _console(text: str) -> tuple[str, tuple[str, int]]:
+    """A router and where its console is, as typed."""
+    router, _, place = text.partition("=")
+    host, _, port = place.rpartition(":")
+    if not (router and host and port.isdecimal() and 0 < int(port) < 65536):
+        raise UserError(f'found --console "{text}", expected ROUTER=HOST:PORT, as R1=192.0.2.250:2003')
+    return router, (host, int(port))
 
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:

@@ -224,24 +224,24 @@ class _Environment:
         return {}
 
     async def replace(self, text: str) -> list[str]:
-        raise NotSimulatedError("a change of the configuration")
+        self._fixed()
 
     @property
     def revert_at(self) -> datetime | None:
         return None
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
-        raise NotSimulatedError("a change of the configuration")
+        self._fixed()
 
     async def revert(self) -> None:
-        raise NotSimulatedError("a change of the configuration")
+        self._fixed()
 
     @property
     def reload_at(self) -> datetime | None:
         return None
 
     def reload_after(self, seconds: float | None) -> None:
-        raise NotSimulatedError("a reload")
+        self._fixed()
 
     async def reload(self) -> None:
         self._fixed()
