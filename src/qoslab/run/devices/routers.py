@@ -31,6 +31,16 @@ class Base(Protocol):
         """Its text."""
 
 
+class Guard(Protocol):
+    """What takes the routers' configurations back where this run is cut off."""
+
+    def arm(self) -> None:
+        """Before lines are sent, for each cell: its time begins anew."""
+
+    def disarm(self) -> None:
+        """The routers are as they were."""
+
+
 class Routers:
     """All routers of a lab that Ansible reaches.
 
@@ -39,7 +49,13 @@ class Routers:
     """
 
     def __init__(
-        self, topology: Topology, session: AnsibleSession, state: RestoreState, base: Base, note: Callable[[str], None]
+        self,
+        topology: Topology,
+        session: AnsibleSession,
+        state: RestoreState,
+        base: Base,
+        note: Callable[[str], None],
+        guard: Guard | None = None,
     ) -> None:
         """`state` is the session's folder of configurations from before.
 
@@ -48,6 +64,7 @@ class Routers:
         """
         self._topology = topology
         self._session = session
+        self._guard = guard
         self._state = state
         self._before = state.folder
         self._base = base
@@ -91,6 +108,8 @@ class Routers:
             if any(restore.glob("*.restore.ios")) or self._linux:
                 intents.append("restore")
         intents += ["apply", "verify"]
+        if self._guard is not None:
+            self._guard.arm()
         self._state.push({router: texts.get(router, "") for router in self._ios})
         self._touched, self._running = True, None
         outcome = self._session.carry_out(
@@ -153,6 +172,8 @@ class Routers:
             return
         folder = self._write_undo(lines)
         self._session.carry_out(["restore"], restore=folder, keep=keep)
+        if self._guard is not None:
+            self._guard.disarm()
         self._state.forget_pushed()
         self._touched, self._running = False, {}
 

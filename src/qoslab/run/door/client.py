@@ -116,7 +116,7 @@ class Door:
 
         `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
         """
-        asked = {name: self._ask(name) for name in devices or self._ways}
+        asked = {name: self._ask(name, op="open") for name in devices or self._ways}
         troubles = {}
         for name, future in asked.items():
             reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
@@ -124,6 +124,19 @@ class Door:
                 troubles[name] = _trouble(reply["trouble"])
         if troubles:
             raise _fault(troubles)
+
+    def ask(self, device: str, *lines: str) -> list[str]:
+        """What a device says to each of these lines, in one login; a question about them is answered.
+
+        Nothing is saved by that, and what was asked for is confirmed. `DoorFault` or `DoorClosed` where it is not
+        reached, or does not answer.
+        """
+        patience_s = (5 + len(lines)) * self._ways[device].answer_s
+        reply = self._wait(self._ask(device, op="ask", lines=lines), patience_s, f"had no answer of {device}")
+        if not reply["ok"]:
+            raise _fault({device: _trouble(reply["trouble"])})
+        answers: list[str] = reply["answers"]
+        return answers
 
     def explained(self, device: str) -> DeviceError | None:
         """Why the latest client was not let in; None where all were."""
@@ -144,7 +157,7 @@ class Door:
         self._said.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _ask(self, device: str) -> Future[dict[str, Any]]:
+    def _ask(self, device: str, **request: Any) -> Future[dict[str, Any]]:
         future: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._over:
@@ -152,7 +165,7 @@ class Door:
                 return future
             self._last += 1
             self._pending[self._last] = future
-            self._tell({"id": self._last, "op": "open", "device": device})
+            self._tell({"id": self._last, "device": device, **request})
         return future
 
     def _tell(self, message: Mapping[str, Any]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.redaction import Redaction
 from qoslab.run.door.login import Login
-from qoslab.run.door.reach import Line, reach
+from qoslab.run.door.reach import reach
 from qoslab.run.door.transcript import Transcript
 from qoslab.run.door.ways import FINAL, DoorError, Kind, Trouble, Way
 
@@ -15,8 +16,9 @@ from qoslab.run.door.ways import FINAL, DoorError, Kind, Trouble, Way
 class Call:
     """A login on a device: a line, and the prompt that is shown there."""
 
-    def __init__(self, line: Line, prompt: str, transcript: Transcript, *, console: bool) -> None:
-        self.line = line
+    def __init__(self, login: Login, prompt: str, transcript: Transcript, *, console: bool) -> None:
+        self.login = login
+        self.line = login.line
         self.prompt = prompt
         self.transcript = transcript
         self._console = console
@@ -57,6 +59,20 @@ class Device:
             await self.leave(kept)
         return await self._log_in()
 
+    async def ask(self, lines: Sequence[str]) -> list[str]:
+        """What the device says to each line. `DoorError` where it lets nobody in, or does not answer."""
+        call = await self.call()
+        try:
+            answers = [await call.login.ask(line, call.prompt) for line in lines]
+        except BaseException:
+            await self.leave(call)
+            raise
+        if self._kept is None:
+            self._kept = call
+        else:
+            await self.leave(call)
+        return answers
+
     async def leave(self, call: Call) -> None:
         """The end of a login."""
         self._calls -= 1
@@ -92,9 +108,10 @@ class Device:
         transcript.remark(f"to {self._way.place}")
         line = await reach(self._way)
         try:
-            prompt = await Login(line, self._way, transcript).enter()
+            login = Login(line, self._way, transcript)
+            prompt = await login.enter()
         except BaseException:
             line.close()
             raise
         self._calls += 1
-        return Call(line, prompt, transcript, console=self._way.console)
+        return Call(login, prompt, transcript, console=self._way.console)

@@ -21,6 +21,13 @@ PRESS_RETURN = re.compile(r"[Pp]ress RETURN to get started[.!]?\s*$")
 UNPAGED = ("terminal length 0", "terminal width 0")
 """Entered here: a client sets it once, and knows nothing of a login that takes the place of a lost one."""
 
+ANSWERS = {
+    re.compile(r"\[yes/no\]: ?$"): b"no\r",
+    re.compile(r"\[confirm\] ?$"): b"\r",
+    re.compile(r"\]\? ?$"): b"\r",
+}
+"""What is answered to questions after a line of ours: nothing is saved, what was asked for is confirmed."""
+
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
 """How long a console may take to show something after a key."""
@@ -57,6 +64,21 @@ class Login:
             await self.send(line)
             await self.until(re.compile(rf"(?:^|[\r\n]){re.escape(prompt)} ?$"))
         return prompt
+
+    async def ask(self, line: str, prompt: str) -> str:
+        """What the device says to a line, without its echo and the prompt; questions get the answers in `ANSWERS`.
+
+        `prompt` is that of the login, whose mode may change.
+        """
+        name = re.escape(re.split(r"[(#>]", prompt)[0])
+        ends = re.compile(rf"(?:^|[\r\n]){name}(?:\([^()\r\n]+\))?[>#] ?$")
+        self.text, said = "", ""
+        await self.send(line)
+        while (found := await self.until(*ANSWERS, ends)).re is not ends:
+            said, self.text = said + self.text, ""
+            await self._write(ANSWERS[found.re])
+        said += self.text[: self.text.rindex(found[0])] if found[0] in self.text else ""
+        return said.replace("\r", "").removeprefix(line).strip("\n")
 
     async def send(self, text: str) -> None:
         """Send a line."""

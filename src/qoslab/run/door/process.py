@@ -4,6 +4,7 @@
     -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all doors are open
     {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true}       logged in, for the next client
                                             -> {"id": 1, "ok": false, "trouble": {"kind", "message", "hint"}}
+    {"id": 2, "op": "ask", "device": "R1", "lines": ["show clock"]} -> {"id": 2, "ok": true, "answers": ["…"]}
     -> {"device": "R1", "trouble": {…}}                                    unasked: a client could not be let in
 
 It ends when its input does. Secrets are in its memory only: not on its command line, not in its environment.
@@ -126,7 +127,11 @@ class Server:
     async def _answer(self, request: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"id": request["id"], "ok": True}
         try:
-            await self._devices[request["device"]].keep()
+            device = self._devices[request["device"]]
+            if request["op"] == "ask":
+                reply["answers"] = await device.ask(request["lines"])
+            else:
+                await device.keep()
         except DoorError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         self._say(reply)

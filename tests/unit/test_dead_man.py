@@ -1,0 +1,107 @@
+"""The countdown on a router that takes its configuration back: which is chosen, what is sent, when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from fake_device import ENABLE, PASSWORD, USER, FakeDevice
+from fake_router import typed
+
+from qoslab.errors import UserError
+from qoslab.run.door.client import Door
+from qoslab.run.door.dead_man import DeadMan, stop
+from qoslab.run.door.ways import Way
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[FakeDevice]:
+    with FakeDevice(tmp_path) as device:
+        yield device
+
+
+@pytest.fixture
+def door(device: FakeDevice, tmp_path: Path) -> Iterator[Door]:
+    way = Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+    with Door({"R1": way}, transcripts=tmp_path / "door") as door:
+        yield door
+
+
+def configured(device: FakeDevice, *lines: str) -> None:
+    typed(device.router, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
+
+
+def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: Door) -> None:
+    configured(device, "archive", "path flash:saved")
+    guard = DeadMan(door.ask, {"R1": None}, 7)
+    guard.arm()
+    assert guard.armed == {"R1": "archive"}
+    router = device.router
+    assert router.revert_at == router.moment + timedelta(minutes=7)
+    before = router.reverted_to
+    # Renewed, it leads to the same configuration, at a later time.
+    router.moment += timedelta(minutes=5)
+    configured(device, "policy-map P")
+    guard.arm()
+    assert router.revert_at == router.moment + timedelta(minutes=7) and router.reverted_to == before
+    guard.disarm()
+    assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
+
+
+def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: Door) -> None:
+    router = device.router
+    guard = DeadMan(door.ask, {"R1": None}, 70)
+    with pytest.raises(UserError) as found:
+        guard.arm()
+    assert found.value.message == (
+        "R1 cannot take its configuration back by itself, should this run be cut off:\n"
+        "  archive: %No archive is configured: the path of `archive` is missing\n"
+        "  reload: it has changes that are not saved, which a restart would take away (write memory)"
+    )
+    assert "qoslab_dead_man: none" in found.value.hint
+    assert router.reload_at is None and guard.armed == {}
+    typed(router, "write memory\r")
+    guard.arm()
+    assert guard.armed == {"R1": "reload"}
+    assert router.reload_at == router.moment + timedelta(minutes=70)
+    # What the run changes meanwhile is not saved by renewing.
+    configured(device, "policy-map P")
+    saved = router.startup
+    guard.arm()
+    assert router.reload_at is not None and router.startup == saved
+    guard.disarm()
+    assert router.reload_at is None and router.reloads == 0
+
+
+def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "write memory\r")
+    with pytest.raises(UserError, match="archive: %No archive is configured"):
+        DeadMan(door.ask, {"R1": "archive"}, 5).arm()
+    assert device.router.reload_at is None
+    guard = DeadMan(door.ask, {"R1": "none"}, 5)
+    guard.arm()
+    guard.arm()
+    guard.disarm()
+    assert device.router.reload_at is None and device.router.revert_at is None
+
+
+def test_a_countdown_that_is_over_is_told_at_the_next_cell(device: FakeDevice, door: Door) -> None:
+    configured(device, "archive", "path flash:saved")
+    guard = DeadMan(door.ask, {"R1": None}, 7)
+    guard.arm()
+    device.router.revert_after(None)
+    with pytest.raises(UserError, match=r"R1 does not count on \(archive\): %No Rollback Confirmed Change pending"):
+        guard.arm()
+    # To stop it nonetheless is no error: whoever rescues does not know.
+    stop(door.ask, "R1", "archive")
+
+
+def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: Door) -> None:
+    clock, version = door.ask("R1", "show clock", "show version")
+    assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
+    assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
+    assert door.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
+    # Of all that one login sufficed.
+    assert device.asked == 1
