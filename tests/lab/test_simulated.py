@@ -47,7 +47,7 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
-        task = make_task(cell, machinery(kind).versions(), attempt)
+        task = make_task(cell, machinery(kind).versions("", cell.experiment), attempt)
         said = cluster_worker.run_cell(plain_task(task))
         place = folder.cell_of(task.identity, attempt)
         record = CellRecord.model_validate_json(said["record"])

@@ -31,7 +31,7 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
     plan = make_plan(load_sweep(file, {}, kind.check), Options(lab=lab, duration=Duration(3 * 10**9)))
     planned = next((cell for cell in plan.cells if cell.experiment.arms[0].configure), plan.cells[0])
     runs = machinery(kind)
-    task = make_task(planned, runs.versions())
+    task = make_task(planned, runs.versions("", planned.experiment))
     told: list[str] = []
     shared = runs.shared()
 

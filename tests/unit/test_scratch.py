@@ -82,6 +82,15 @@ def test_what_is_in_use_or_of_others_stays(temporary: Path, monkeypatch: pytest.
     assert mine.exists() and unknown.exists() and not reused.exists()
 
 
+def test_what_a_process_of_another_pid_namespace_has_stays(temporary: Path) -> None:
+    folder = temporary / "qoslab-elsewhere"
+    folder.mkdir()
+    # Its number is another process's here.
+    (folder / OWNER).write_text(json.dumps(scratch._identity(os.getpid()) | {"started": 1, "pids": "pid:[1]"}))
+    remove_leftovers()
+    assert folder.exists()
+
+
 @pytest.fixture
 def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary folder in which no socket has room."""

@@ -161,4 +161,5 @@ def test_every_kind_of_lab_has_what_runs_its_cells() -> None:
     for kind in LABS.values():
         found = machinery(kind)
         assert isinstance(found, Machinery)
-        assert set(found.versions()) or kind.real_time
+        # Who measures in real time is asked when a run begins: there may be nobody here.
+        assert kind.real_time or set(found.versions("", None))  # type: ignore[arg-type]

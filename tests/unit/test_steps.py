@@ -103,7 +103,7 @@ def test_what_is_opened_is_what_is_planned(kind: LabKind, tmp_path: Path) -> Non
 
 def test_the_modules_that_open_steps_are_found() -> None:
     names = [module.__name__ for module in carried_out_by("virtual")]
-    assert names == [f"{ROOMS[0]}virtual.worker", f"{ROOMS[1]}measure"]
+    assert names == [f"{ROOMS[0]}measured", f"{ROOMS[1]}measure"]
     assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
 
 

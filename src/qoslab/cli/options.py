@@ -12,11 +12,12 @@ from typing import Any, TypeVar, cast
 import click
 
 from qoslab.errors import ExperimentError, UserError
-from qoslab.labs import LABS, lab_kind
+from qoslab.labs import LABS, LabKind, kind_at
 from qoslab.model.experiment import Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.schema import Sweep, load_sweep, parse_set
+from qoslab.schema.near import did_you_mean
 from qoslab.shipped import shipped
 from qoslab.units import Duration, QuantityError
 
@@ -45,7 +46,7 @@ class DurationType(click.ParamType[Duration]):
 
 DURATION = DurationType()
 
-_KINDS = "; ".join(f"{kind.name}: {kind.help}" for kind in LABS.values())
+_KINDS = "; ".join(kind.help if kind.placed else f"{kind.name}: {kind.help}" for kind in LABS.values())
 
 experiment_argument = click.argument("experiment", metavar="EXPERIMENT")
 set_option = click.option(
@@ -55,9 +56,32 @@ set_option = click.option(
     metavar="PATH=VALUE",
     help="Change one value of the file, as R1.platform=linux or arms.policed.configure.R1.variables.cir=2000000.",
 )
+
+
+class LabType(click.ParamType[str]):
+    """A kind of lab, or the path of one that is there."""
+
+    name = "lab"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word, or the absolute path."""
+        word = str(value)
+        if not kind_at(word).placed:
+            return word
+        if Path(word).exists():
+            return str(Path(word).absolute())
+        words = [name for name, kind in LABS.items() if not kind.placed]
+        folder = Path(word).parent
+        beside = [str(folder / each.name) for each in folder.iterdir()] if folder.is_dir() else []
+        near = did_you_mean(word, (*words, *beside))
+        message = f'found "{word}", expected {", ".join(words)} or the path of an inventory'
+        return self.fail(f"{message}; {near}" if near else message, param, ctx)
+
+
 lab_option = click.option(
     "--lab",
-    type=click.Choice(tuple(LABS)),
+    type=LabType(),
+    metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
     help=f"Where cells run. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -91,16 +115,21 @@ class Choice:
     repetitions: int | None = None
     order: Order | None = None
     lab: str | None = None
-    """Of `LABS`; None where it was not said."""
+    """A kind's name, or the place of a lab; None where it was not said."""
 
     @property
-    def lab_or_default(self) -> str:
+    def kind(self) -> LabKind:
         """The kind of lab."""
-        return self.lab or DEFAULT_LAB
+        return kind_at(self.lab or DEFAULT_LAB)
+
+    @property
+    def place(self) -> str:
+        """Where the lab is, of kinds that are `placed`."""
+        return (self.lab or "") if self.kind.placed else ""
 
     def plan(self, sweep: Sweep) -> Plan:
         """What a run would do. `ExperimentError` for options that it cannot follow."""
-        if lab_kind(self.lab_or_default).real_time:
+        if self.kind.real_time:
             return make_plan(sweep, self.options())
         from qoslab.run.costs import learnt_costs  # it loads what reads run folders
 
@@ -120,7 +149,7 @@ class Choice:
             repetitions=self.repetitions,
             only=tuple(only),
             order=self.order,
-            lab=self.lab_or_default,
+            lab=self.kind.name,
             costs=costs,
         )
 
@@ -142,7 +171,7 @@ class Choice:
             "duration": None if self.duration is None else str(self.duration),
             "repetitions": self.repetitions,
             "order": self.order,
-            "lab": self.lab_or_default,
+            "lab": self.lab or DEFAULT_LAB,
         }
 
     def after(self, recorded: Mapping[str, Any]) -> Choice:
@@ -234,4 +263,4 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
     `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
     """
     file = experiment_file(given)
-    return file, load_sweep(file, dict(map(parse_set, sets)), lab_kind(lab).check)
+    return file, load_sweep(file, dict(map(parse_set, sets)), kind_at(lab).check)

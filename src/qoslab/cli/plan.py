@@ -32,7 +32,7 @@ def command(
     EXPERIMENT is a file, or the name of one in experiments/. Times are estimates, in seconds. Lines of templates that
     routers keep without effect are told on stderr.
     """
-    file, sweep = open_sweep(experiment, sets, choice.lab_or_default)
+    file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)
     for remark in without_effect(sweep.experiment, file):
         echo(str(remark), err=True)

@@ -27,7 +27,7 @@ from qoslab.cli.options import (
 )
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.labs import LabKind, lab_kind
+from qoslab.labs import LabKind
 from qoslab.plan import Plan
 from qoslab.printing import echo
 from qoslab.schema import Sweep, load_published
@@ -105,13 +105,12 @@ def command(
         experiment, sets, choice = _after(folder, experiment, sets, choice)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
-    file, sweep = open_sweep(experiment, sets, choice.lab_or_default)
+    file, sweep = open_sweep(experiment, sets, choice.kind.name)
     from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
 
     plan = choice.plan(sweep)
-    matrix = bool(sweep.parameters)
-    kind = lab_kind(choice.lab_or_default)
-    side_by_side = _side_by_side(jobs, plan, kind)
+    matrix, kind = bool(sweep.parameters), choice.kind
+    side_by_side = _side_by_side(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler
     expected = expected_labs(side_by_side, len(plan.cells))
     if dry_run:
@@ -136,6 +135,7 @@ def command(
         attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
         scheduler=scheduler,
         broken_off=_report_what_there_is,
+        place=choice.place,
         tls=tls,
     )
     return _carry_out(request, expected, as_json=as_json)
@@ -171,6 +171,16 @@ def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping
         raise click.UsageError("found --tls-… without the address of a --scheduler, expected tls://HOST:PORT")
 
 
+def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str | None) -> None:
+    """Raise `UsageError` for options that need more labs than there are."""
+    if kind.most is None:
+        return
+    if scheduler is not None:
+        raise click.UsageError(f"found --scheduler for {kind.title}, expected neither: it is in one place")
+    if isinstance(jobs, int) and jobs > kind.most:
+        raise click.UsageError(f"found --jobs {jobs} for {kind.title}, expected {kind.most}: it is there once")
+
+
 def _check_filters(plan: Plan) -> None:
     """Raise `UserError` for a capture filter that does not hold: before there is a lab, and not in its first cell."""
     from qoslab.capture.filters import filter_problem
@@ -186,11 +196,14 @@ def _check_filters(plan: Plan) -> None:
             )
 
 
-def _side_by_side(jobs: int | str | None, plan: Plan, kind: LabKind) -> int | None:
-    """Cells at a time; None: as many as turn out to be possible."""
+def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kind: LabKind) -> int | None:
+    """Cells at a time; None: as many as turn out to be possible. `UsageError` where more are wanted than can be."""
+    _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
         # Nothing has to be punctual: as many as there are processors, at most one for each cell.
         return min(len(os.sched_getaffinity(0)), len(plan.cells))
+    if kind.most is not None:
+        return kind.most
     return None if jobs == "auto" or (jobs is None and plan.sweep.parameters) else int(jobs or 1)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import ExperimentError, MachineError, UserError
-from qoslab.lab import ios_routers, netlink, tcp
+from qoslab.lab import ios_routers, netlink
 from qoslab.lab.control import ControlClient
 from qoslab.lab.ios_routers import MODERN_SSH, WaysIn
 from qoslab.lab.names import linux_interface
@@ -36,7 +36,7 @@ from qoslab.lab.wiring import (
     wire,
 )
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of
+from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.programs import own_program

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qoslab.errors import ExperimentError
 from qoslab.lab.names import linux_interface
 from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
-from qoslab.platforms import platform_of
+from qoslab.platforms import platform_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
 
@@ -73,14 +73,7 @@ ROUTER_SYSCTLS: dict[str, str | int] = {
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
-HOST_SYSCTLS: dict[str, str | int] = {
-    **COMMON_SYSCTLS,
-    # A new namespace copies these two from the machine; the values are Linux' own where memory is plentiful.
-    "net.ipv4.tcp_rmem": "4096 131072 6291456",
-    "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # What one connection learnt about the path must not steer the next one.
-    "net.ipv4.tcp_no_metrics_save": 1,
-}
+HOST_SYSCTLS: dict[str, str | int] = {**COMMON_SYSCTLS, **tcp.SYSCTLS}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ module of the same name in `qoslab.run.labs`. Nobody else compares the names of 
 from __future__ import annotations
 
 from qoslab.labs.base import LabKind, report_step
+from qoslab.labs.external import External
 from qoslab.labs.simulated import Simulated
 from qoslab.labs.virtual import Virtual
 
-LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated())}
-"""By the word of `--lab`."""
+LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(), External())}
+"""By name. Of a kind that is `placed`, `--lab` has the place in its stead."""
 
 
 def lab_kind(name: str) -> LabKind:
@@ -19,4 +20,10 @@ def lab_kind(name: str) -> LabKind:
     return LABS[name]
 
 
-__all__ = ["LABS", "LabKind", "lab_kind", "report_step"]
+def kind_at(word: str) -> LabKind:
+    """The kind that a `--lab` means: one of that name, else the one that is at that place."""
+    named = LABS.get(word)
+    return named if named is not None and not named.placed else next(kind for kind in LABS.values() if kind.placed)
+
+
+__all__ = ["LABS", "LabKind", "kind_at", "lab_kind", "report_step"]

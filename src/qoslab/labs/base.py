@@ -45,6 +45,10 @@ class LabKind(ABC):
     """Whether its cells must be punctual: they disturb each other, and take as long as their traffic."""
     scheduler: str | None = None
     """Where cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+    placed: bool = False
+    """Whether `--lab` says where it is, and not what kind it is."""
+    most: int | None = None
+    """Cells that it can have at the same time; None: as many as this machine bears."""
     programs: tuple[str, ...]
     """Our own programs that its cells are run with; results of others are not mixed with theirs."""
     ending: str

@@ -9,6 +9,7 @@ from qoslab.model.experiment import Moment
 
 StepKind = Literal[
     "lab up",
+    "reach",
     "workers up",
     "restore",
     "apply",
@@ -24,6 +25,7 @@ StepKind = Literal[
     "simulate",
     "results",
     "lab down",
+    "leave",
     "report",
 ]
 

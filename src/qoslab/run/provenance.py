@@ -29,7 +29,7 @@ PACKAGES = (
     "unicon",
 )
 
-_TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
+TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
 """Programs that measure and are not ours."""
 
 
@@ -47,7 +47,7 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 def tool_versions() -> dict[str, str]:
     """First line that each measuring tool prints of itself."""
     found = {}
-    for name in _TOOLS:
+    for name in TOOLS:
         try:
             done = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

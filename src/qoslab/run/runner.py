@@ -56,6 +56,8 @@ class Request:
     """Called where the user ends the run early and there are results: shows them."""
     scheduler: str | None = None
     """Address of the Dask scheduler whose workers run the cells; `local`: processes of this machine; None: this one."""
+    place: str = ""
+    """Where the lab is, of kinds that are `placed`."""
     tls: Mapping[str, Path | None] = field(default_factory=dict)
     """The files with which the scheduler is reached; see `qoslab.run.cluster.dask_cluster.Tls`."""
 
@@ -106,7 +108,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         made_with = machinery(lab_kind(request.plan.lab))
-        tools = made_with.versions()
+        tools = made_with.versions(request.place, request.plan.experiment)
         programs = lab_kind(request.plan.lab).programs
         facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
@@ -178,6 +180,7 @@ class _Crew:
                 tell=self._shared.progress,
                 note=self._shared.progress.note,
                 interrupted=self._shared.interrupted,
+                place=self._shared.request.place,
             )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:

@@ -91,7 +91,12 @@ def _identity(pid: int) -> dict[str, str | int]:
     # The name, in parentheses, may have blanks: the 22nd field is counted from behind it.
     after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot}
+    return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot, "pids": _pids()}
+
+
+def _pids() -> str:
+    """The PID namespace in which this process counts."""
+    return str(Path("/proc/self/ns/pid").readlink())
 
 
 @functools.cache
@@ -109,6 +114,9 @@ def remove_leftovers() -> None:
 
 
 def _alive(owner: dict[str, str | int]) -> bool:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    if owner["boot"] == boot and owner.get("pids", _pids()) != _pids():
+        return True  # nobody here can tell: its number means another process here, or none
     try:
         return _identity(int(owner["pid"])) == owner
     except OSError:

@@ -210,7 +210,7 @@ class SharedCollector:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._collector: Collector | None = None
-        self._routers: dict[str, tuple[Mapping[str, Access], Path]] = {}
+        self._routers: dict[str, tuple[Mapping[str, Access], Path | None]] = {}
         """What `connect` was called with, by lab."""
 
     def get(self) -> Collector:
@@ -225,7 +225,7 @@ class SharedCollector:
                     self._collector.connect(routers, known_hosts=known_hosts, wait=False, lab=lab)
             return self._collector
 
-    def connect(self, routers: Mapping[str, Access], *, known_hosts: Path, lab: str) -> None:
+    def connect(self, routers: Mapping[str, Access], *, known_hosts: Path | None, lab: str) -> None:
         """Have the collector log in to the IOS routers of a lab, without waiting for that."""
         collector = self.get()
         with self._lock:

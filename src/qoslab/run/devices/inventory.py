@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
 from qoslab.redaction import KNOWN, LITERAL
+from qoslab.schema.inventory import Nodes, Reader
 
 LAB_BUFFER_READ_S = 0.02
 """How long Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
@@ -37,16 +41,24 @@ VARIABLES = (
     "ansible_ssh_pass",
     "ansible_become_password",
     "ansible_become_pass",
+    "ansible_host_key_checking",
+    "ansible_ssh_private_key_file",
+    "ansible_ssh_common_args",
+    "ansible_ssh_extra_args",
+    "ansible_become",
+    "ansible_python_interpreter",
     "linux_router_socket",
     "linux_router_program",
 )
-"""Variables of a router that are read here; Ansible itself uses whatever there is."""
+"""Variables of a node that are read here; Ansible itself uses whatever there is."""
 
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Within the group of IOS routers."""
 LINUX_GROUP = "linux_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
+HOST_GROUP = "host"
+"""Machines that send, receive and capture."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,8 @@ class IosAccess:
     """That group, or one within it, as of Catalyst switches."""
     door: bool = False
     """It is a door (`qoslab.run.door`), which has checked the device's host key itself."""
+    check_host_key: bool = True
+    """Whether Ansible compares its host key with those of the user."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,34 @@ class LinuxAccess:
 
 
 Access = IosAccess | LinuxAccess
+
+
+@dataclass(frozen=True)
+class HostAccess:
+    """How a host is reached: by the system's ssh, with a key."""
+
+    host: str
+    port: int | None = None
+    """None: ssh's own configuration says it, as of all else."""
+    user: str | None = None
+    key: str | None = None
+    """The file of a private key."""
+    known_hosts: str | None = None
+    become: tuple[str, ...] = ()
+    """The words before a command that is to be root's."""
+    python: str = "python3"
+    arguments: tuple[str, ...] = ()
+    """Further ones of ssh."""
+
+
+@dataclass(frozen=True)
+class LabInventory:
+    """The nodes of an inventory: how they are reached, and what else it says of them."""
+
+    file: Path
+    routers: Mapping[str, Access]
+    hosts: Mapping[str, HostAccess]
+    nodes: Nodes
 
 
 def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:
@@ -117,7 +159,7 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_user"] = access.user
     if access.password is not None:
         variables["ansible_password"] = access.password
-    if access.door:
+    if access.door or not access.check_host_key:
         variables["ansible_host_key_checking"] = False
     if access.enable is not None:
         variables |= {
@@ -154,18 +196,7 @@ def read_inventory(source: Path) -> dict[str, Access]:
     Hosts of the group `ios` and of the group `linux_router` count; others are left out. `UserError` where the
     inventory does not exist or cannot be read, `DeviceError` where a router's variables do not suffice.
     """
-    if not source.exists():
-        raise UserError(
-            f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
-        )
-    try:
-        listed = json.loads(_ansible(source, "ansible-inventory", "--list"))
-    except ValueError as error:
-        raise UserError(f"ansible-inventory printed no JSON for {source}: {error}") from error
-    variables = listed.get("_meta", {}).get("hostvars", {})
-    if any(not _is_plain(values.get(name)) for values in variables.values() for name in VARIABLES):
-        variables = _resolve(source)
-    routers = parse_inventory({**listed, "_meta": {"hostvars": variables}})
+    routers = parse_inventory(_listed(source))
     if not routers:
         raise UserError(
             f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {LINUX_GROUP}."
@@ -173,16 +204,118 @@ def read_inventory(source: Path) -> dict[str, Access]:
     return routers
 
 
+def read_lab(source: Path) -> LabInventory:
+    """Routers and hosts of an inventory, with their settings. `UserError` with all that does not hold in it."""
+    return parse_lab(_listed(source), source)
+
+
+def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
+    """The same from what `ansible-inventory --list` printed of `source`."""
+    variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
+    routers = parse_inventory(listed)
+    names = _hosts(listed, HOST_GROUP)
+    if not names:
+        raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
+    for name in names:
+        if name in routers:
+            raise UserError(f"{source}: found {name} in the group {HOST_GROUP} and in a group of routers")
+    reader = Reader(source)
+    nodes = Nodes(
+        hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
+        routers={name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers},
+        ways={name: _way(name, variables.get(name, {})) for name in (*names, *routers)},
+    )
+    if reader.findings:
+        raise UserError("\n".join(map(str, reader.findings)))
+    hosts = {name: _host_access(name, variables.get(name, {}), nodes.hosts[name], source) for name in names}
+    return LabInventory(source, routers, hosts, nodes)
+
+
+def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
+    """The file with a node's host key, where the inventory names one."""
+    if settings.known_hosts is None:
+        return None
+    return source.absolute().parent / Path(settings.known_hosts).expanduser()
+
+
+def _way(name: str, variables: Mapping[str, Any]) -> str:
+    host = _text(variables, "ansible_host", "ansible_ssh_host") or name
+    return f"{host} port {_port(name, variables)}"
+
+
+def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
+    key = _text(variables, "ansible_ssh_private_key_file")
+    if key is None and _text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"):
+        raise UserError(
+            f"{source}: found a password for the host {name}, expected a key",
+            hint="Let a key in there (ssh-copy-id), and leave the password out.",
+        )
+    known_hosts = known_hosts_of(source, settings)
+    arguments = [_text(variables, word) or "" for word in ("ansible_ssh_common_args", "ansible_ssh_extra_args")]
+    has_port = _text(variables, "ansible_port", "ansible_ssh_port") is not None
+    return HostAccess(
+        host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables) if has_port else None,
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        key=key and str(Path(key).expanduser()),
+        known_hosts=None if known_hosts is None else str(known_hosts),
+        become=("sudo", "-n") if _is_true(variables.get("ansible_become")) else (),
+        python=_python(variables),
+        arguments=tuple(shlex.split(" ".join(arguments))),
+    )
+
+
+def _python(variables: Mapping[str, Any]) -> str:
+    named = _text(variables, "ansible_python_interpreter") or ""
+    # Ansible's words `auto`, `auto_silent` and the like name none.
+    return "python3" if named.startswith("auto") or not named else named
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def _listed(source: Path) -> dict[str, Any]:
+    """What `ansible-inventory --list` says, templates rendered and secrets decrypted."""
+    if not source.exists():
+        raise UserError(
+            f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
+        )
+    stat = source.stat()
+    return _listed_once(source, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.cache
+def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
+    """Asked once: what came by the environment is not there any more when it is known."""
+    try:
+        listed: dict[str, Any] = json.loads(_ansible(source, "ansible-inventory", "--list"))
+    except ValueError as error:
+        raise UserError(f"ansible-inventory printed no JSON for {source}: {error}") from error
+    variables = listed.get("_meta", {}).get("hostvars", {})
+    own = {name for values in variables.values() for name in values if name.startswith(PREFIX)}
+    names = (*VARIABLES, *sorted(own))
+    if any(not _is_plain(values.get(name)) for values in variables.values() for name in names):
+        resolved = _resolve(source, names)
+        variables = {
+            node: {name: value for name, value in values.items() if value is not None}
+            for node, values in resolved.items()
+        }
+    return {**listed, "_meta": {"hostvars": variables}}
+
+
 def _is_plain(value: object) -> bool:
     """Whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
-    return not isinstance(value, dict) and "{{" not in str(value)
+    return "{{" not in str(value) and not (isinstance(value, dict) and "__ansible_vault" in value)
 
 
-def _resolve(source: Path) -> dict[str, dict[str, Any]]:
-    """The variables of the routers with templates rendered and secrets decrypted, which `--list` leaves alone."""
-    wanted = ", ".join(f"'{name}': {name} | default(none)" for name in VARIABLES)
+def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """These variables of the nodes with templates rendered and secrets decrypted, which `--list` leaves alone."""
+    wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
-    printed = _ansible(source, "ansible", f"{IOS_GROUP}:{LINUX_GROUP}", *arguments, callback="ansible.posix.json")
+    printed = _ansible(
+        source, "ansible", f"{IOS_GROUP}:{LINUX_GROUP}:{HOST_GROUP}", *arguments, callback="ansible.posix.json"
+    )
     try:
         results = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
         return {name: dict(result["msg"]) for name, result in results.items()}
@@ -263,6 +396,7 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
         user=_text(variables, "ansible_user", "ansible_ssh_user"),
         password=_text(variables, "ansible_password", "ansible_ssh_password", "ansible_ssh_pass"),
         enable=_text(variables, "ansible_become_password", "ansible_become_pass"),
+        check_host_key=str(variables.get("ansible_host_key_checking", True)).lower() not in ("false", "no", "0"),
     )
 
 

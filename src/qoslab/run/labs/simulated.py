@@ -307,4 +307,9 @@ def version() -> str:
 
 PACKAGES = ("pandas", "genie")
 """Those that touch the figures."""
-MACHINERY = Machinery(SimulatedWorker, Prints, lambda: {PROGRAM: version()}, lambda: package_versions(PACKAGES))
+MACHINERY = Machinery(
+    SimulatedWorker,
+    Prints,
+    lambda place, experiment: {PROGRAM: version()},
+    lambda: package_versions(PACKAGES),
+)

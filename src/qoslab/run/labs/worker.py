@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from qoslab.model.experiment import Experiment
 from qoslab.results import Cell, CellRecord
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
@@ -55,6 +56,8 @@ class WorkerSlot:
     note: Callable[[str], None]
     """Takes lines for people."""
     interrupted: threading.Event
+    place: str = ""
+    """Where the lab is, of kinds that are `placed`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Machinery:
 
     worker: Callable[[WorkerSlot], CellWorker]
     shared: Callable[[], Shared]
-    versions: Callable[[], Mapping[str, str]]
-    """What measures, and its versions: a result counts for a cell as long as those that the cell uses are the same."""
+    versions: Callable[[str, Experiment], Mapping[str, str]]
+    """What measures at a place, and its versions: a result counts for a cell as long as those that the cell uses are
+    the same."""
     packages: Callable[[], Mapping[str, str]]
     """Python packages that touch the figures, with their versions."""

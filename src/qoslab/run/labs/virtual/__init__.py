@@ -7,4 +7,4 @@ from qoslab.run.labs.virtual.worker import LabWorker
 from qoslab.run.labs.worker import Machinery
 from qoslab.run.provenance import package_versions, tool_versions
 
-MACHINERY = Machinery(LabWorker, SharedCollector, tool_versions, package_versions)
+MACHINERY = Machinery(LabWorker, SharedCollector, lambda place, experiment: tool_versions(), package_versions)

@@ -1,0 +1,64 @@
+"""TCP settings of a host: what a profile means to the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qoslab.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import TcpProfile
+
+RTAX_RTO_MIN = 13
+"""Number of the route attribute (linux/rtnetlink.h); the kernel heeds it only when it is locked."""
+
+SYSCTLS: dict[str, str | int] = {
+    # A new namespace copies these two from the machine; the values are Linux' own where memory is plentiful.
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+    # What one connection learnt about the path must not steer the next one.
+    "net.ipv4.tcp_no_metrics_save": 1,
+}
+"""What every host has, whatever its profile."""
+
+
+def sysctls(profile: TcpProfile) -> dict[str, str | int]:
+    """The settings of the host's network namespace."""
+    return {
+        "net.ipv4.tcp_sack": int(profile.sack),
+        "net.ipv4.tcp_timestamps": int(profile.timestamps),
+        "net.ipv4.tcp_ecn": int(profile.ecn),
+        "net.ipv4.tcp_recovery": profile.recovery,
+        "net.ipv4.tcp_early_retrans": profile.early_retrans,
+        "net.ipv4.tcp_frto": profile.frto,
+    }
+
+
+def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
+    """The attributes of the host's routes, as netlink has them.
+
+    The congestion control goes here because outside the machine's first network namespace the sysctl refuses all but
+    the unrestricted algorithms.
+    """
+    return [
+        ("RTAX_LOCK", 1 << RTAX_RTO_MIN),
+        ("RTAX_INITCWND", profile.initcwnd),
+        ("RTAX_RTO_MIN", _milliseconds(profile)),
+        ("RTAX_CC_ALGO", profile.congestion_control),
+    ]
+
+
+def route_words(profile: TcpProfile) -> dict[str, str]:
+    """The same by the words of `ip route`; `rto_min` in milliseconds."""
+    return {
+        "initcwnd": str(profile.initcwnd),
+        "rto_min": str(_milliseconds(profile)),
+        "congctl": profile.congestion_control,
+    }
+
+
+def _milliseconds(profile: TcpProfile) -> int:
+    milliseconds, rest = divmod(int(profile.rto_min), 1_000_000)
+    if rest:
+        raise ExperimentError(f"rto_min is {profile.rto_min}; the kernel counts it in whole milliseconds")
+    return milliseconds

@@ -1,0 +1,26 @@
+"""What is on a host of an inventory while a run uses it: sent over SSH, never installed.
+
+It needs Python 3.8 or later with the standard library, and `ip` (iproute2) for addresses and routes. It owns what it
+starts: when its input ends, or nobody is heard of for some seconds, every program of it is ended and what was set is
+put back. `MODULES` are sent in this order; they import nothing of qoslab but those before them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MODULES = ("settings", "serve")
+
+
+def source(who: str) -> bytes:
+    """A Python text that is the agent; `who` tells other users whose run it serves."""
+    folder = Path(__file__).parent
+    modules = [(f"{__name__}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    lines = (
+        "import sys, types",
+        f"for name, text in {modules!r}:",
+        "    module = sys.modules[name] = types.ModuleType(name)",
+        "    exec(compile(text, name, 'exec'), module.__dict__)",
+        f"module.main({who!r})",
+    )
+    return "\n".join((*lines, "")).encode()

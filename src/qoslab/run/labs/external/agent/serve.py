@@ -1,0 +1,385 @@
+"""Answers requests, starts programs and passes on what they print.
+
+Input and output are frames: two lengths of four bytes, a JSON head, raw bytes. A request has `id` and `op`, and gets a
+head with that `id` and `ok`; events have none. The operations are the methods `op_…`.
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH108, PTH118, PTH123
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import hashlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from typing import IO, Any
+
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
+
+LENGTHS = struct.Struct("!II")
+PATIENCE_S = 3.5
+"""Without a word of the controller, which says something twice a second. With what follows it is below 5 s."""
+GRACE_S = 0.5
+"""Between SIGTERM and SIGKILL, where nobody waits for what the programs have to say."""
+ROOM = 1 << 20
+"""Bytes that wait for the controller before no more is read from programs and files."""
+PR_SET_PDEATHSIG = 1
+
+
+class Child:
+    """A program that was started."""
+
+    def __init__(self, number: int, process: subprocess.Popen[bytes]) -> None:
+        self.number = number
+        self.process = process
+        self.pipes: dict[int, str] = {}
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
+            if stream is not None:
+                os.set_blocking(stream.fileno(), False)
+                self.pipes[stream.fileno()] = name
+
+    def signal(self, number: int) -> None:
+        """To the program and what it has started."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+
+
+class Agent:
+    """Answers requests and passes on what programs print."""
+
+    def __init__(self, who: str) -> None:
+        self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
+        self.keeper = Keeper(self.folder)
+        self.settings = Settings(self.keeper, who)
+        self.children: dict[int, Child] = {}
+        self.programs: dict[str, int] = {}
+        self.files: list[tuple[int, IO[bytes], Any]] = []
+        self.input = bytearray()
+        self.output: collections.deque[bytes] = collections.deque()
+        self.waiting = 0
+        self.paused = False
+        self.over = False
+        self.last = 0
+        self.heard = time.monotonic()
+        self.poll = select.poll()
+        self.poll.register(0, select.POLLIN)
+        os.set_blocking(0, False)
+        os.set_blocking(1, False)
+        self.wakeup, write_end = socket.socketpair()
+        self.wakeup.setblocking(False)
+        write_end.setblocking(False)
+        self.wakeup_end = write_end  # keeps the descriptor open
+        signal.set_wakeup_fd(write_end.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, self.stop)
+        self.poll.register(self.wakeup, select.POLLIN)
+
+    def stop(self, *_: object) -> None:
+        """End after this."""
+        self.over = True
+
+    # frames
+
+    def push(self, head: dict[str, Any], body: bytes = b"") -> None:
+        """Say something, once there is room."""
+        text = json.dumps(head).encode()
+        self.output.append(LENGTHS.pack(len(text), len(body)) + text + body)
+        self.waiting += len(self.output[-1])
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what can be written, and go on with files and pipes where there is room again."""
+        while True:
+            try:
+                while self.output:
+                    written = os.write(1, self.output[0][:CHUNK])
+                    self.waiting -= written
+                    rest = self.output.popleft()[written:]
+                    if rest:
+                        self.output.appendleft(rest)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self.over = True
+                return
+            if not self.files or self.waiting > ROOM:
+                break
+            self.read_on()
+        if self.output:
+            self.poll.register(1, select.POLLOUT)
+        else:
+            self._forget(1)
+        if (self.waiting > ROOM) != self.paused:
+            self.paused = not self.paused
+            for child in self.children.values():
+                for pipe in child.pipes:
+                    self._forget(pipe) if self.paused else self.poll.register(pipe, select.POLLIN)
+
+    def _forget(self, descriptor: int) -> None:
+        with contextlib.suppress(KeyError):
+            self.poll.unregister(descriptor)
+
+    def read_on(self) -> None:
+        """Send one more piece of a file, or say that it is whole."""
+        number, file, digest = self.files[0]
+        data = file.read(CHUNK)
+        digest.update(data)
+        head: dict[str, Any] = {"file": number}
+        if not data:
+            self.files.pop(0)
+            head = {"id": number, "ok": True, "size": file.tell(), "sha256": digest.hexdigest()}
+            file.close()
+            os.unlink(file.name)
+        text = json.dumps(head).encode()
+        self.output.append(LENGTHS.pack(len(text), len(data)) + text + data)
+        self.waiting += len(self.output[-1])
+
+    def serve(self) -> None:
+        """Until the controller is gone or says goodbye."""
+        try:
+            self.push({"ready": True, "folder": self.folder, **facts()})
+            while not self.over:
+                left = self.heard + PATIENCE_S - time.monotonic()
+                if left <= 0:
+                    break
+                for descriptor, _ in self.poll.poll(left * 1000):
+                    if descriptor == 0:
+                        self.hear()
+                    elif descriptor == 1:
+                        self.flush()
+                    elif descriptor == self.wakeup.fileno():
+                        with contextlib.suppress(BlockingIOError):
+                            self.wakeup.recv(4096)
+                        self.reap()
+                    else:
+                        self.pass_on(descriptor)
+        finally:
+            self.end()
+
+    def hear(self) -> None:
+        """Read what there is, and answer whole requests."""
+        try:
+            data = os.read(0, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.over = True
+            return
+        self.heard = time.monotonic()
+        self.input += data
+        while len(self.input) >= LENGTHS.size:
+            head_size, body_size = LENGTHS.unpack_from(self.input)
+            end = LENGTHS.size + head_size + body_size
+            if len(self.input) < end:
+                return
+            head = json.loads(bytes(self.input[LENGTHS.size : LENGTHS.size + head_size]))
+            body = bytes(self.input[LENGTHS.size + head_size : end])
+            del self.input[:end]
+            self.answer(head, body)
+            # What took its time was no silence of the controller.
+            self.heard = time.monotonic()
+
+    def answer(self, head: dict[str, Any], body: bytes) -> None:
+        """Do what is asked for, and say what came of it."""
+        number, op = head.pop("id", None), head.pop("op")
+        if op == "beat":
+            return
+        try:
+            reply = getattr(self, "op_" + op)(number, body, **head)
+        except RefusedError as error:
+            self.push({"id": number, "ok": False, "error": str(error)})
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            self.push({"id": number, "ok": False, "error": f"{op}: {type(error).__name__}: {error}"})
+        else:
+            if reply is not None:
+                data = reply.pop("body", b"")
+                self.push(dict(reply, id=number, ok=True), data)
+
+    # programs
+
+    def reap(self) -> None:
+        """Tell of programs that have ended, after all that they printed."""
+        for child in list(self.children.values()):
+            status = child.process.poll()
+            if status is None:
+                continue
+            for pipe in list(child.pipes):
+                while self.pass_on(pipe):
+                    pass
+                self._forget(pipe)
+            for stream in (child.process.stdout, child.process.stderr):
+                if stream is not None:
+                    stream.close()
+            del self.children[child.number]
+            self.push({"ended": child.number, "status": status})
+
+    def pass_on(self, descriptor: int) -> bool:
+        """Send what a program has printed; whether there may be more at once."""
+        for child in self.children.values():
+            if descriptor in child.pipes:
+                try:
+                    data = os.read(descriptor, CHUNK)
+                except BlockingIOError:
+                    return False
+                if not data:
+                    self._forget(descriptor)
+                    return False
+                self.push({"output": child.number, "stream": child.pipes[descriptor]}, data)
+                return True
+        return False
+
+    def op_start(self, _: int, __: bytes, argv: list[str], stdout: bool) -> dict[str, Any]:
+        """Start a program: one that was given, else one of the path."""
+        own = self.programs.get(argv[0])
+        path = shutil.which(argv[0]) if own is None else f"/proc/self/fd/{own}"
+        if path is None:
+            raise RefusedError(f"found no program {argv[0]} in {os.environ['PATH']}")
+        process = subprocess.Popen(
+            argv,
+            executable=path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if stdout else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+            pass_fds=() if own is None else (own,),
+            cwd=self.folder,
+        )
+        self.last += 1
+        child = self.children[self.last] = Child(self.last, process)
+        for pipe in child.pipes:
+            if not self.paused:
+                self.poll.register(pipe, select.POLLIN)
+        return {"process": self.last}
+
+    def op_signal(self, _: int, __: bytes, process: int, number: int) -> dict[str, Any]:
+        """To a program; nothing where it has ended."""
+        if process in self.children:
+            self.children[process].signal(number)
+        return {}
+
+    def op_put(self, _: int, body: bytes, name: str) -> dict[str, Any]:
+        """Take a program; it lies in memory only."""
+        file = os.memfd_create(name)
+        with os.fdopen(os.dup(file), "wb") as writer:
+            writer.write(body)
+        # A program that is open for writing cannot be executed.
+        self.programs[name] = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)
+        os.close(file)
+        return {"sha256": hashlib.sha256(body).hexdigest()}
+
+    def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
+        """The first line that each program prints of itself; null where it is not there."""
+        found: dict[str, str | None] = {}
+        for name in names:
+            path = shutil.which(name)
+            found[name] = None
+            if path is not None:
+                done = subprocess.run(
+                    [path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=False
+                )
+                lines = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+                found[name] = lines[0] if lines else "unknown"
+        return {"versions": found}
+
+    def op_load(self, _: int, __: bytes) -> dict[str, Any]:
+        """Processor time of all programs so far, in seconds."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ticks = 0
+        for child in self.children.values():
+            with contextlib.suppress(OSError), open(f"/proc/{child.process.pid}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return {"seconds": ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")}
+
+    # files, clock, settings
+
+    def op_read(self, _: int, __: bytes, paths: list[str]) -> dict[str, Any]:
+        """Files one after the other."""
+        parts = []
+        for path in paths:
+            with open(path, "rb") as file:
+                parts.append(file.read())
+        return {"body": b"".join(parts)}
+
+    def op_fetch(self, number: int, __: bytes, name: str) -> None:
+        """Send a file of the folder in pieces, and remove it; the answer comes behind the last."""
+        self.files.append((number, open(os.path.join(self.folder, name), "rb"), hashlib.sha256()))  # noqa: SIM115 (until it is sent)
+        self.flush()
+
+    def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
+        """The wall clock."""
+        return {"wall_ns": time.time_ns()}
+
+    def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `Settings.isolate`."""
+        self.settings.isolate(way, interfaces)
+        return {"failed": self.settings.failed}
+
+    def op_apply(
+        self,
+        _: int,
+        __: bytes,
+        sysctls: dict[str, str],
+        routes: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        """See `Settings.apply`."""
+        return {"settings": self.settings.apply(sysctls, routes)}
+
+    def op_bye(self, number: int, __: bytes) -> None:
+        """Put everything back, say what could not be, and end."""
+        self.push({"id": number, "ok": True, "failed": self.end()})
+        deadline = time.monotonic() + PATIENCE_S
+        while self.output and time.monotonic() < deadline:
+            time.sleep(0.01)
+            self.flush()
+        os._exit(0)
+
+    def end(self) -> list[str]:
+        """End all programs, then have the keeper put back what was set; what it could not."""
+        for child in self.children.values():
+            child.signal(signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S
+        while time.monotonic() < deadline and any(each.process.poll() is None for each in self.children.values()):
+            time.sleep(0.01)
+        for child in self.children.values():
+            child.signal(signal.SIGKILL)
+            child.process.wait()
+        self.settings.close()
+        return self.keeper.finish()
+
+
+def die_with_parent() -> None:
+    """In a program that is about to be started: it ends with the agent, however that ends."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def facts() -> dict[str, Any]:
+    """What the host is."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    return {"kernel": " ".join(os.uname()), "boot": boot, "root": os.geteuid() == 0, "python": sys.version.split()[0]}
+
+
+def main(who: str) -> None:
+    """Serve; `who` says for others whose run this is."""
+    # Logins without a terminal often have no folders of programs for root.
+    os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    Agent(who).serve()

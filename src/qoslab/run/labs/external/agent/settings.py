@@ -1,0 +1,417 @@
+"""What is set on a host: changed, compared, put back, with a journal and a keeper.
+
+What is to be put back lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
+when the agent ends, in whatever way. Where both are killed the next agent does. The journal is the lock as well: one
+run at a time has an interface.
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH103, PTH116, PTH118, PTH123
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from typing import Any
+
+CHUNK = 1 << 16
+STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
+"""For journals; the first that can be had."""
+CARRIER_S = 10.0
+"""Until a card has a link again after it was brought up."""
+PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
+"""Queueing disciplines that an interface has by itself."""
+CLONE_NEWNET = 0x40000000
+MOMENTARY = ("linkdown", "dead")
+"""Words of a route that tell how it is, not how it was made."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class RefusedError(Exception):
+    """Told to the controller in these words."""
+
+
+def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
+    """What a program prints; `RefusedError` where it fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
+    except OSError as error:
+        raise RefusedError(f"{argv[0]}: {error.strerror}") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
+        raise RefusedError(f"{' '.join(argv)}: {said}")
+    return done.stdout.decode(errors="replace")
+
+
+def family(prefix: str) -> str:
+    """The option of `ip` for an address."""
+    return "-6" if ":" in prefix else "-4"
+
+
+def sysctl_path(key: str) -> str:
+    """The file of a setting."""
+    return "/proc/sys/" + key.replace(".", "/")
+
+
+def read_sysctl(key: str) -> str | None:
+    """A setting with its blanks normalised; None where the kernel lacks it."""
+    try:
+        with open(sysctl_path(key)) as file:
+            return " ".join(file.read().split())
+    except OSError:
+        return None
+
+
+def write_sysctl(key: str, value: str) -> None:
+    """Change a setting."""
+    try:
+        with open(sysctl_path(key), "w") as file:
+            file.write(value)
+    except OSError as error:
+        raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
+
+
+def metrics_of(route: str) -> dict[str, str]:
+    """The attributes in a line of `ip route`, as the controller writes them: times in ms."""
+    words = [word for word in route.split() if word != "lock"]
+    found = {}
+    for name, value in zip(words, words[1:]):  # noqa: B905, RUF007 (of Python 3.10)
+        if name in ("congctl", "initcwnd"):
+            found[name] = value
+        elif name == "rto_min":
+            number = float(value[:-2]) if value.endswith("ms") else 1000 * float(value[:-1])
+            found[name] = f"{number:g}"
+    return found
+
+
+def again(route: str) -> list[str]:
+    """The words that make a route anew, from a line of `ip route`."""
+    words = [word for word in route.split() if word not in MOMENTARY]
+    # `rto_min` is locked by itself: `ip` prints the word and does not take it.
+    return [word for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
+
+
+class Journal:
+    """What is to be put back, a line each, written before it is changed; the last first."""
+
+    def __init__(self, path: str, who: str) -> None:
+        self.path = path
+        self.token = f"{os.getpid()}-{time.time_ns()}"
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = _lines(self._file)
+            os.close(self._file)
+            raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+        self.failed = put_back(_lines(self._file)[1:])
+        """What of an earlier agent's could not be put back."""
+        os.ftruncate(self._file, 0)
+        self.add({"who": who, "token": self.token})
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Keep one more."""
+        os.write(self._file, json.dumps(entry).encode() + b"\n")
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Leave it to the keeper."""
+        os.close(self._file)
+
+
+def _lines(file: int) -> list[dict[str, Any]]:
+    found = []
+    for line in os.pread(file, 1 << 22, 0).splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break  # the machine stopped while it was written: nothing was changed yet
+    return found
+
+
+def put_back(entries: list[dict[str, Any]]) -> list[str]:
+    """Undo, the last first; what failed, in words."""
+    failed = []
+    for entry in reversed(entries):
+        try:
+            if "sysctl" in entry:
+                write_sysctl(*entry["sysctl"])
+            else:
+                call(*[word.replace("{self}", str(os.getpid())) for word in entry["run"]])
+        except RefusedError as error:
+            failed.append(str(error))
+    return failed
+
+
+class Keeper:
+    """The process that puts back and removes, when the agent ends in whatever way."""
+
+    def __init__(self, folder: str) -> None:
+        self._channel, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._channel.close()
+            with contextlib.suppress(BaseException):
+                self._keep(theirs, folder)
+            os._exit(0)
+        theirs.close()
+
+    @staticmethod
+    def _keep(channel: socket.socket, folder: str) -> None:
+        os.setsid()
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        nowhere = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)  # else the connection would stay as long as this process
+        journals: list[tuple[str, str]] = []
+        with contextlib.suppress(OSError):
+            while True:
+                packet = channel.recv(4096)
+                if not packet:
+                    break
+                order = json.loads(packet)
+                if "journal" in order:
+                    journals.append((order["journal"], order["token"]))
+                    channel.send(b"0")
+                else:
+                    channel.send(str(os.open(f"/proc/{order['namespace']}/ns/net", os.O_RDONLY)).encode())
+        failed = [each for path, token in journals for each in _put_back_of(path, token)]
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            channel.sendall(json.dumps(failed).encode())
+
+    def order(self, **keys: object) -> int:
+        """Tell it something; the number that it answers."""
+        self._channel.send(json.dumps(keys).encode())
+        return int(self._channel.recv(64))
+
+    def finish(self) -> list[str]:
+        """Let it put back; what it could not."""
+        self._channel.shutdown(socket.SHUT_WR)
+        told = b""
+        while True:
+            part = self._channel.recv(CHUNK)
+            if not part:
+                break
+            told += part
+        os.waitpid(self.pid, 0)
+        return list(json.loads(told)) if told else ["the keeper did not say what it has put back"]
+
+
+def _put_back_of(path: str, token: str) -> list[str]:
+    file = os.open(path, os.O_RDWR)
+    while True:
+        entries = _lines(file)
+        # Where another agent was quicker it has put back, and the journal is its own.
+        if not entries or entries[0].get("token") != token:
+            return []
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+            continue
+        if _lines(file)[:1] == entries[:1]:
+            failed = put_back(entries[1:])
+            os.ftruncate(file, 0)
+            return failed
+
+
+class Settings:
+    """Interfaces, routes and settings of the kernel: changed, compared, put back."""
+
+    def __init__(self, keeper: Keeper, who: str) -> None:
+        self._keeper = keeper
+        self._who = who
+        self._way = "as it is"
+        self._journals: dict[str, Journal] = {}
+        self._kept: set[str] = set()
+        self.failed: list[str] = []
+
+    def isolate(self, way: str, interfaces: list[dict[str, Any]]) -> None:
+        """Prepare the interfaces in this way."""
+        present = {link["ifname"] for link in json.loads(call("ip", "-j", "link", "show"))}
+        for each in interfaces:
+            if each["device"] not in present:
+                raise RefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
+        self._way = way
+        if way == "as it is":
+            for each in interfaces:
+                missing = [address for address in each["addresses"] if address not in self._addresses(each["device"])]
+                if missing:
+                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and is to stay as it is")
+            return
+        if os.geteuid() != 0:
+            raise RefusedError(f'it takes root to have interfaces "{way}"')
+        for each in interfaces:
+            self._journals[each["device"]] = self._journal(each["device"])
+        if way == "namespace":
+            for each in interfaces:
+                self._check_movable(each["device"])
+            self._move([each["device"] for each in interfaces], ipv6=":" in str(interfaces))
+        for each in interfaces:
+            self._bring_up(each["device"], each["addresses"])
+
+    def _journal(self, device: str) -> Journal:
+        for folder in STATE_FOLDERS:
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                owner = os.stat(folder).st_uid
+            except OSError:
+                continue
+            if owner == os.geteuid() and os.access(folder, os.W_OK):
+                break
+        else:
+            raise RefusedError(f"no journal can be kept in {' or '.join(STATE_FOLDERS)}")
+        space = os.stat("/proc/self/ns/net").st_ino
+        try:
+            journal = Journal(os.path.join(folder, f"{space}-{device}"), self._who)
+        except RefusedError as error:
+            raise RefusedError(f"{device} is {error}") from None
+        self.failed += journal.failed
+        self._keeper.order(journal=journal.path, token=journal.token)
+        return journal
+
+    @staticmethod
+    def _addresses(device: str) -> dict[str, str]:
+        """Addresses with their length, and their broadcast addresses or nothing."""
+        shown = json.loads(call("ip", "-j", "addr", "show", "dev", device))
+        found = [each for link in shown for each in link.get("addr_info", ()) if each.get("scope") == "global"]
+        return {f"{each['local']}/{each['prefixlen']}": each.get("broadcast", "") for each in found}
+
+    @staticmethod
+    def _check_movable(device: str) -> None:
+        if call("ip", "route", "show", "default", "dev", device).strip():
+            raise RefusedError(f"{device} has this machine's default route: it is not moved into a namespace")
+        local = os.environ.get("SSH_CONNECTION", "").split()[2:3]
+        if local and any(each.split("/")[0] == local[0] for each in Settings._addresses(device)):
+            raise RefusedError(f"this connection comes in on {device}: it is not moved into a namespace")
+        kinds = {each["kind"] for each in json.loads(call("tc", "-j", "qdisc", "show", "dev", device) or "[]")}
+        own = sorted(kinds - set(PLAIN_QUEUES))
+        if own:
+            raise RefusedError(
+                f"{device} has the queueing discipline {own[0]}, which it would lose in a namespace; "
+                'let qoslab_isolate be "in place"'
+            )
+
+    def _move(self, devices: list[str], ipv6: bool) -> None:
+        """Go into a namespace of our own, and have the interfaces there."""
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        for device in devices:
+            keep = self._journals[device].add
+            lines = [f"-4 {line}" for line in call("ip", "-4", "route", "show", "dev", device).splitlines()]
+            lines += [f"-6 {line}" for line in call("ip", "-6", "route", "show", "dev", device).splitlines()]
+            # The last is put back first: what others need to be reached.
+            for line in sorted(lines, key=lambda line: "proto kernel" in line):
+                version, *words = again(line)
+                if not words[0].startswith("fe80:"):
+                    keep({"run": ["ip", version, "route", "replace", *words, "dev", device]})
+            for line in call("ip", "neigh", "show", "dev", device, "nud", "permanent").splitlines():
+                address, _, mac, *_ = line.split()
+                entry = [address, "lladdr", mac, "nud", "permanent", "dev", device]
+                keep({"run": ["ip", "neigh", "replace", *entry]})
+            for address, broadcast in self._addresses(device).items():
+                way = ["broadcast", broadcast] if broadcast else []
+                keep({"run": ["ip", "addr", "replace", address, *way, "dev", device]})
+            if "UP" in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+                keep({"run": ["ip", "link", "set", "dev", device, "up"]})
+        if libc.unshare(CLONE_NEWNET) == -1:
+            raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
+        there = self._keeper.order(namespace=os.getpid())
+        call("ip", "link", "set", "dev", "lo", "up")
+        for key in ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"):
+            if not ipv6 and read_sysctl(key) is not None:
+                write_sysctl(key, "1")
+        for device in devices:
+            back = ["nsenter", f"--net=/proc/{self._keeper.pid}/fd/{there}"]
+            self._journals[device].add({"run": [*back, "ip", "link", "set", "dev", device, "netns", "{self}"]})
+            call(
+                *("nsenter", f"--net=/proc/self/fd/{home}", "ip", "link", "set", "dev", device),
+                *("netns", str(os.getpid())),
+                pass_fds=(home,),
+            )
+        os.close(home)
+
+    def _bring_up(self, device: str, addresses: list[str]) -> None:
+        keep = self._journals[device].add if self._way == "in place" else lambda entry: None
+        for address in addresses:
+            if address not in self._addresses(device):
+                keep({"run": ["ip", "addr", "del", address, "dev", device]})
+                call("ip", "addr", "add", address, "dev", device)
+        if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+            keep({"run": ["ip", "link", "set", "dev", device, "down"]})
+            call("ip", "link", "set", "dev", device, "up")
+        deadline = time.monotonic() + CARRIER_S
+        while "LOWER_UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+            if time.monotonic() > deadline:
+                raise RefusedError(f"{device} has no link: is the cable in, and the other end up?")
+            time.sleep(0.05)
+
+    def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]]) -> dict[str, Any]:
+        """Give new connections these settings; what the kernel says it has afterwards."""
+        if self._way != "as it is":
+            for key, value in sysctls.items():
+                self._set(key, value)
+            for route in routes:
+                self._route(route)
+        found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
+        wrong = [
+            f"{key} is {found[key] or 'unknown to the kernel'} and not {value}"
+            for key, value in sysctls.items()
+            if found[key] != value
+        ]
+        for route in routes:
+            shown = self._shown(route["prefix"])
+            have = metrics_of(shown[0]) if shown else {}
+            found[f"route {route['prefix']}"] = shown[0].strip() if shown else "none"
+            wrong += [
+                f"the route to {route['prefix']} has {name} {have.get(name, 'of the kernel')} and not {value}"
+                for name, value in route["metrics"].items()
+                if have.get(name) != value
+            ]
+        if wrong:
+            raise RefusedError("; ".join(wrong))
+        return found
+
+    def _set(self, key: str, value: str) -> None:
+        old = read_sysctl(key)
+        if old is None:
+            raise RefusedError(f"the kernel has no setting {key}")
+        if old != value:
+            if self._way == "in place" and key not in self._kept:
+                self._kept.add(key)
+                next(iter(self._journals.values())).add({"sysctl": [key, old]})
+            write_sysctl(key, value)
+
+    @staticmethod
+    def _shown(prefix: str) -> list[str]:
+        return call("ip", family(prefix), "route", "show", "exact", prefix).splitlines()
+
+    def _route(self, route: dict[str, Any]) -> None:
+        prefix, device = route["prefix"], route["device"]
+        ip = ["ip", family(prefix), "route"]
+        if self._way == "in place" and prefix not in self._kept:
+            self._kept.add(prefix)
+            journal = self._journals[device]
+            for line in self._shown(prefix):
+                journal.add({"run": [*ip, "replace", *again(line)]})
+            if not self._shown(prefix):
+                journal.add({"run": [*ip, "del", prefix, "dev", device]})
+        way = ["via", route["via"]] if route["via"] else ["proto", "kernel", "scope", "link", "src", route["source"]]
+        units = {"rto_min": "ms"}
+        metrics = [word for name, value in route["metrics"].items() for word in (name, value + units.get(name, ""))]
+        call(*ip, "replace", prefix, "dev", device, *way, *metrics)
+
+    def close(self) -> None:
+        """Leave the journals to the keeper."""
+        for journal in self._journals.values():
+            journal.close()

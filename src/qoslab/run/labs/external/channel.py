@@ -1,0 +1,298 @@
+"""One SSH connection to the agent of a host: requests and answers, what programs print, whether it still is there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shlex
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.run.devices.inventory import HostAccess
+from qoslab.run.faults import PassingFault
+from qoslab.run.labs.external.agent import source
+
+LENGTHS = struct.Struct("!II")
+BEAT_S = 0.5
+"""How often the agent hears of us; see `PATIENCE_S` there."""
+ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
+"""Until ssh takes a silent connection for lost: 4 s."""
+START_S = 30.0
+"""To log in and to have the agent there."""
+REPLY_S = 60.0
+"""For whatever is asked; moving a card into a namespace takes longest."""
+END_S = 5.0
+BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
+
+
+class HostLost(PassingFault):
+    """A host cannot be reached any more."""
+
+
+@dataclass
+class Output:
+    """Where what a program prints goes, and how it ended."""
+
+    stdout: BinaryIO | None
+    stderr: BinaryIO
+    ended: threading.Event
+    status: int | None = None
+
+    def write(self, stream: str, data: bytes) -> None:
+        """Add to one of the files."""
+        file = self.stdout if stream == "stdout" else self.stderr
+        if file is not None:
+            file.write(data)
+
+    def end(self, status: int) -> None:
+        """The program has ended, and all that it printed has come."""
+        for file in (self.stdout, self.stderr):
+            if file is not None:
+                file.close()
+        self.status = status
+        self.ended.set()
+
+
+class Channel:
+    """A context manager; the agent starts with the object, and puts the host back when it ends.
+
+    All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` where there is no
+    way to have an agent at all.
+    """
+
+    def __init__(self, name: str, access: HostAccess, who: str) -> None:
+        """`name` is the host's for people; `who` tells other users whose run this is."""
+        self.name = name
+        text = source(who)
+        python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the connection)
+        try:
+            # A session of its own: Ctrl-C is for the run, which ends the host's programs in order.
+            self._process = subprocess.Popen(
+                [*ssh_command(access), shlex.join(python)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MachineError(f"ssh cannot be started: {error}") from error
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
+        self._files: dict[int, tuple[BinaryIO, Any]] = {}
+        self._outputs: dict[int, Output] = {}
+        self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
+        """What was said of programs that nobody here knows yet: the answer to their start comes first, but is handled
+        in another thread."""
+        self._last = 0
+        self._closed = threading.Event()
+        self.lost = ""
+        """Why the host is out of reach; empty while it is not."""
+        self._ready: Future[dict[str, Any]] = Future()
+        self._write(text)
+        threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
+        try:
+            self.facts: Mapping[str, Any] = self._ready.result(START_S)
+        except FutureTimeoutError:
+            self.close()
+            raise DeviceError(f"{name} cannot be used: no answer within {START_S:.0f} s") from None
+        except HostLost as error:
+            raise DeviceError(f"{name} cannot be used: {self.lost}", hint=_advice(self.lost, access)) from error
+        threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
+
+    # asking
+
+    def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
+        """What the agent answers. `MachineError` where it refuses, in the host's words."""
+        return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
+
+    def read(self, *paths: str) -> bytes:
+        """The bytes of files, one after the other."""
+        return self._wait(self._send("read", paths=list(paths)), "read", REPLY_S)[1]
+
+    def start(self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO) -> tuple[int, Output]:
+        """Start a program there; its output goes to the files, which are closed with its end."""
+        output = Output(stdout, stderr, threading.Event())
+        number = self.ask("start", argv=argv, stdout=stdout is not None)["process"]
+        with self._lock:
+            self._outputs[number] = output
+            for head, body in self._early.pop(number, []):
+                self._of_program(output, head, body)
+        return number, output
+
+    def fetch(self, name: str, to: BinaryIO, timeout_s: float) -> None:
+        """Bring a file of the agent's folder here, whole. `HostLost` where other bytes arrive."""
+        digest = hashlib.sha256()
+        future = self._send("fetch", name=name, file=(to, digest))
+        reply, _ = self._wait(future, "fetch", timeout_s)
+        to.flush()
+        if (reply["size"], reply["sha256"]) != (to.tell(), digest.hexdigest()):
+            raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
+
+    def close(self) -> list[str]:
+        """Let the agent put everything back, and hang up; what it could not put back."""
+        if self._closed.is_set():
+            return []
+        failed: list[str] = []
+        try:
+            if not self.lost and self._ready.done():
+                failed = list(self.ask("bye", timeout_s=END_S + REPLY_S)["failed"])
+        except (HostLost, MachineError) as error:
+            failed = [error.message]
+        self._closed.set()
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        return failed
+
+    # the connection
+
+    def _send(
+        self, op: str, body: bytes = b"", file: tuple[BinaryIO, Any] | None = None, **keys: Any
+    ) -> Future[tuple[dict[str, Any], bytes]]:
+        future: Future[tuple[dict[str, Any], bytes]] = Future()
+        with self._lock:
+            if self.lost:
+                future.set_exception(HostLost(f"{self.name} is out of reach: {self.lost}"))
+                return future
+            self._last += 1
+            self._pending[self._last] = future
+            if file is not None:
+                self._files[self._last] = file
+            self._write(_frame({"id": self._last, "op": op, **keys}, body))
+        return future
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        # Where the connection is lost, the reader notices and fails what is pending.
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+
+    def _wait(
+        self, future: Future[tuple[dict[str, Any], bytes]], op: str, timeout_s: float
+    ) -> tuple[dict[str, Any], bytes]:
+        try:
+            reply, body = future.result(timeout_s)
+        except FutureTimeoutError as error:
+            raise HostLost(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
+        if not reply["ok"]:
+            raise MachineError(f"{self.name}: {reply['error']}")
+        return reply, body
+
+    def _beat(self) -> None:
+        while not self._closed.wait(BEAT_S) and not self.lost:
+            with self._lock:
+                self._write(_frame({"op": "beat"}))
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        stream = self._process.stdout
+        reason = ""
+        try:
+            while lengths := stream.read(LENGTHS.size):
+                head_size, body_size = LENGTHS.unpack(lengths)
+                head = json.loads(stream.read(head_size))
+                self._hear(head, stream.read(body_size))
+        except (ValueError, struct.error) as error:
+            # A login that prints something of its own, for example.
+            reason = f"what came is not what the agent says ({error})"
+            self._process.kill()
+        except OSError as error:
+            # A file here that cannot be written: the disk is full.
+            reason = f"what it sends cannot be kept: {error}"
+            self._process.kill()
+        status = self._process.wait()
+        self._said.seek(0)
+        said = [line.strip() for line in self._said.read().splitlines() if line.strip()]
+        self._lose(reason or (said[-1] if said else f"ssh ended with status {status}"))
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            self.lost = reason
+            pending, self._pending = self._pending, {}
+            outputs, self._outputs = self._outputs, {}
+        error = HostLost(f"{self.name} is out of reach: {reason}")
+        for future in pending.values():
+            future.set_exception(error)
+        if not self._ready.done():
+            self._ready.set_exception(error)
+        for output in outputs.values():
+            for file in (output.stdout, output.stderr):
+                if file is not None:
+                    file.close()
+
+    def _hear(self, head: dict[str, Any], body: bytes) -> None:
+        if "ready" in head:
+            self._ready.set_result(head)
+            return
+        with self._lock:
+            if "file" in head:
+                file, digest = self._files[head["file"]]
+                file.write(body)
+                digest.update(body)
+                return
+            number = head.get("output", head.get("ended"))
+            if number is not None:
+                if number in self._outputs:
+                    self._of_program(self._outputs[number], head, body)
+                else:
+                    self._early.setdefault(number, []).append((head, body))
+                return
+            future = self._pending.pop(head["id"], None)
+            self._files.pop(head["id"], None)
+        if future is not None:
+            future.set_result((head, body))
+
+    def _of_program(self, output: Output, head: dict[str, Any], body: bytes) -> None:
+        if "ended" in head:
+            self._outputs.pop(head["ended"], None)
+            output.end(head["status"])
+        else:
+            output.write(head["stream"], body)
+
+
+def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    return LENGTHS.pack(len(text), len(body)) + text + body
+
+
+def ssh_command(access: HostAccess) -> list[str]:
+    """The system's ssh, with the user's own configuration, agent and jump hosts; without the command."""
+    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none", *ALIVE]
+    if access.known_hosts is not None:
+        command += ["-o", f"UserKnownHostsFile={access.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
+    if access.key is not None:
+        command += ["-i", access.key, "-o", "IdentitiesOnly=yes"]
+    if access.port is not None:
+        command += ["-p", str(access.port)]
+    if access.user is not None:
+        command += ["-l", access.user]
+    return [*command, *access.arguments, "--", access.host]
+
+
+def _advice(said: str, access: HostAccess) -> str:
+    """What to do about the last words of ssh, or of the host."""
+    if "Permission denied" in said:
+        return "Let a key of yours in there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
+    if "verification failed" in said or "IDENTIFICATION HAS CHANGED" in said:
+        return "Compare the host's key, and keep it in known_hosts: ssh-keyscan prints it."
+    if "not found" in said or "No such file" in said:
+        return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."
+    if "sudo" in said:
+        return "Let sudo ask for no password there, or log in as root."
+    return "Try the same way by hand: " + shlex.join(ssh_command(access))

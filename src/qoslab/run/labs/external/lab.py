@@ -1,0 +1,296 @@
+"""The nodes of an inventory as a run sees them."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Never
+
+from qoslab.errors import MachineError, QoslabError, UserError
+from qoslab.model.experiment import Experiment, TcpProfile, Topology
+from qoslab.model.inventory import HostSettings
+from qoslab.platforms import hosts_of, tcp
+from qoslab.platforms.startup import EVERYWHERE, static_routes
+from qoslab.programs import OWN_PROGRAMS, own_program
+from qoslab.run.devices.inventory import LabInventory
+from qoslab.run.faults import PassingFault
+from qoslab.run.lab import Load, Tap
+from qoslab.run.labs.external.channel import Channel, HostLost, Output
+
+FETCH_S = 600.0
+"""For a capture to come."""
+CLOCK_READINGS = 16
+"""Of which the quickest counts."""
+
+
+class ExternalProcess:
+    """See `run.lab.Process`. It ends with the connection to its host; `Lab.death` then says so."""
+
+    def __init__(self, channel: Channel, number: int, output: Output) -> None:
+        self._channel = channel
+        self._number = number
+        self._output = output
+
+    def poll(self) -> int | None:
+        """See `run.lab.Process`."""
+        return self._output.status
+
+    def signal(self, number: signal.Signals) -> None:
+        """See `run.lab.Process`."""
+        if self._output.status is None:
+            self._channel.ask("signal", process=self._number, number=int(number))
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """See `run.lab.Process`; `HostLost` where its host is out of reach."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._output.ended.wait(0.1):
+            if self._channel.lost:
+                raise HostLost(f"{self._channel.name} is out of reach: {self._channel.lost}")
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"still runs after {timeout_s:g} s")
+        assert self._output.status is not None
+        return self._output.status
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """See `run.lab.Process`."""
+        # Where the host is out of reach, it ends its programs itself.
+        with suppress(HostLost):
+            if grace_s and self.poll() is None:
+                self.signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    self.wait(grace_s)
+            if self.poll() is None:
+                self.signal(signal.SIGKILL)
+                self.wait(grace_s or None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a host is in an experiment."""
+
+    topology: Topology
+    name: str
+    settings: HostSettings
+
+    def interfaces(self) -> list[dict[str, Any]]:
+        """Its interfaces, as the agent takes them."""
+        return [
+            {"device": self.settings.device(near.interface), "addresses": [str(each) for each in near.addresses]}
+            for _, near, _ in self.topology.links_of(self.name)
+        ]
+
+    def routes(self, metrics: Mapping[str, str]) -> list[dict[str, Any]]:
+        """All routes with these attributes. A host that has others of its own keeps its default route."""
+        found: dict[str, dict[str, Any]] = {}
+        near_ends = [near for _, near, _ in self.topology.links_of(self.name)]
+        for near in near_ends:
+            for address in near.addresses:
+                found[str(address.network)] = self._route(near.interface, metrics, source=str(address.ip))
+        for route in static_routes(self.topology, self.name):
+            interface = next(
+                near.interface for near in near_ends for address in near.addresses if route.via in address.network
+            )
+            prefixes = [str(route.prefix)]
+            if route.prefix == EVERYWHERE[route.prefix.version] and self.settings.isolate != "namespace":
+                prefixes = self._others(route.prefix.version)
+            for prefix in prefixes:
+                found.setdefault(prefix, self._route(interface, metrics, via=str(route.via)))
+        return [{"prefix": prefix, **route} for prefix, route in found.items()]
+
+    def _route(self, interface: str, metrics: Mapping[str, str], via: str = "", source: str = "") -> dict[str, Any]:
+        return {"device": self.settings.device(interface), "via": via, "source": source, "metrics": dict(metrics)}
+
+    def _others(self, version: int) -> list[str]:
+        """The experiment's prefixes."""
+        ends = [end for link in self.topology.links for end in link.ends]
+        return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
+
+
+class ExternalHost:
+    """See `run.lab.Host`."""
+
+    def __init__(self, channel: Channel, place: Place) -> None:
+        self._channel = channel
+        self._place = place
+        self._sent: set[str] = set()
+        """Our own programs that are there."""
+        self.described: dict[str, Any] = {}
+
+    @property
+    def lost(self) -> str:
+        """Why it is out of reach; empty while it is not."""
+        return self._channel.lost
+
+    def isolate(self) -> list[str]:
+        """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
+        interfaces = self._place.interfaces()
+        failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
+        offset, error = self._clock()
+        self.described = {
+            **{key: self._channel.facts[key] for key in ("kernel", "boot", "root", "python")},
+            "isolate": self._place.settings.isolate,
+            "clock_ahead_ms": round(offset / 1e6, 3),
+            "clock_error_ms": round(error / 1e6, 3),
+        }
+        return list(failed)
+
+    def _clock(self) -> tuple[int, int]:
+        """How far its wall clock is ahead of this machine's, and how wrong that may be; in ns."""
+        found = []
+        for _ in range(CLOCK_READINGS):
+            before = time.time_ns()
+            there = int(self._channel.ask("clock")["wall_ns"])
+            after = time.time_ns()
+            found.append((after - before, there - (before + after) // 2))
+        took, offset = min(found)
+        return offset, took // 2
+
+    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> ExternalProcess:
+        """See `run.lab.Host`."""
+        if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
+            self._send(argv[0])
+        out = None if stdout is None else stdout.open("xb", buffering=0)
+        number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0))
+        return ExternalProcess(self._channel, number, output)
+
+    def _send(self, program: str) -> None:
+        machine = str(self._channel.facts["kernel"]).split()[-1]
+        if machine != platform.machine():
+            raise MachineError(f"{self._place.name} is {machine}, and {program} is for {platform.machine()}")
+        self._channel.ask("put", own_program(program).read_bytes(), name=program)
+        self._sent.add(program)
+
+    def read(self, *paths: str) -> str:
+        """See `run.lab.Host`."""
+        return self._channel.read(*paths).decode(errors="replace")
+
+    def scratch(self, to: Path) -> str:
+        """See `run.lab.Host`: in the agent's folder."""
+        return f"{self._channel.facts['folder']}/{to.name}"
+
+    def fetch(self, to: Path) -> None:
+        """See `run.lab.Host`."""
+        with to.open("xb") as file:
+            self._channel.fetch(to.name, file, FETCH_S)
+
+    def apply_tcp(self, profile: TcpProfile) -> None:
+        """See `run.lab.Host`."""
+        wanted = {key: str(value) for key, value in {**tcp.SYSCTLS, **tcp.sysctls(profile)}.items()}
+        self._channel.ask("apply", sysctls=wanted, routes=self._place.routes(tcp.route_words(profile)))
+
+    def cpu_s(self) -> float:
+        """Processor time of what was started there, so far."""
+        return float(self._channel.ask("load")["seconds"])
+
+    def close(self) -> list[str]:
+        """Leave it as it was; what could not be put back."""
+        return [f"{self._place.name}: {each}" for each in self._channel.close()]
+
+
+class _Used(Load):
+    def __init__(self) -> None:
+        self.taken = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """See `run.lab.Load`."""
+        return self.taken
+
+
+class ExternalLab:
+    """See `run.lab.Lab`."""
+
+    def __init__(self, hosts: Mapping[str, ExternalHost], settings: Mapping[str, HostSettings]) -> None:
+        self._hosts = hosts
+        self._settings = settings
+
+    @classmethod
+    def reach(
+        cls, inventory: LabInventory, experiment: Experiment, who: str, note: Callable[[str], None]
+    ) -> ExternalLab:
+        """Have an agent on each host of the experiment, and its interfaces ready. None stays where one cannot."""
+        names = hosts_of(experiment.topology)
+        settings = {name: inventory.nodes.hosts[name] for name in names}
+
+        def begin(name: str) -> ExternalHost:
+            channel = Channel(name, inventory.hosts[name], who)
+            host = ExternalHost(channel, Place(experiment.topology, name, settings[name]))
+            try:
+                for each in host.isolate():
+                    note(f"{name}: an earlier run has left this, which could not be put back: {each}")
+            except BaseException:
+                host.close()
+                raise
+            return host
+
+        hosts: dict[str, ExternalHost] = {}
+        errors: list[QoslabError] = []
+        with ThreadPoolExecutor(max(len(names), 1)) as pool:
+            for name, future in {name: pool.submit(begin, name) for name in names}.items():
+                try:
+                    hosts[name] = future.result()
+                except QoslabError as error:
+                    errors.append(error)
+        lab = cls(hosts, settings)
+        if errors:
+            lab.close()
+            hint = next((error.hint for error in errors if error.hint), "")
+            kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
+            raise kind("\n".join(error.message for error in errors), hint=hint)
+        return lab
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {name: host.described for name, host in self._hosts.items()}
+
+    def host(self, name: str) -> ExternalHost:
+        """See `run.lab.Lab`."""
+        return self._hosts[name]
+
+    def tap(self, node: str, interface: str) -> Tap:
+        """See `run.lab.Lab`."""
+        if node not in self._hosts:
+            raise UserError(f"nobody sees {interface} of {node}, expected a capture at a host")
+        return Tap(self._hosts[node], self._settings[node].device(interface))
+
+    @property
+    def data_planes(self) -> Collection[str]:
+        """See `run.lab.Lab`: none."""
+        return ()
+
+    @property
+    def lines(self) -> Collection[str]:
+        """See `run.lab.Lab`: none."""
+        return ()
+
+    def control(self, data_plane: str) -> Never:
+        """See `run.lab.Lab`."""
+        raise UserError(f"{data_plane} has no data plane that can be asked from here")
+
+    def death(self) -> str:
+        """See `run.lab.Lab`."""
+        lost = {name: host.lost for name, host in self._hosts.items() if host.lost}
+        return "; ".join(f"the host {name} is out of reach: {why}" for name, why in lost.items())
+
+    def load(self) -> AbstractContextManager[Load]:
+        """See `run.lab.Lab`: what its programs take of the hosts."""
+        return self._load()
+
+    @contextmanager
+    def _load(self) -> Iterator[_Used]:
+        used = _Used()
+        before = {name: host.cpu_s() for name, host in self._hosts.items()}
+        yield used
+        used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
+
+    def close(self) -> list[str]:
+        """Leave all hosts as they were; what could not be put back."""
+        with ThreadPoolExecutor(max(len(self._hosts), 1)) as pool:
+            return [each for failed in pool.map(ExternalHost.close, self._hosts.values()) for each in failed]

@@ -1,0 +1,167 @@
+"""The lab of an inventory, in which cells are run one after another."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qoslab.errors import QoslabError, UserError
+from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms import hosts_of, reached_by, routers_of
+from qoslab.run.devices.inventory import LabInventory, known_hosts_of, read_lab, write_inventory
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.labs.external.channel import Channel
+from qoslab.run.labs.external.lab import ExternalLab
+from qoslab.run.labs.measured import MeasuredWorker
+from qoslab.run.labs.worker import WorkerSlot
+from qoslab.run.provenance import TOOLS
+from qoslab.schema.inventory import lacking
+
+
+class ExternalWorker(MeasuredWorker):
+    """See `MeasuredWorker`. The lab is kept while consecutive cells have the same topology."""
+
+    def __init__(self, slot: WorkerSlot) -> None:
+        super().__init__(slot)
+        self._file = Path(slot.place)
+        self._lab: ExternalLab | None = None
+        self._topology: Topology | None = None
+        self._times = 0
+        """How often the lab was reached."""
+        self._left_behind: RestoreState | None = None
+        """What restores the routers if this process cannot."""
+
+    @property
+    def lab(self) -> ExternalLab | None:
+        """See `MeasuredWorker`."""
+        return self._lab
+
+    def fits(self, experiment: Experiment) -> bool:
+        """See `MeasuredWorker`."""
+        return self._lab is not None and self._topology == experiment.topology and not self._lab.death()
+
+    def start(self, experiment: Experiment) -> None:
+        """Reach all nodes of the experiment; whatever was reached before is left as it was."""
+        self._leave()
+        inventory = read_lab(self._file)
+        findings = lacking(experiment, inventory.nodes, self._file)
+        if findings:
+            raise UserError("\n".join(map(str, findings)))
+        # What another run has left there is to be restored first, and nobody else comes in between.
+        state = RestoreState.of(self._file)
+        state.begin(inventory=self._file, run=self._restored.parent, topology=experiment.topology)
+        self._left_behind = state
+        self._times += 1
+        try:
+            self._tell(self._label, "reach the lab")
+            self._enter(experiment, state.folder)
+            self._reach_routers(inventory, experiment)
+            self._lab = ExternalLab.reach(inventory, experiment, _who(experiment), self._note)
+            self._topology = experiment.topology
+        except BaseException:
+            self._leave()
+            raise
+        self.described = self.described or {"inventory": str(self._file), "hosts": self._lab.described}
+        self._tell(self._label, "")
+
+    def _reach_routers(self, inventory: LabInventory, experiment: Experiment) -> None:
+        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        write_inventory(self._scratch / "inventory.json", routers, lab=False)
+        if reached_by(experiment.topology, "command line"):
+            known_hosts = self._known_hosts(inventory, tuple(routers))
+            self._shared.connect(routers, known_hosts=known_hosts, lab=str(self._number))
+        self._know_routers(experiment)
+
+    def _known_hosts(self, inventory: LabInventory, routers: tuple[str, ...]) -> Path | None:
+        """One file with the host keys of all routers; None: the user's own."""
+        files = {known_hosts_of(inventory.file, inventory.nodes.routers[name]) for name in routers}
+        if files == {None}:
+            return None
+        together = self._scratch / "known_hosts"
+        texts = []
+        for file in {each or Path("~/.ssh/known_hosts").expanduser() for each in files}:
+            try:
+                texts.append(file.read_text(encoding="utf-8"))
+            except OSError as error:
+                raise UserError(f"{file} with the routers' host keys cannot be read: {error.strerror}") from error
+        together.write_text("".join(texts), encoding="utf-8")
+        return together
+
+    def _leave(self) -> None:
+        super()._leave()
+        self._forget_state()
+
+    def _end_lab(self) -> None:
+        """Restore the routers, whatever became of the hosts; then leave the hosts."""
+        lab, self._lab = self._lab, None
+        self._topology = None
+        if lab is None:
+            return
+        try:
+            self._tell(self._label, "restore the routers")
+            self._routers.restore(None, self._restored / f"{self._number}-{self._times}")
+        except BaseException:
+            # What is needed for it stays, also for another process.
+            state, self._left_behind = self._left_behind, None
+            if state is not None:
+                state.release()
+                self._note(f"routers may not be as they were; try again: qoslab lab rescue {self._file}")
+            raise
+        finally:
+            self._tell(self._label, "leave the hosts")
+            for each in lab.close():
+                self._note(f"could not be put back on {each}")
+            self._tell(self._label, "")
+
+    def _forget_state(self) -> None:
+        """Everything is as it was."""
+        state, self._left_behind = self._left_behind, None
+        if state is not None:
+            state.remove()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        self._forget_state()
+
+
+def _who(experiment: Experiment) -> str:
+    """Whose run it is, for others who want the same interfaces."""
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
+
+
+def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
+    """What the measuring programs of the experiment's hosts say of themselves; `UserError` where a host is missing."""
+    inventory = read_lab(Path(place))
+    findings = lacking(experiment, inventory.nodes, inventory.file)
+    if findings:
+        raise UserError("\n".join(map(str, findings)))
+
+    def ask(name: str) -> Mapping[str, str | None]:
+        channel = Channel(name, inventory.hosts[name], _who(experiment))
+        try:
+            found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
+            return found
+        finally:
+            channel.close()
+
+    names = hosts_of(experiment.topology)
+    with ThreadPoolExecutor(max(len(names), 1)) as pool:
+        futures = {name: pool.submit(ask, name) for name in names}
+    errors = [error for future in futures.values() if isinstance(error := future.exception(), QoslabError)]
+    if errors:
+        raise errors[0]
+    found = {name: future.result() for name, future in futures.items()}
+    return {tool: _together({name: each[tool] for name, each in found.items()}) for tool in TOOLS}
+
+
+def _together(versions: Mapping[str, str | None]) -> str:
+    """One version where all hosts have it, else each host's."""
+    different = {version or "not there" for version in versions.values()}
+    if len(different) == 1:
+        return different.pop()
+    return "; ".join(f"{name}: {version or 'not there'}" for name, version in versions.items())

@@ -1,0 +1,169 @@
+"""Variables of an inventory → settings; what an inventory lacks for an experiment. Findings name file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from qoslab.errors import Finding
+from qoslab.model.experiment import Experiment
+from qoslab.model.inventory import ISOLATIONS, PREFIX, HostSettings, RouterSettings
+from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.schema.near import did_you_mean, one_of, shown
+
+Settings = TypeVar("Settings", HostSettings, RouterSettings)
+
+NAMES = {kind: tuple(PREFIX + each.name for each in fields(kind)) for kind in (HostSettings, RouterSettings)}
+"""The variables of each kind of node."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of an inventory, by name."""
+
+    hosts: Mapping[str, HostSettings]
+    routers: Mapping[str, RouterSettings]
+    ways: Mapping[str, str]
+    """Address and port of each, in words: two nodes with the same are one device."""
+
+
+class Places:
+    """Where variables stand in an inventory; those of INI files, folders and scripts are nowhere."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = str(file)
+        self._root: Any = None
+        if file.is_file() and file.suffix in (".yml", ".yaml"):
+            try:
+                self._root = YAML().load(file.read_text(encoding="utf-8"))
+            except (OSError, YAMLError, ValueError):
+                return  # Ansible has read it, in whatever way
+
+    def finding(self, node: str, variable: str, message: str, hint: str = "") -> Finding:
+        """A finding about a variable of a node; an empty `variable` is the node itself."""
+        line, column = self._of(self._root, node, variable) or self._of(self._root, "vars", variable) or (0, 0)
+        return Finding(self.file, line, column, "", " ".join(filter(None, (node, variable))), message, hint)
+
+    def _of(self, around: Any, node: str, variable: str) -> tuple[int, int] | None:
+        if not isinstance(around, dict):
+            return None
+        for key, value in around.items():
+            if key == node and not variable:
+                return self._at(around, key)
+            if key == node and isinstance(value, dict) and variable in value:
+                return self._at(value, variable)
+            found = self._of(value, node, variable)
+            if found is not None:
+                return found
+        return None
+
+    @staticmethod
+    def _at(mapping: Any, key: str) -> tuple[int, int]:
+        line, column = mapping.lc.key(key)
+        return line + 1, column + 1
+
+
+class Reader:
+    """Reads settings and keeps what does not hold."""
+
+    def __init__(self, file: Path) -> None:
+        self.places = Places(file)
+        self.findings: list[Finding] = []
+
+    def read(self, kind: type[Settings], node: str, variables: Mapping[str, Any]) -> Settings:
+        """The settings of a node from its variables; those that do not hold are as if absent."""
+        given: dict[str, Any] = {}
+        for variable, value in variables.items():
+            if not variable.startswith(PREFIX):
+                continue
+            if variable not in NAMES[kind]:
+                self._unknown(kind, node, variable)
+                continue
+            name = variable.removeprefix(PREFIX)
+            expected = _EXPECTED[name](value)
+            if expected:
+                self._note(node, variable, f"found {shown(value)}, expected {expected}")
+                continue
+            given[name] = value
+        devices: dict[str, str] = {}
+        for interface, device in given.get("interfaces", {}).items():
+            if device in devices:
+                found = f"found {device} for {devices[device]} and for {interface}"
+                self._note(node, PREFIX + "interfaces", f"{found}, expected one interface for each")
+            devices[device] = interface
+        return kind(**given)
+
+    def _unknown(self, kind: type[Any], node: str, variable: str) -> None:
+        elsewhere = any(variable in names for names in NAMES.values())
+        what = "host" if kind is HostSettings else "router"
+        found = f"found {variable} on a {what}" if elsewhere else f"found the variable {variable}"
+        hint = "" if elsewhere else did_you_mean(variable, NAMES[kind])
+        self._note(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
+
+    def _note(self, node: str, variable: str, message: str, hint: str = "") -> None:
+        found = self.places.finding(node, variable, message, hint)
+        # Of a variable of a group there is one finding, and not one for each of its nodes.
+        if not any((each.line, each.message) == (found.line, message) and found.line for each in self.findings):
+            self.findings.append(found)
+
+
+def _text(value: Any) -> str:
+    return "" if isinstance(value, str) and value else "the path of a file"
+
+
+def _names(value: Any) -> str:
+    holds = isinstance(value, dict) and all(isinstance(each, str) and each for pair in value.items() for each in pair)
+    return "" if holds else "a mapping of the experiment's interfaces to those of the host, as {eth0: enp3s0}"
+
+
+def _isolation(value: Any) -> str:
+    return "" if value in ISOLATIONS else one_of(ISOLATIONS)
+
+
+_EXPECTED = {"known_hosts": _text, "interfaces": _names, "isolate": _isolation}
+"""What a value should have been; empty where it holds."""
+
+
+def lacking(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
+    """What keeps an experiment from being run on the nodes of this inventory."""
+    return list(_lacking(experiment, nodes, Places(file)))
+
+
+def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[Finding]:
+    topology = experiment.topology
+    used: dict[str, Mapping[str, object]] = dict.fromkeys(hosts_of(topology), nodes.hosts)
+    used |= dict.fromkeys(routers_of(topology), nodes.routers)
+    for name, known in used.items():
+        if name not in known:
+            group = platform_of(topology.nodes[name]).ansible_role(topology.nodes[name]) or "host"
+            message = f"found no {name} in the group {group}, expected every node of {experiment.name} in the inventory"
+            yield Finding(places.file, 0, 0, "", "", message, did_you_mean(name, known))
+    seen: dict[str, str] = {}
+    for name in used:
+        way = nodes.ways.get(name)
+        if way is None:
+            continue
+        other = seen.setdefault(way, name)
+        if other != name and not _share(nodes, experiment, name, other):
+            message = f"found {way} for {other} and for {name}, expected a device for each"
+            hint = "two hosts may be one machine if each has interfaces of its own in a namespace"
+            yield places.finding(name, "", message, hint)
+
+
+def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
+    """Whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
+    hosts = [nodes.hosts.get(name) for name in names]
+    if any(each is None or each.isolate != "namespace" for each in hosts):
+        return False
+    devices = [
+        settings.device(near.interface)
+        for name, settings in zip(names, hosts, strict=True)
+        if settings is not None
+        for _, near, _ in experiment.topology.links_of(name)
+    ]
+    return len(devices) == len(set(devices))

@@ -1,0 +1,320 @@
+"""Runs in a lab that is reached by SSH alone, and what its hosts are left with, however such a run ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncssh
+import pytest
+from commands import Command, alive, run
+from test_run import EXPERIMENT, inside, latest
+
+from qoslab.errors import MachineError
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.model.experiment import TCP_PROFILES
+from qoslab.model.inventory import HostSettings, Isolation
+from qoslab.run.devices.inventory import read_lab
+from qoslab.run.labs.external.channel import Channel
+from qoslab.run.labs.external.lab import ExternalHost, Place
+from qoslab.schema import load_sweep
+
+pytestmark = pytest.mark.lab
+
+UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""Starts what sees no process of the lab."""
+CLEAN_S = 5.0
+"""Until a host is as it was, once the connection to it is lost."""
+EXPERIMENT_OF_IT = load_sweep(EXPERIMENT, {}).experiment
+
+
+@pytest.fixture
+def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
+    """The lab of an experiment, and its inventory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "here.yml"
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+        expose(lab, file)
+        yield lab, file
+
+
+def state(lab: Lab, host: str) -> str:
+    """What a run may change on a host, and what it may leave there."""
+    settings = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
+    look = f"ip addr; ip route; ip neigh show nud permanent; tc qdisc; {settings}; ls -d /tmp/qoslab-agent-* | wc -l"
+    shown = lab.run(host, ["bash", "-c", look])
+    assert "192.168" in shown.stdout
+    return shown.stdout
+
+
+def programs(lab: Lab) -> list[str]:
+    """What runs in the lab besides its daemons."""
+    found = []
+    for pid in inside(lab):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if words and alive(pid) and not any(each in words for each in ("supervisor", "qos-router", "qoslab.lab.")):
+            found.append(words[:200])
+    return found
+
+
+def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
+    """Fail where a host is not as it was in time."""
+    deadline = time.monotonic() + CLEAN_S
+    while programs(lab) or any(state(lab, host) != shown for host, shown in before.items()):
+        assert time.monotonic() < deadline, (programs(lab), {host: state(lab, host) for host in before}, before)
+        time.sleep(0.05)
+
+
+def hosts(lab: Lab) -> dict[str, str]:
+    return {host: state(lab, host) for host in ("client", "server")}
+
+
+def sending(lab: Lab) -> bool:
+    """Whether the client's iperf3 runs."""
+    return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab))
+
+
+def iperf3_runs(lab: Lab) -> None:
+    deadline = time.monotonic() + 90
+    while not sending(lab):
+        assert time.monotonic() < deadline, programs(lab)
+        time.sleep(0.05)
+
+
+def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = hosts(lab)
+    arguments = ("run", str(EXPERIMENT), "--lab", str(file), "--duration", "3s", "--arm", "policed")
+    status, output, errors = Command(clean, *arguments, prefix=UNSEEN).end()
+    assert status in (0, 1), errors + output
+    cell = latest(clean) / "cells/policed/1"
+    record = json.loads((cell / "cell.json").read_text())
+    assert record["valid"] and record["lab"] == "external" and record["health"] == {}
+    assert record["captures"]["server"]["received"] > 50 and (cell / "captures/server.pcapng").stat().st_size > 5000
+    assert record["cpu_s"] > 0
+    # What a router with nothing but a command line does not tell is not there.
+    assert not (cell / "counters").exists() and not (cell / "config/R1.engine.json").exists()
+    figures = {row["metric"]: row["measured"] for row in json.loads((latest(clean) / "comparison.json").read_text())}
+    assert figures["police.bc"] == 31250 and 400_000 < figures["goodput.sum"] < 1_300_000
+    described = json.loads((latest(clean) / "manifest.json").read_text())
+    assert set(described["machine"]["lab"]["hosts"]) == {"client", "server"}
+    assert abs(described["machine"]["lab"]["hosts"]["client"]["clock_ahead_ms"]) < 50
+    wait_until_clean(lab, before)
+    assert not list((file.parent / "state").rglob("*.ios"))
+    shown = lab.run("client", ["true"])
+    assert shown.returncode == 0 and lab.alive()
+
+
+def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = hosts(lab)
+    command = Command(
+        clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed", "--attempts", "1"
+    )
+    iperf3_runs(lab)
+    assert hosts(lab) != before
+    # The client's ssh: the port tells them apart.
+    port = str(read_lab(file).hosts["client"].port)
+    (ssh,) = (
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and _words(process)[:2] == ["ssh", "-T"] and port in _words(process)
+    )
+    os.kill(ssh, signal.SIGKILL)
+    started = time.monotonic()
+    while (
+        any("iperf3" in each and "192.168.20.2" in each for each in programs(lab))
+        or state(lab, "client") != before["client"]
+    ):
+        assert time.monotonic() < started + CLEAN_S, programs(lab)
+        time.sleep(0.05)
+    status, output, errors = command.end()
+    assert status == 3, errors + output
+    record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
+    assert record["fault"] and not record["valid"]
+    assert record["reasons"][0].startswith("the lab has died: the host client is out of reach: "), record["reasons"]
+    assert record["reasons"][0].endswith("(in the step: traffic)")
+    wait_until_clean(lab, before)
+    assert "Police" not in _running(lab, file), "the router is restored although a host is gone"
+
+
+def _words(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def _running(lab: Lab, file: Path) -> str:
+    """The configuration of R1."""
+
+    async def ask() -> str:
+        login = lab.ssh("R1")
+        known = str(file.with_suffix(".known_hosts"))
+        way = {"port": login.port, "username": login.user, "password": login.password, "known_hosts": known}
+        async with (
+            asyncssh.connect(login.host, **way) as connection,
+            connection.create_process(term_type="vt100") as process,
+        ):
+            process.stdin.write(f"enable\n{login.enable}\nterminal length 0\nshow running-config\nexit\n")
+            return str(await process.stdout.read())
+
+    return asyncio.run(ask())
+
+
+def test_hosts_are_clean_after_sigkill_of_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = hosts(lab)
+    command = Command(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed")
+    iperf3_runs(lab)
+    command.process.kill()
+    wait_until_clean(lab, before)
+    command.end()
+    # Nobody was there to restore the router; the next run says so, and it can be done later.
+    status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
+    assert status == 2 and f"Restore them: qoslab lab rescue {file}" in errors, errors
+    assert "Police" in _running(lab, file)
+    status, _, errors = run(clean, "lab", "rescue", str(file))
+    assert status == 0, errors
+    assert "Police" not in _running(lab, file)
+
+
+def test_a_program_that_a_host_lacks_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = hosts(lab)
+    python = _without_iperf3(clean)
+    file.write_text(
+        file.read_text().replace("      hosts:\n", f"        ansible_python_interpreter: {python}\n      hosts:\n", 1)
+    )
+    status, output, errors = run(
+        clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "2s", "--arm", "policed"
+    )
+    assert status == 2, errors + output
+    assert "server: found no program iperf3 in " in errors
+    wait_until_clean(lab, before)
+    assert "Police" not in _running(lab, file)
+
+
+def _without_iperf3(folder: Path) -> Path:
+    """A Python whose path has the programs that a host needs, but for iperf3."""
+    there = folder / "bin"
+    there.mkdir()
+    for name in ("ip", "tc", "nsenter", "dumpcap"):
+        found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
+        assert found is not None
+        (there / name).symlink_to(found)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec /usr/bin/env -i PATH={there} {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def agent(file: Path, host: str, isolate: Isolation, who: str = "a test") -> ExternalHost:
+    """A host of the experiment with an agent on it."""
+    inventory = read_lab(file)
+    place = Place(EXPERIMENT_OF_IT.topology, host, HostSettings(isolate=isolate))
+    return ExternalHost(Channel(host, inventory.hosts[host], who), place)
+
+
+def test_a_card_in_a_namespace_comes_back_as_it_was(exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    with pytest.raises(MachineError, match="eth0 has this machine's default route"):
+        _isolated(agent(file, "client", "namespace"))
+    lab.run("client", ["ip", "route", "del", "default"], check=True)
+    # It is of the lab, not of a card of its own, and a namespace would lose it.
+    with pytest.raises(MachineError, match="eth0 has the queueing discipline tbf"):
+        _isolated(agent(file, "client", "namespace"))
+    lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
+    lab.run("client", ["ip", "route", "add", "192.168.20.0/24", "via", "192.168.10.1", "rto_min", "250ms"], check=True)
+    before = state(lab, "client")
+    for way in ("goodbye", "agent killed"):
+        host = agent(file, "client", "namespace")
+        host.isolate()
+        host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+        assert "eth0" not in lab.run("client", ["ip", "-o", "link"]).stdout
+        assert "eth0" in host.read("/proc/net/dev") and "congctl" not in lab.run("client", ["ip", "route"]).stdout
+        if way == "goodbye":
+            assert host.close() == []
+        else:
+            _kill(lab, "qoslab-agent", keepers=False)
+        deadline = time.monotonic() + CLEAN_S
+        while state(lab, "client") != before:
+            assert time.monotonic() < deadline, "\n".join(
+                difflib.unified_diff(before.splitlines(), state(lab, "client").splitlines(), n=0)
+            )
+            time.sleep(0.05)
+        host.close()
+
+
+def _isolated(host: ExternalHost) -> None:
+    try:
+        host.isolate()
+    finally:
+        host.close()
+
+
+def _kill(lab: Lab, word: str, *, keepers: bool) -> None:
+    """Kill agents; with `keepers` also the processes that would put back after them."""
+    found = [pid for pid in inside(lab) if word in " ".join(_words(Path(f"/proc/{pid}")))]
+    # A keeper has a session of its own, in which it is the first.
+    chosen = [pid for pid in found if keepers or os.getsid(pid) != pid or _parent(pid) not in found]
+    assert len(chosen) >= 1
+    for pid in chosen:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_what_even_the_keeper_left_the_next_agent_puts_back(exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = state(lab, "client")
+    first = agent(file, "client", "in place")
+    first.isolate()
+    first.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
+    assert state(lab, "client") != before
+    _kill(lab, "qoslab-agent", keepers=True)
+    first.close()
+    assert "congctl reno" in state(lab, "client"), "nobody can have put it back"
+    second = agent(file, "client", "in place")
+    assert second.isolate() == []
+    assert "congctl reno" not in lab.run("client", ["ip", "route"]).stdout
+    assert second.close() == []
+    lab.run("client", ["sh", "-c", "rm -r /tmp/qoslab-agent-*"], check=True)
+    assert state(lab, "client") == before
+
+
+def test_an_interface_is_held_by_one_run_and_free_after_its_end(exposed: tuple[Lab, Path]) -> None:
+    _, file = exposed
+    first = agent(file, "client", "in place", "the run of alice")
+    first.isolate()
+    with pytest.raises(MachineError, match="client: eth0 is held by the run of alice"):
+        _isolated(agent(file, "client", "in place"))
+    first.close()
+    _isolated(agent(file, "client", "in place"))
+
+
+def test_a_host_that_is_to_stay_as_it_is_is_compared_only(exposed: tuple[Lab, Path]) -> None:
+    lab, file = exposed
+    before = state(lab, "client")
+    host = agent(file, "client", "as it is")
+    host.isolate()
+    with pytest.raises(MachineError, match=r"client: net\.ipv4\.tcp_sack is 1 and not 0"):
+        host.apply_tcp(TCP_PROFILES["modern"].model_copy(update={"sack": False}))
+    host.close()
+    assert state(lab, "client") == before

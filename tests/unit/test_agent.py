@@ -1,0 +1,189 @@
+"""The agent of a host, on this machine: what can be tried without another network."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.run.devices.inventory import HostAccess
+from qoslab.run.labs.external import agent
+from qoslab.run.labs.external.agent import settings
+from qoslab.run.labs.external.channel import Channel, HostLost
+from qoslab.run.labs.external.lab import ExternalProcess
+
+FOLDER = Path(agent.__file__).parent
+
+
+@pytest.fixture
+def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
+    """A host that is this machine: `ssh` runs the command here."""
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "exec $last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return HostAccess("here", python=sys.executable)
+
+
+def folders(folder: Path) -> list[str]:
+    return [each.name for each in folder.glob("qoslab-agent-*")]
+
+
+def wait(condition: object, seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_output_arrives_in_order_and_whole_before_the_end(way: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", way, "a test")
+    text = "import sys\nfor n in range(60000): print(n)\nprint('wrong', file=sys.stderr)\nsys.exit(3)"
+    out, err = tmp_path / "out", tmp_path / "err"
+    with out.open("xb", buffering=0) as stdout, err.open("xb", buffering=0) as stderr:
+        process = ExternalProcess(channel, *channel.start([sys.executable, "-c", text], stdout, stderr))
+        assert process.wait(60) == 3
+    assert out.read_text() == "".join(f"{n}\n" for n in range(60000))
+    assert err.read_text() == "wrong\n"
+    assert channel.close() == []
+    assert folders(tmp_path) == []
+
+
+def test_signals_files_and_programs_of_ours(way: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", way, "a test")
+    try:
+        err = (tmp_path / "err").open("xb", buffering=0)
+        process = ExternalProcess(channel, *channel.start(["sleep", "60"], None, err))
+        assert process.poll() is None
+        process.signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
+        # What is sent is run from memory.
+        program = shutil.which("echo")
+        assert program is not None
+        channel.ask("put", Path(program).read_bytes(), name="ours")
+        out = tmp_path / "out"
+        ours = channel.start(["ours", "hello"], out.open("xb", buffering=0), (tmp_path / "err2").open("xb"))
+        assert ExternalProcess(channel, *ours).wait(10) == 0
+        assert out.read_text() == "hello\n"
+        data = os.urandom(3_000_000)
+        (Path(channel.facts["folder"]) / "capture").write_bytes(data)
+        with (tmp_path / "fetched").open("xb") as file:
+            channel.fetch("capture", file, 60)
+        assert (tmp_path / "fetched").read_bytes() == data
+        assert channel.read("/proc/version", "/proc/uptime").startswith(b"Linux")
+        assert abs(channel.ask("clock")["wall_ns"] - time.time_ns()) < 10**10
+        with pytest.raises(MachineError, match="client: found no program iperf4 in /"):
+            channel.start(["iperf4"], None, (tmp_path / "err3").open("xb"))
+        assert channel.ask("versions", names=["sh4"])["versions"] == {"sh4": None}
+    finally:
+        channel.close()
+
+
+def test_programs_end_with_the_connection(way: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", way, "a test")
+    mark = tmp_path / "pid"
+    text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
+    _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
+    wait(lambda: mark.exists() and mark.read_text())
+    channel._process.kill()
+    wait(lambda: not Path(f"/proc/{mark.read_text().strip()}").exists(), 5.0)
+    wait(lambda: folders(tmp_path) == [])
+    assert "ssh ended with status -9" in channel.lost and output.status is None
+    with pytest.raises(HostLost, match="client is out of reach: ssh ended"):
+        channel.ask("clock")
+
+
+def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Path) -> None:
+    text = agent.source("a test")
+    boot = f"import sys; exec(compile(sys.stdin.buffer.read({len(text)}), 'agent', 'exec'))"
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", boot], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(text)
+        process.stdin.flush()
+        assert process.wait(20) == 0
+    assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "said", "hint"),
+    [
+        ("echo 'u@h: Permission denied (publickey).' >&2; exit 255", "Permission denied", "ssh-copy-id"),
+        ("echo 'Host key verification failed.' >&2; exit 255", "verification failed", "ssh-keyscan"),
+        ("echo 'sh: 1: python3: not found' >&2; exit 127", "not found", "3.8 or later"),
+        ("echo 'sudo: a password is required' >&2; exit 1", "a password is required", "no password"),
+        ("echo 'Welcome to this machine!'; exit 0", "is not what the agent says", "by hand"),
+        ("exit 9", "ssh ended with status 9", "by hand"),
+    ],
+)
+def test_a_host_without_an_agent_says_why(way: HostAccess, tmp_path: Path, script: str, said: str, hint: str) -> None:
+    (tmp_path / "bin/ssh").write_text(f"#!/bin/sh\n{script}\n")
+    with pytest.raises(DeviceError) as caught:
+        Channel("client", way, "a test")
+    assert caught.value.message.startswith("client cannot be used: ") and said in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = settings.Journal(str(path), "alice")
+    journal.add({"run": ["true"]})
+    with path.open("a") as file:
+        file.write('{"run": ["fal')
+    with pytest.raises(settings.RefusedError, match="held by alice"):
+        settings.Journal(str(path), "bob")
+    journal.close()
+    again = settings.Journal(str(path), "bob")
+    assert again.failed == []
+    assert json.loads(path.read_text())["who"] == "bob"
+    again.close()
+
+
+def test_what_is_put_back_comes_in_reverse(tmp_path: Path) -> None:
+    path = tmp_path / "order"
+    entries = [{"run": ["sh", "-c", f"echo {number} >>{shlex.quote(str(path))}"]} for number in (1, 2, 3)]
+    failed = settings.put_back([*entries, {"run": ["false"]}])
+    assert path.read_text() == "3\n2\n1\n"
+    assert failed == ["false: ended with status 1"]
+
+
+def test_lines_of_ip_route_are_read_and_given_back() -> None:
+    line = "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 linkdown initcwnd 2 rto_min lock 0.3s "
+    assert settings.metrics_of(line) == {"initcwnd": "2", "rto_min": "300"}
+    assert settings.metrics_of("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
+        "rto_min": "200",
+        "congctl": "reno",
+    }
+    assert " ".join(settings.again(line)) == (
+        "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 initcwnd 2 rto_min 0.3s"
+    )
+    assert settings.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
+
+
+def test_the_agent_is_of_the_standard_library_and_of_python_3_8() -> None:
+    sent = [f"{agent.__name__}.{name}" for name in agent.MODULES]
+    for name in agent.MODULES:
+        text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+        tree = ast.parse(text, feature_version=(3, 8))
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [node.module]
+            for each in names:
+                assert each in sent or each.split(".")[0] in sys.stdlib_module_names, f"{name}: {each}"
+    assert sorted(path.stem for path in FOLDER.glob("*.py")) == sorted(["__init__", *agent.MODULES])

@@ -1,0 +1,195 @@
+"""Inventories of labs: settings of nodes, and what is refused before anything is reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from qoslab.errors import UserError
+from qoslab.model.inventory import HostSettings, RouterSettings
+from qoslab.run.devices.inventory import HostAccess, parse_lab, read_lab
+from qoslab.run.labs.external.channel import ssh_command
+from qoslab.run.labs.external.lab import Place
+from qoslab.schema import load_sweep
+from qoslab.schema.inventory import Nodes, lacking
+
+EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
+
+INVENTORY = """\
+all:
+  children:
+    ios:
+      hosts:
+        R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}
+    host:
+      vars:
+        ansible_user: lab
+        qoslab_isolate: namespace
+      hosts:
+        client:
+          ansible_host: 192.0.2.11
+          ansible_port: 2200
+          ansible_become: true
+          ansible_ssh_private_key_file: /keys/lab
+          ansible_ssh_common_args: -o ProxyJump=lab@192.0.2.254
+          qoslab_interfaces: {eth0: enp3s0f1}
+          qoslab_known_hosts: keys
+        server:
+          ansible_host: 192.0.2.12
+          ansible_python_interpreter: "{{ 'python' ~ '3.8' }}"
+          qoslab_isolate: in place
+"""
+
+
+def listed(text: str) -> dict[str, Any]:
+    """What Ansible says of such an inventory, without the second that it takes; `read_lab` is tried once."""
+    groups = YAML(typ="safe").load(text)["all"]["children"]
+    hostvars = {
+        node: {**group.get("vars", {}), **variables}
+        for group in groups.values()
+        for node, variables in group["hosts"].items()
+    }
+    return {name: {"hosts": list(group["hosts"])} for name, group in groups.items()} | {"_meta": {"hostvars": hostvars}}
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "mine.yml"
+    file.write_text(text)
+    return file
+
+
+def test_an_inventory_has_ways_and_settings(tmp_path: Path) -> None:
+    file = write(tmp_path, INVENTORY)
+    found = read_lab(file)
+    keys = str(tmp_path / "keys")
+    client = HostAccess(
+        *("192.0.2.11", 2200, "lab", "/keys/lab", keys, ("sudo", "-n")), arguments=("-o", "ProxyJump=lab@192.0.2.254")
+    )
+    assert found.hosts == {"client": client, "server": HostAccess("192.0.2.12", user="lab", python="python3.8")}
+    assert found.nodes.hosts == {
+        "client": HostSettings(known_hosts="keys", interfaces={"eth0": "enp3s0f1"}, isolate="namespace"),
+        "server": HostSettings(isolate="in place"),
+    }
+    assert found.nodes.routers == {"R1": RouterSettings(known_hosts="keys")}
+    assert lacking(EXPERIMENT, found.nodes, file) == []
+
+
+def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
+    assert ssh_command(HostAccess("lab-client"))[-2:] == ["--", "lab-client"]
+    command = ssh_command(HostAccess("h", 2200, "u", "/k", "/known", arguments=("-J", "there")))
+    text = " ".join(command)
+    assert "UserKnownHostsFile=/known -o StrictHostKeyChecking=yes" in text
+    assert text.endswith("-i /k -o IdentitiesOnly=yes -p 2200 -l u -J there -- h")
+    # Another session's connection is not used: it would outlive the run, and the host's programs with it.
+    assert "ControlMaster=no -o ControlPath=none" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "qoslab_isolate: in place",
+            "qoslab_isolte: in place",
+            ":22:11: server qoslab_isolte: found the variable qoslab_isolte, expected one of qoslab_known_hosts, "
+            'qoslab_interfaces, qoslab_isolate; did you mean "qoslab_isolate"?',
+        ),
+        (
+            "qoslab_isolate: in place",
+            "qoslab_isolate: inplace",
+            ':22:11: server qoslab_isolate: found "inplace", expected one of namespace, in place, as it is',
+        ),
+        (
+            "qoslab_isolate: namespace",
+            "qoslab_isolate: 3",
+            ":9:9: client qoslab_isolate: found 3, expected one of namespace, in place, as it is",
+        ),
+        (
+            "qoslab_known_hosts: keys}",
+            "qoslab_isolate: namespace}",
+            ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected qoslab_known_hosts",
+        ),
+        (
+            "{eth0: enp3s0f1}",
+            "{eth0: enp3s0f1, eth1: enp3s0f1}",
+            ":17:11: client qoslab_interfaces: found enp3s0f1 for eth0 and for eth1, expected one interface for each",
+        ),
+        (
+            "{eth0: enp3s0f1}",
+            "enp3s0f1",
+            ':17:11: client qoslab_interfaces: found "enp3s0f1", expected a mapping of the experiment\'s interfaces to '
+            "those of the host, as {eth0: enp3s0}",
+        ),
+        (
+            "ansible_ssh_private_key_file: /keys/lab",
+            "ansible_password: secret",
+            ": found a password for the host client, expected a key",
+        ),
+    ],
+)
+def test_what_does_not_hold_is_named_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in INVENTORY
+    text = INVENTORY.replace(old, new, 1)
+    file = write(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        parse_lab(listed(text), file)
+    assert caught.value.message == f"{file}{said}"
+    assert "secret" not in str(caught.value)
+
+
+def test_an_inventory_without_hosts_says_where_they_go(tmp_path: Path) -> None:
+    text = INVENTORY.replace("    host:\n", "    hosts:\n")
+    with pytest.raises(UserError, match="found no host in ") as caught:
+        parse_lab(listed(text), write(tmp_path, text))
+    assert "group host" in caught.value.hint
+
+
+def nodes(**ways: str) -> Nodes:
+    hosts = {"client": HostSettings(isolate="namespace"), "server": HostSettings(isolate="namespace")}
+    return Nodes(hosts, {"R1": RouterSettings()}, {"client": "a", "server": "b", "R1": "c", **ways})
+
+
+def test_every_node_has_a_device_of_its_own(tmp_path: Path) -> None:
+    file = write(tmp_path, INVENTORY)
+    there = nodes()
+    missing = Nodes({"client": HostSettings(), "servr": HostSettings()}, {}, {})
+    assert [str(each).removeprefix(str(file)) for each in lacking(EXPERIMENT, missing, file)] == [
+        ": found no server in the group host, expected every node of policing-vs-shaping in the inventory; "
+        'did you mean "servr"?',
+        ": found no R1 in the group ios, expected every node of policing-vs-shaping in the inventory",
+    ]
+    assert lacking(EXPERIMENT, there, file) == []
+    (found,) = lacking(EXPERIMENT, nodes(R1="a"), file)
+    assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
+
+
+def test_two_hosts_may_be_one_machine_with_a_card_each(tmp_path: Path) -> None:
+    file = write(tmp_path, INVENTORY)
+    there = nodes(client="a", server="a")
+    (found,) = lacking(EXPERIMENT, there, file)
+    assert (found.line, found.message) == (19, "found a for client and for server, expected a device for each")
+    apart = {**there.hosts, "server": HostSettings(isolate="namespace", interfaces={"eth0": "eth1"})}
+    assert lacking(EXPERIMENT, Nodes(apart, there.routers, there.ways), file) == []
+    in_place = {**there.hosts, "server": HostSettings(isolate="in place", interfaces={"eth0": "eth1"})}
+    assert len(lacking(EXPERIMENT, Nodes(in_place, there.routers, there.ways), file)) == 1
+
+
+def test_only_a_namespace_gets_a_default_route() -> None:
+    for isolate, prefixes in (
+        ("namespace", ["192.168.10.0/24", "0.0.0.0/0"]),
+        ("in place", ["192.168.10.0/24", "192.168.20.0/24"]),
+    ):
+        settings = HostSettings(interfaces={"eth0": "enp3s0"}, isolate=isolate)  # type: ignore[arg-type]
+        place = Place(EXPERIMENT.topology, "client", settings)
+        assert place.interfaces() == [{"device": "enp3s0", "addresses": ["192.168.10.2/24"]}]
+        routes = place.routes({"congctl": "reno"})
+        assert [route["prefix"] for route in routes] == prefixes
+        assert routes[1] == {
+            "prefix": prefixes[1],
+            "device": "enp3s0",
+            "via": "192.168.10.1",
+            "source": "",
+            "metrics": {"congctl": "reno"},
+        }
