@@ -14,11 +14,12 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import sample_run
 
 from qoslab.analysis import analyse
-from qoslab.analysis.figures import class_graph
+from qoslab.analysis.figures import class_graph, overlay_graph
 from qoslab.analysis.series import class_rates
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
@@ -166,7 +167,7 @@ class TestPage:
         sample_run.seal_anew(folder.path)
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "informative"
-        assert [graph.id for graph in page.graphs] == ["io-policed-reported", "io-shaped-reported"]
+        assert [graph.id for graph in page.graphs] == ["lead", "io-policed-reported", "io-shaped-reported"]
         assert "compared with nothing" in words(render(folder).read_text())
 
     @pytest.mark.parametrize(
@@ -305,13 +306,13 @@ def dom(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 class TestBrowser:
     def test_every_graph_is_drawn(self, run: RunFolder, dom: str) -> None:
         page = build_page(run, analyse(run))
-        assert len(page.graphs) == 4
-        for number, graph in enumerate(page.graphs):
+        assert len(page.graphs) == 5
+        for graph in page.graphs:
             start = dom.index(f'id="{graph.id}"')
             drawn = dom[start : dom.find("</figure>", start)]
             lines = len(json.loads(graph.json)["data"])
-            # One line of the first graph was switched off.
-            assert drawn.count('class="trace scatter') == lines - (number == 0), graph.id
+            # One line of the first graph of an arm was switched off.
+            assert drawn.count('class="trace scatter') == lines - (graph is page.arms[0].graphs[0]), graph.id
             assert len(re.findall(r'class="js-line" d="M', drawn)) >= lines - 1, graph.id
 
     def test_each_line_has_a_check_box(self, run: RunFolder, dom: str) -> None:
@@ -336,3 +337,28 @@ def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsy
     print_outcome(analyse(folder), folder, as_json=False)
     heads = next(line for line in capsys.readouterr().out.splitlines() if "figure" in line)
     assert heads.split() == ["arm", "figure", "predicted", "measured", "tolerance", "verdict"]
+
+
+class TestLead:
+    """The picture before the tables."""
+
+    def test_it_shows_all_arms_over_one_another_before_the_figures(self, run: RunFolder) -> None:
+        page = run.report.read_text(encoding="utf-8")
+        assert page.index('id="lead"') < page.index('id="figures"')
+        data = re.search(r'<script type="application/json" data-for="lead">(.*?)</script>', page)
+        assert data is not None
+        drawn = json.loads(data[1])
+        titles = [arm["title"] for arm in sample_run.EXPERIMENT["arms"]]
+        assert [line["name"] for line in drawn["data"]] == titles
+        assert drawn["layout"]["yaxis"]["rangemode"] == "tozero"
+
+    def test_arms_far_apart_share_a_logarithmic_axis(self) -> None:
+        drawn = overlay_graph({"unrestricted": pd.Series([94e6, 95e6]), "policed": pd.Series([8e5, 9e5])})
+        assert drawn["layout"]["yaxis"]["type"] == "log"
+
+    def test_an_arm_alone_has_none(self, tmp_path: Path) -> None:
+        arms = sample_run.EXPERIMENT["arms"][:1]
+        experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None}
+        folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
+        render(folder)
+        assert 'id="lead"' not in folder.report.read_text(encoding="utf-8")

@@ -101,6 +101,25 @@ def io_graph(throughput: pd.DataFrame, what: str = "frames") -> Figure:
     )
 
 
+WIDE = 10.0
+"""From this ratio of the greatest mean to the least on lines share an axis only if it is logarithmic."""
+
+
+def overlay_graph(lines: Mapping[str, pd.Series]) -> Figure:
+    """Payload over time of several arms (bits per second by `time_s`), one line each, on one axis."""
+    factor, unit = unit_of(max((float(line.max()) for line in lines.values()), default=0.0))
+    drawn = []
+    for number, (name, line) in enumerate(lines.items()):
+        times = [round(float(time), 2) for time in line.index]
+        rates: list[float | None] = [round(float(rate) / factor, 4) for rate in line]
+        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+        drawn.append(_line(name, times, rates, unit, colour=colour, dash=dash))
+    means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
+    wide = len(means) > 1 and max(means) > WIDE * min(means)
+    scale = {"type": "log"} if wide else {"rangemode": "tozero"}
+    return _figure(drawn, 400, xaxis=_axis("seconds since each flow started"), yaxis=_axis(f"payload, {unit}", **scale))
+
+
 def class_graph(rates: pd.DataFrame) -> Figure:
     """What a class was offered, sent and dropped over time (`series.class_rates`), and its queue or dynamic bucket."""
     below = [each for each in _STATE if bool(rates[each[0]].notna().any())]

@@ -32,6 +32,7 @@ from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
+from qoslab.report.lead import lead_graph
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
 
@@ -131,6 +132,8 @@ class Page:
     """Names the publication; empty where there is none."""
     repetitions: int
     verdict: Verdict
+    lead: Graph | None
+    """What answers the title, before all tables."""
     predicted: bool
     """Whether the model predicts a figure at all; else its column is left out."""
     figures: list[FigureGroup]
@@ -154,7 +157,8 @@ class Page:
     def graphs(self) -> list[Graph]:
         """All graphs, of the sweep and of all arms."""
         of_sweep = [graph for section in self.sweep for graph in section.curves]
-        return of_sweep + [graph for arm in self.arms for graph in arm.graphs]
+        every = [*([self.lead] if self.lead else []), *of_sweep, *(graph for arm in self.arms for graph in arm.graphs)]
+        return list({graph.id: graph for graph in every}.values())
 
 
 TRACED = 8
@@ -179,6 +183,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         why.setdefault(name, rest)
     invalid = {cell.name for cell in cells if cell.name in why}
     measured = found["metrics"]
+    sweep = sweep_sections(folder, manifest, measured) if experiment.graphs else []
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
@@ -193,6 +198,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
+        lead=lead_graph(experiment, [each for each in cells if each.name not in invalid] or cells, found, sweep),
         predicted=bool(outcome.comparison["predicted"].notna().any()),
         figures=figure_groups(outcome.comparison, manifest, outcome.untrusted),
         reproduced=reproduced(outcome.comparison),
@@ -202,7 +208,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         pairs=pair_sections(experiment, outcome.pairs, manifest.cells),
         cells=cell_table(manifest, measured, why),
         notes=notes(experiment, measured, invalid, manifest.cells),
-        sweep=sweep_sections(folder, manifest, measured) if experiment.graphs else [],
+        sweep=sweep,
         arms=arms,
         trust=_trust(folder, outcome, manifest.lab),
         provenance=_provenance(folder, manifest),

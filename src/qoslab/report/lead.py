@@ -1,0 +1,60 @@
+"""The picture that a report begins with: what answers its title, all arms over one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from qoslab.analysis import figures, series
+from qoslab.analysis.packets import ALL
+from qoslab.model.experiment import Experiment
+from qoslab.report import text
+from qoslab.report.arms import Graph, graph_of
+from qoslab.report.sweep import SweepSection
+from qoslab.results import Cell
+
+ANCHOR = "lead"
+
+
+def lead_graph(
+    experiment: Experiment, cells: Sequence[Cell], found: dict[str, pd.DataFrame], sweep: Sequence[SweepSection]
+) -> Graph | None:
+    """The first curve that the experiment asks for; else what the receivers of each arm got over time.
+
+    Traffic in the background is left out where an arm has other; of several cells of an arm the first is drawn. None
+    with fewer than two arms that have anything to show.
+    """
+    for section in sweep:
+        if section.curves:
+            return section.curves[0]
+    lines: dict[str, pd.Series] = {}
+    for arm in experiment.arms:
+        cell = next((each for each in cells if each.arm == arm.name), None)
+        if cell is None:
+            continue
+        drawn = _received(experiment, cell, found)
+        if drawn is not None:
+            lines[arm.title or arm.name] = drawn
+    if len(lines) < 2:
+        return None
+    means = [f"{name} {text.rate(float(line.mean()))}" for name, line in lines.items()]
+    greatest = max(float(line.max()) for line in lines.values())
+    return graph_of(
+        ANCHOR,
+        "What the receivers got, arm over arm",
+        f"Payload, mean over the intervals: {'; '.join(means)}.",
+        figures.unit_of(greatest)[1],
+        figures.overlay_graph(lines),
+    )
+
+
+def _received(experiment: Experiment, cell: Cell, found: dict[str, pd.DataFrame]) -> pd.Series | None:
+    """Payload in bits per second by time, of all streams together; None where nothing was received."""
+    flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
+    mine = experiment.flows_of(experiment.arm(cell.arm))
+    wanted = [flow.name for flow in mine if not flow.background] or [flow.name for flow in mine]
+    flows, intervals = (table[table["traffic"].isin(wanted)] for table in (flows, intervals))
+    if intervals.empty or flows.empty:
+        return None
+    return series.reported_throughput(intervals, flows)[ALL]
