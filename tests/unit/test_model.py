@@ -85,9 +85,9 @@ def test_the_experiment_is_immutable_and_strict() -> None:
             experiment(**wrong)
 
 
-def test_legacy_profile_is_the_reference_s() -> None:
+def test_legacy_profile_is_what_is_documented_of_windows_2000() -> None:
     profile = TCP_PROFILES["legacy-2008"]
-    assert (profile.congestion_control, profile.sack, profile.timestamps) == ("reno", False, False)
+    assert (profile.congestion_control, profile.sack, profile.timestamps) == ("reno", True, False)
     assert (profile.recovery, profile.early_retrans, profile.frto, profile.initcwnd) == (0, 0, 0, 2)
     assert profile.rto_min == Duration.parse("300 ms")
 
