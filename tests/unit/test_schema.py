@@ -276,3 +276,16 @@ def test_lines_of_a_template_keep_their_places(
         for word in ("inner", "second", "a", " b "):
             if line.startswith(word):
                 assert word in sources[place.file][place.line - 1]
+
+
+def test_a_text_that_is_read_again_is_not_what_somebody_made_of_it() -> None:
+    text = "a: [1, {b: 2}]\na: 3\n"
+    first = parse_document(text, "f")
+    first.data["a"][1]["b"] = 9
+    first.values.clear()
+    first.keys.clear()
+    first.findings.clear()
+    again = parse_document(text, "f")
+    assert again.data == {"a": [1, {"b": 2}]}
+    assert again.values and again.keys and len(again.findings) == 1
+    assert again.place(("a", 0)).file == "f" and parse_document(text, "g").place(("a", 0)).file == "g"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
@@ -56,6 +56,7 @@ def to_html(page: Page) -> str:
     )
 
 
+@lru_cache(4)
 def _hash(script: str) -> str:
     """As a content policy names a script that stands in the page; no other is run, whatever a run folder has in it."""
     # A browser reads all ends of lines as \n.
@@ -63,6 +64,7 @@ def _hash(script: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
+@cache
 def _plotly() -> Markup:
     """plotly.js as the installed Plotly package brings it along; that package is not imported, for speed."""
     file = distribution("plotly").locate_file("plotly/package_data/plotly.min.js")
