@@ -173,3 +173,17 @@ def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
         if any(name.startswith("qoslab.lab.") for _, name in imports(file))
     }
     assert found and all(name.startswith("run/labs/virtual/") for name in found)
+
+
+def test_nobody_imports_a_kind_of_lab_by_name() -> None:
+    """What runs a kind's cells is found by the kind's name (`qoslab.run.labs.machinery`)."""
+    allowed = {"qoslab.run.labs", "qoslab.run.labs.worker", "qoslab.run.labs.virtual.access"}
+    imported = graph(FILES)
+    found = {
+        f"{file.relative_to(PACKAGE)}: {target}"
+        for file in FILES
+        for target in imported[full_name(file)]
+        if target.startswith("qoslab.run.labs") and target not in allowed
+        if not file.is_relative_to(PACKAGE / "run/labs")
+    }
+    assert not found

@@ -18,6 +18,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import time
 from typing import Any
@@ -265,10 +266,11 @@ class Settings:
         for folder in STATE_FOLDERS:
             try:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
-                owner = os.stat(folder).st_uid
+                found = os.lstat(folder)
             except OSError:
                 continue
-            if owner == os.geteuid() and os.access(folder, os.W_OK):
+            # What lies there is carried out: nobody else may have made it, or point elsewhere by it.
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
                 break
         else:
             raise RefusedError(f"no journal can be kept in {' or '.join(STATE_FOLDERS)}")

@@ -1,0 +1,97 @@
+"""`--lab PATH`: what is refused before anything is reached."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from experiment_files import experiment_file
+from qoslab.cli import main
+from qoslab.errors import ExitStatus, ExperimentError
+from qoslab.labs import LABS, kind_at
+from qoslab.schema import load_sweep
+
+TOP = Path(__file__).parents[2]
+EXPERIMENT = TOP / "experiments/policing-vs-shaping.yml"
+PUBLISHED = TOP / "reports/published/policing-vs-shaping.csv"
+
+
+@pytest.fixture
+def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that nothing here reads; the working folder is that of the experiments."""
+    monkeypatch.chdir(TOP)
+    file = tmp_path / "rack.yml"
+    file.write_text("all: {}\n")
+    return file
+
+
+def test_a_word_is_a_kind_and_all_else_a_place() -> None:
+    named = [kind.name for kind in LABS.values() if not kind.placed]
+    assert [kind_at(name).name for name in named] == named
+    (placed,) = (kind for kind in LABS.values() if kind.placed)
+    # The name of such a kind is no word of `--lab`.
+    assert kind_at("inventory/mine.yml") is placed and kind_at(placed.name) is placed
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("virtul", 'found "virtul", expected virtual, simulated or the path of an inventory; did you mean "virtual"?'),
+        ("{}/rack.yaml", 'or the path of an inventory; did you mean "{}/rack.yml"?'),
+        ("external", 'found "external", expected virtual, simulated or the path of an inventory'),
+    ],
+)
+def test_a_lab_that_is_not_there_has_near_matches(
+    inventory: Path, capsys: pytest.CaptureFixture[str], given: str, said: str
+) -> None:
+    status = main(["run", str(EXPERIMENT), "--lab", given.format(inventory.parent)])
+    assert status == ExitStatus.USER_MISTAKE
+    assert said.format(inventory.parent) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--jobs", "2"], "found --jobs 2 for the lab of an inventory, expected 1: it is there once"),
+        (["--scheduler", "local"], "found --scheduler for the lab of an inventory, expected neither"),
+    ],
+)
+def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
+    inventory: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    status = main(["run", str(EXPERIMENT), "--lab", str(inventory), *options])
+    assert status == ExitStatus.USER_MISTAKE
+    assert said in capsys.readouterr().err
+    assert main(["run", str(EXPERIMENT), "--lab", str(inventory), "--jobs", "auto", "--dry-run"]) == ExitStatus.WITHIN
+
+
+def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(EXPERIMENT), "--lab", str(inventory), "--arm", "policed"]) == ExitStatus.WITHIN
+    said = capsys.readouterr().out
+    assert "1 cell, the lab of an inventory" in said
+    assert "reach        client R1 server  an agent on each host, a login to each router" in said
+    assert "leave        client server" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("  - name: wan\n", "  - name: wan\n      delay: 5 ms\n", "found delay, jitter or loss on the link wan"),
+        ("{name: server, node: server, interface: eth0,", "{name: r, node: R1, interface: FastEthernet0/0,", "R1"),
+        ('platform: ios, model: "3725"', "platform: linux", "found the platform linux of R1"),
+    ],
+)
+def test_what_no_real_lab_does_has_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    text = EXPERIMENT.read_text()
+    assert old in text
+    (placed,) = (kind for kind in LABS.values() if kind.placed)
+    text = text.replace(old, new, 1).replace("../reports/published/", "")
+    file = experiment_file(tmp_path, "changed.yml", text)
+    shutil.copy(PUBLISHED, tmp_path)
+    with pytest.raises(ExperimentError) as caught:
+        load_sweep(file, {}, placed.check)
+    assert said in caught.value.message and "changed.yml:" in caught.value.message
+    assert all(finding.line for finding in caught.value.findings)
+    assert all(finding.hint for finding in caught.value.findings)
