@@ -495,11 +495,23 @@ class FlowReport(TypedDict):
 
 
 @final
+class ForwardingHealth(TypedDict):
+    """How packets in transit are forwarded."""
+
+    dumps: int
+    forwarded: int
+    handed_to_kernel: int
+    overruns: int
+    through_kernel: str | None
+
+
+@final
 class Health(TypedDict):
     """The `health` reply."""
 
     behind_ns: int
     budget_ns: int
+    forwarding: ForwardingHealth
     late_arrivals: int
     late_over_budget: int
     lateness_by_port: dict[str, LatenessNs]

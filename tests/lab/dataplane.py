@@ -42,12 +42,15 @@ class Lab:
         rates_bps: tuple[int, int] = (100_000_000, 100_000_000),
         daemon: bool = True,
         options: Sequence[str] = (),
+        follow: bool = True,
     ) -> None:
         """Builds everything; `rates_bps` are those of the client's and the server's link.
 
-        With `daemon=False` the kernel of R1 has the links itself (to compare with).
+        With `daemon=False` the kernel of R1 has the links itself (to compare with). With `follow=False` the daemon does
+        not know that kernel, which then forwards all packets.
         """
         self._stack = contextlib.ExitStack()
+        self._follow = follow
         self._nodes: dict[str, int] = {}
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="qos-router-")))
         self.control = self.folder / "control.sock"
@@ -146,6 +149,8 @@ class Lab:
         """Starts the daemon and waits until it answers."""
         ports = self.folder / "ports.json"
         files = ["--ports", str(ports), "--control", str(self.control)]
+        if self._follow:
+            files += ["--kernel-netns", f"/proc/{self._nodes['R1']}/ns/net"]
         self.process = self.spawn("R1.dp", [str(BINARY), "--name", "R1", *files, *options])
         end = time.monotonic() + PATIENCE
         while not self.control.exists():

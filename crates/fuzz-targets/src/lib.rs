@@ -6,6 +6,7 @@ pub mod bridge;
 pub mod config;
 pub mod control;
 pub mod flood;
+pub mod forwarding;
 pub mod frame;
 mod input;
 pub mod ports;

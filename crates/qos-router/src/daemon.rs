@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::control::Control;
+use crate::namespace::Namespace;
 use crate::plane::{Dataplane, StartError};
 use crate::ports::{self, WiringError};
 use crate::requests::{refusal, Refusal, Service};
-use crate::sla::Namespace;
 use crate::wakeup::Wakeup;
 use netio::wait::{be_punctual, Interest, Signals, Waiter};
 use qos_core::Duration;
@@ -24,6 +25,7 @@ const CONTROL_EVERY_NS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 enum Token {
     Ring,
+    Kernel,
     Sla,
     Signal,
     Listener,
@@ -88,9 +90,11 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     let wiring = ports::load(&options.ports)?;
     let namespace = match &options.kernel_netns {
         None => Namespace::None,
-        Some(path) => Namespace::Other(
-            File::open(path).map_err(|source| DaemonError::Namespace { path: path.display().to_string(), source })?,
-        ),
+        Some(path) => {
+            let opened = File::open(path);
+            let failed = |source| DaemonError::Namespace { path: path.display().to_string(), source };
+            Namespace::Other(Arc::new(opened.map_err(failed)?))
+        }
     };
     let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, namespace)?;
     let control = listen(&options.control)?;
@@ -163,6 +167,9 @@ impl Daemon {
         for descriptor in self.service.plane.descriptors() {
             waiter.add(descriptor, Interest::READ, Token::Ring);
         }
+        if let Some(descriptor) = self.service.plane.kernel_descriptor() {
+            waiter.add(descriptor, Interest::READ, Token::Kernel);
+        }
         for descriptor in self.service.plane.sla_descriptors() {
             waiter.add(descriptor, Interest::READ, Token::Sla);
         }
@@ -185,6 +192,8 @@ impl Daemon {
                 Token::Ring if broken => service.plane.take_errors(),
                 // The next round takes the frames.
                 Token::Ring => {}
+                // Done below, whether or not there is any news.
+                Token::Kernel => {}
                 // An error on such a socket is taken when it is read.
                 Token::Sla => service.plane.wake_sla(),
                 Token::Signal => service.stopping = true,
@@ -197,6 +206,8 @@ impl Daemon {
                 }
             }
         }
+        // Before the frames, so that they go by what the kernel knew when they came.
+        service.plane.follow_kernel();
         for number in over.into_iter().rev() {
             control.connections.remove(number);
         }

@@ -41,6 +41,12 @@ impl FramePool {
         &mut self.buffers[frame.buffer as usize][..usize::from(frame.length)]
     }
 
+    /// Cuts a frame to so many bytes, which it has.
+    pub fn truncate(&self, frame: &mut Frame, length: usize) {
+        debug_assert!(length <= usize::from(frame.length));
+        frame.length = length as u16;
+    }
+
     /// Gives a frame's buffer back.
     pub fn free(&mut self, frame: Frame) {
         self.free.push(frame.buffer);

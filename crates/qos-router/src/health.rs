@@ -6,6 +6,8 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::forwarding::ForwardingHealth;
+
 /// Longest lateness told apart, in nanoseconds; longer ones count as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Significant digits of a router's lateness.
@@ -40,6 +42,8 @@ pub struct Health {
     pub behind_ns: u64,
     /// The budget in nanoseconds.
     pub budget_ns: u64,
+    /// Who forwards packets in transit.
+    pub forwarding: ForwardingHealth,
 }
 
 /// Quantiles of lateness in nanoseconds, to three digits where nothing else is said.

@@ -22,6 +22,7 @@ impl Dataplane {
             late_over_budget: self.lateness.over_budget(),
             behind_ns: self.lateness.behind_ns(),
             budget_ns: self.lateness.budget_ns(),
+            forwarding: self.forwarding.health(),
         }
     }
 
@@ -29,6 +30,7 @@ impl Dataplane {
     pub(super) fn clear_health(&mut self) {
         self.counts = Counts { lost_before: self.lost(), late_before: self.late_arrivals(), ..Counts::default() };
         self.lateness.clear();
+        self.forwarding.clear();
         self.mark_undelivered();
     }
 

@@ -7,12 +7,14 @@ use qos_core::{Departure, Descriptor, Time};
 use super::port::{Arrival, Held, Port, Sending};
 use super::Dataplane;
 use crate::bridge::retag;
+use crate::forwarding::Inside;
 use crate::frame::LONGEST;
 use crate::in_transit::Transit;
 use crate::ring::BATCH;
 
 /// Frames taken from one link in one round, so that the others have their turn.
 const TAKEN_PER_ROUND: usize = 256;
+
 impl Dataplane {
     /// Gives the engine what waits on the links. Returns up to when all that arrived has been taken.
     pub(super) fn take_from_links(&mut self, now: Time) -> Time {
@@ -44,9 +46,9 @@ impl Dataplane {
         horizon
     }
 
-    /// Hands frames from the links to the kernel, in the order of their event times over all ports, and takes what it
-    /// sends.
-    pub(super) fn pass_through_kernel(&mut self) {
+    /// Forwards frames from the links, or hands them to the kernel, in the order of their event times over all ports,
+    /// and takes what that sends.
+    pub(super) fn pass_through_router(&mut self) {
         let mut inward = std::mem::take(&mut self.inward);
         inward.sort_by_key(|d| d.time);
         let mut rest = inward.drain(..).peekable();
@@ -57,34 +59,7 @@ impl Dataplane {
                     self.switch(departure);
                     continue;
                 }
-                let Departure { time, port, descriptor, mut payload, .. } = departure;
-                let port_number = usize::from(port.0);
-                let port_mss = self.ports[port_number].adjust_mss;
-                let subinterface = self.ports[port_number].subinterface_mut(descriptor.vlan);
-                let adjust_mss = subinterface.as_ref().map_or(port_mss, |each| each.adjust_mss);
-                if subinterface.is_some() && descriptor.tags > 0 {
-                    retag(self.pool.get(&payload.frame), None, &mut self.bytes);
-                    let untagged = self.pool.put(&self.bytes);
-                    self.pool.free(std::mem::replace(&mut payload.frame, untagged));
-                }
-                // Before the key is made of what the kernel gets.
-                if let Some(most) = adjust_mss {
-                    lower_mss(self.pool.get_mut(&payload.frame), most);
-                }
-                self.passed = self.passed.max(time);
-                self.sla.arriving(self.pool.get(&payload.frame), time);
-                if let Some(key) = self.keys.key(self.pool.get(&payload.frame)) {
-                    let Descriptor { qos_group, label, .. } = descriptor;
-                    let transit = Transit { event: time, input: port, qos_group, label };
-                    self.in_transit.insert(now.0, key, transit);
-                }
-                let sending = Sending { time, frame: payload.frame };
-                let port = &mut self.ports[port_number];
-                let inside = match port.subinterface_mut(descriptor.vlan) {
-                    Some(subinterface) => &mut subinterface.inside,
-                    None => port.inside.as_mut().expect("a line's frames do not come here"),
-                };
-                inside.sending.push(sending);
+                self.pass_inward(departure, now);
             }
             for inside in self.ports.iter_mut().flat_map(Port::insides_mut) {
                 self.counts.unsent += inside.flush(&mut self.pool, |_| {});
@@ -95,6 +70,37 @@ impl Dataplane {
         drop(rest);
         self.inward = inward;
         self.take_from_inside();
+    }
+
+    /// Forwards a frame from a link, or puts it where it will be handed to the kernel.
+    fn pass_inward(&mut self, departure: Departure<Held>, now: Time) {
+        let Departure { time, port, descriptor, mut payload, .. } = departure;
+        let entered = &self.ports[usize::from(port.0)];
+        let subinterface = entered.subinterface(descriptor.vlan);
+        let adjust_mss = subinterface.map_or(entered.adjust_mss, |index| entered.subinterfaces[index].adjust_mss);
+        if subinterface.is_some() && descriptor.tags > 0 {
+            retag(self.pool.get(&payload.frame), None, &mut self.bytes);
+            let untagged = self.pool.put(&self.bytes);
+            self.pool.free(std::mem::replace(&mut payload.frame, untagged));
+        }
+        // Before the key is made of what the kernel gets.
+        if let Some(most) = adjust_mss {
+            lower_mss(self.pool.get_mut(&payload.frame), most);
+        }
+        let input = Inside { port: port.0, subinterface: subinterface.map(|index| index as u16) };
+        let Some(frame) = self.forward(input, time, &descriptor, payload.frame) else { return };
+        self.passed = self.passed.max(time);
+        self.sla.arriving(self.pool.get(&frame), time);
+        if let Some(key) = self.keys.key(self.pool.get(&frame)) {
+            let Descriptor { qos_group, label, .. } = descriptor;
+            self.in_transit.insert(now.0, key, Transit { event: time, input: port, qos_group, label });
+        }
+        let port = &mut self.ports[usize::from(port.0)];
+        let inside = match subinterface {
+            Some(index) => &mut port.subinterfaces[index].inside,
+            None => port.inside.as_mut().expect("a line's frames do not come here"),
+        };
+        inside.sending.push(Sending { time, frame });
     }
 
     /// Gives a frame of a switched port to the ports by which it leaves.

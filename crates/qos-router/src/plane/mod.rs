@@ -1,10 +1,11 @@
 //! Frames between the ports' interfaces and the engine, in event time.
 //!
-//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock, brings
-//! what leaves it through the kernel, and only then lets the output side catch up. So after a stall policers, queues
-//! and shapers see what they would have seen on time.
+//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock,
+//! forwards what leaves it or brings it through the kernel, and only then lets the output side catch up. So after a
+//! stall policers, queues and shapers see what they would have seen on time.
 
 mod counts;
+mod forward;
 mod inward;
 mod outward;
 mod port;
@@ -22,12 +23,14 @@ use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
 use crate::clock::Clock;
 use crate::config::DataPlaneConfig;
+use crate::forwarding::Forwarding;
 use crate::frame::TransitKeys;
 use crate::frame_pool::FramePool;
 use crate::health::Lateness;
 use crate::in_transit::InTransit;
+use crate::namespace::Namespace;
 use crate::ports::other_end;
-use crate::sla::{Agent, Namespace};
+use crate::sla::Agent;
 
 /// Frames that may be in transit through the kernel.
 const IN_TRANSIT: usize = 4096;
@@ -59,6 +62,8 @@ pub struct Dataplane {
     in_transit: InTransit,
     /// Packets whose first fragment has come out of the kernel, which may have made more of them.
     fragmented: InTransit,
+    /// What the router's kernel would do with packets in transit.
+    forwarding: Forwarding,
     /// The ports that switch instead of handing frames to the kernel.
     bridge: Bridge,
     lateness: Lateness,
@@ -80,7 +85,7 @@ pub struct Dataplane {
 
 impl Dataplane {
     /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within
-    /// bounds. IP SLA's sockets are opened in `namespace`.
+    /// bounds. The router's own IP stack is in `namespace`.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
@@ -107,6 +112,7 @@ impl Dataplane {
             keys: TransitKeys::default(),
             in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
             fragmented: InTransit::new(FRAGMENTED, TRANSIT_NS),
+            forwarding: Forwarding::open(&namespace),
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
@@ -121,6 +127,7 @@ impl Dataplane {
             bytes: Vec::new(),
         };
         plane.mark_undelivered();
+        plane.attach_insides();
         Ok(plane)
     }
 
@@ -184,7 +191,7 @@ impl Dataplane {
         let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
         self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
         self.dispatch();
-        self.pass_through_kernel();
+        self.pass_through_router();
         self.sla.step(&self.clock);
         self.take_from_inside();
         self.take_up_arrivals();
@@ -205,6 +212,7 @@ impl Dataplane {
         let opened = self.open_subinterfaces(config)?;
         self.engine.configure(self.reached, &config.engine)?;
         self.put_subinterfaces(config, opened);
+        self.attach_insides();
         for port in &mut self.ports {
             port.adjust_mss = None;
         }

@@ -9,6 +9,7 @@ use qos_core::wire::ethernet::Tag;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, PortId, Time};
 
+use crate::forwarding::Inside;
 use crate::frame_pool::{Frame, FramePool};
 use crate::netdev;
 use crate::ring::{Ring, BATCH};
@@ -50,6 +51,8 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Interface {
     pub name: String,
+    /// Its number in the daemon's network namespace.
+    pub index: u32,
     pub ring: Ring,
     pub sending: Vec<Sending>,
     /// The kernel's count of frames that it could not deliver, when the health was last cleared.
@@ -136,7 +139,7 @@ impl Interface {
             return Err(StartError::Missing { name, place, existing });
         };
         match Ring::open(index, slots) {
-            Ok(ring) => Ok(Self { name, ring, sending: Vec::new(), unsent_before: 0 }),
+            Ok(ring) => Ok(Self { name, index, ring, sending: Vec::new(), unsent_before: 0 }),
             Err(source) => Err(StartError::Socket { name, place, source }),
         }
     }
@@ -205,9 +208,16 @@ impl Port {
         self.inside.iter_mut().chain(self.subinterfaces.iter_mut().map(|each| &mut each.inside))
     }
 
-    /// The subinterface that a frame from the link is for.
-    pub fn subinterface_mut(&mut self, vlan: u16) -> Option<&mut Subinterface> {
-        self.subinterfaces.iter_mut().find(|each| each.vlan == vlan || (vlan == 0 && each.native))
+    /// The index of the subinterface that a frame from the link is for.
+    pub fn subinterface(&self, vlan: u16) -> Option<usize> {
+        self.subinterfaces.iter().position(|each| each.vlan == vlan || (vlan == 0 && each.native))
+    }
+
+    /// The interfaces that lead to the router's kernel, with their numbers.
+    pub fn insides(&self) -> impl Iterator<Item = (Inside, u32)> + '_ {
+        let of = |subinterface, index| (Inside { port: self.id.0, subinterface }, index);
+        let subinterfaces = (0..).zip(&self.subinterfaces).map(move |(at, each)| of(Some(at), each.inside.index));
+        self.inside.iter().map(move |inside| of(None, inside.index)).chain(subinterfaces)
     }
 
     /// Both interfaces, given up.

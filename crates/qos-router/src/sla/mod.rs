@@ -13,7 +13,6 @@
 //! itself: its answer leaves when process level is done with the request, and a timestamp reply is stamped with that
 //! time.
 
-mod namespace;
 mod stamps;
 
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -31,7 +30,7 @@ use qos_core::{ConfigError, Time};
 use crate::clock::Clock;
 use crate::config::DataPlaneConfig;
 use crate::frame;
-pub use namespace::Namespace;
+use crate::namespace::Namespace;
 use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.

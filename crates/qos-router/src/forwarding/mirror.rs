@@ -1,0 +1,245 @@
+//! Follows the router's kernel by netlink: everything is asked for once, then changes are heard of.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use netlink_packet_core::{NLMSG_DONE, NLMSG_ERROR, NLMSG_OVERRUN, NLM_F_DUMP_INTR};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::Socket;
+
+use super::kernel::{Effect, Kernel};
+use super::netlink::{messages, monitor, Request, DATAGRAM, LINKS};
+use crate::namespace::Namespace;
+
+/// The groups of `linux/rtnetlink.h` that are heard: links, neighbours, traffic control, addresses, routes and rules
+/// of both versions of IP, and settings of interfaces.
+const GROUPS: u32 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 18 | 1 << 23 | 1 << 24;
+
+const INET: u8 = libc::AF_INET as u8;
+const INET6: u8 = libc::AF_INET6 as u8;
+
+/// What is asked for, in order, with the lengths of `linux/rtnetlink.h`.
+const DUMPS: [Request; 11] = [
+    LINKS,
+    Request { kind: GETNETCONF, family: INET, length: 4 },
+    Request { kind: GETNETCONF, family: INET6, length: 4 },
+    Request { kind: libc::RTM_GETRULE, family: INET, length: 12 },
+    Request { kind: libc::RTM_GETRULE, family: INET6, length: 12 },
+    Request { kind: libc::RTM_GETQDISC, family: 0, length: 20 },
+    Request { kind: libc::RTM_GETADDR, family: INET6, length: 8 },
+    Request { kind: libc::RTM_GETROUTE, family: INET, length: 12 },
+    Request { kind: libc::RTM_GETROUTE, family: INET6, length: 12 },
+    Request { kind: libc::RTM_GETNEIGH, family: INET, length: 12 },
+    Request { kind: libc::RTM_GETNEIGH, family: INET6, length: 12 },
+];
+const GETNETCONF: u16 = 82;
+
+/// Bytes of messages that may wait.
+const BUFFER: usize = 1 << 20;
+/// Datagrams taken at a time, so that frames have their turn.
+const TAKEN: usize = 256;
+
+/// How far the mirror is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The answer to this of [`DUMPS`] comes in. Then everything has to be asked for anew where `again`; something
+    /// could not be read where `lost`. The kernel answers one question at a time.
+    Asking { number: usize, again: bool, lost: bool },
+    /// What is known is what the kernel has.
+    Synchronous,
+    /// A message could not be read: something is in use that is not known here. Until the next change.
+    Lost,
+}
+
+/// The kernel of a namespace, as far as it is known.
+#[derive(Debug)]
+pub struct Mirror {
+    socket: Socket,
+    /// The kernel's name for the socket.
+    port: u32,
+    datagram: Vec<u8>,
+    sequence: u32,
+    state: State,
+    kernel: Kernel,
+    generation: u64,
+    dumps: u64,
+    overruns: u64,
+}
+
+impl Mirror {
+    /// Begins to follow the kernel of a namespace.
+    ///
+    /// # Errors
+    /// Those of entering it and of the system calls.
+    pub fn open(namespace: &Namespace) -> io::Result<Self> {
+        Self::with_buffer(namespace, BUFFER)
+    }
+
+    /// The same, with room for so many bytes of messages.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn with_buffer(namespace: &Namespace, buffer: usize) -> io::Result<Self> {
+        let (socket, port) = namespace.within(|| monitor(NETLINK_ROUTE, GROUPS, buffer))?;
+        let mut mirror = Self {
+            socket,
+            port,
+            datagram: Vec::with_capacity(DATAGRAM),
+            sequence: 0,
+            state: State::Lost,
+            kernel: Kernel::default(),
+            generation: 0,
+            dumps: 0,
+            overruns: 0,
+        };
+        mirror.begin();
+        Ok(mirror)
+    }
+
+    /// Forgets everything and asks for it again. Nothing may be asked for at the time.
+    fn begin(&mut self) {
+        self.kernel = Kernel::default();
+        self.generation += 1;
+        self.dumps += 1;
+        self.ask(0, false, false);
+    }
+
+    /// Asks for everything again, now or when the answers to what is being asked for are there.
+    pub fn renew(&mut self) {
+        match self.state {
+            State::Asking { .. } => self.once_more(),
+            State::Synchronous | State::Lost => self.begin(),
+        }
+    }
+
+    fn ask(&mut self, number: usize, again: bool, lost: bool) {
+        self.sequence = self.sequence.wrapping_add(1).max(1);
+        self.state = match DUMPS[number].send(&self.socket, self.sequence) {
+            Ok(()) => State::Asking { number, again, lost },
+            Err(_) => State::Lost,
+        };
+    }
+
+    /// Takes what the kernel has said, as far as there is time now.
+    pub fn follow(&mut self) {
+        for _ in 0..TAKEN {
+            self.datagram.clear();
+            match self.socket.recv(&mut self.datagram, 0) {
+                Ok(_) => {
+                    let datagram = std::mem::take(&mut self.datagram);
+                    self.take(&datagram);
+                    self.datagram = datagram;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => self.overrun(),
+                // Nothing more, or nothing that could be done about it.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Messages were lost. Those that wait are of before, and would be taken for news after the dump.
+    fn overrun(&mut self) {
+        self.overruns += 1;
+        loop {
+            self.datagram.clear();
+            match self.socket.recv(&mut self.datagram, 0) {
+                Ok(_) => {}
+                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) || e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.begin();
+    }
+
+    fn take(&mut self, datagram: &[u8]) {
+        for (header, body) in messages(datagram) {
+            // Answers name the socket that has asked; news name who has changed something.
+            let answer = header.port_number == self.port;
+            if answer && !(header.sequence_number == self.sequence && matches!(self.state, State::Asking { .. })) {
+                // Of a dump that was given up.
+                continue;
+            }
+            if answer && header.flags & NLM_F_DUMP_INTR != 0 {
+                self.once_more();
+            }
+            match header.message_type {
+                NLMSG_OVERRUN => return self.overrun(),
+                // What the kernel has not (a version of IP, traffic control) is not in use: an error ends the list too.
+                NLMSG_DONE | NLMSG_ERROR if answer => self.answered(),
+                NLMSG_DONE | NLMSG_ERROR => {}
+                _ if !answer && self.state == State::Lost => return self.begin(),
+                kind => self.message(kind, header.flags, body, answer),
+            }
+        }
+    }
+
+    fn message(&mut self, kind: u16, flags: u16, body: &[u8], answer: bool) {
+        match self.kernel.take(kind, flags, body, answer) {
+            Ok(Effect::None) => {}
+            Ok(Effect::Changed) => self.generation += 1,
+            Ok(Effect::Unclear) => self.renew(),
+            Err(_) => {
+                self.generation += 1;
+                match &mut self.state {
+                    State::Asking { lost, .. } => *lost = true,
+                    state => *state = State::Lost,
+                }
+            }
+        }
+    }
+
+    fn once_more(&mut self) {
+        if let State::Asking { again, .. } = &mut self.state {
+            *again = true;
+        }
+    }
+
+    /// All of a kind has been told.
+    fn answered(&mut self) {
+        let State::Asking { number, again, lost } = self.state else { return };
+        if number + 1 < DUMPS.len() {
+            return self.ask(number + 1, again, lost);
+        }
+        if again {
+            return self.begin();
+        }
+        self.state = if lost { State::Lost } else { State::Synchronous };
+        self.generation += 1;
+    }
+
+    /// The kernel's state, where it is known now.
+    pub fn kernel(&mut self) -> Option<&mut Kernel> {
+        (self.state == State::Synchronous).then_some(&mut self.kernel)
+    }
+
+    /// Why it is not known.
+    pub fn trouble(&self) -> Option<&'static str> {
+        match self.state {
+            State::Synchronous => None,
+            State::Asking { .. } => Some("the kernel's routes are being read"),
+            State::Lost => Some("the kernel tells of something that is not known here"),
+        }
+    }
+
+    /// A number that changes with what is known.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// How often everything has been asked for.
+    pub fn dumps(&self) -> u64 {
+        self.dumps
+    }
+
+    /// How often messages were lost.
+    pub fn overruns(&self) -> u64 {
+        self.overruns
+    }
+}
+
+impl AsRawFd for Mirror {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}

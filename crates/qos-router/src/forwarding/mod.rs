@@ -1,0 +1,277 @@
+//! Forwarding: packets in transit leave by the port and to the neighbour that the router's kernel would choose.
+//!
+//! The kernel of the router's namespace has the say. Its links, addresses, routes, neighbours, rules and settings are
+//! followed by netlink ([`mirror`], [`kernel`]); what is plain to forward is forwarded here, and everything else is
+//! the kernel's: packets for the router itself, at the end of their life, longer than the next link takes, to
+//! neighbours that are not known, with options, and all packets while something is in use that is not known here
+//! ([`watch`]).
+
+pub mod fib;
+pub mod kernel;
+pub mod mirror;
+mod netlink;
+pub mod packet;
+mod watch;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, RawFd};
+
+use netlink_packet_core::ParseableParametrized;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::kernel::{Link, Way};
+use self::mirror::Mirror;
+use self::netlink::{dump, LINKS};
+use self::packet::{Mac, Packet};
+use self::watch::Watch;
+use crate::namespace::Namespace;
+
+/// Flows whose way is remembered: a power of two.
+const FLOWS: usize = 1024;
+
+/// A side of a port that leads to the router's kernel: of the port itself, or of one of its subinterfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inside {
+    /// Index of the port.
+    pub port: u16,
+    /// Index of the subinterface.
+    pub subinterface: Option<u16>,
+}
+
+/// How packets in transit are forwarded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ForwardingHealth {
+    /// Packets that the daemon has forwarded itself.
+    pub forwarded: u64,
+    /// Frames that it has handed to the router's kernel: for the router itself, and those that only the kernel can
+    /// forward.
+    pub handed_to_kernel: u64,
+    /// Why the kernel forwards all packets; null while the daemon does.
+    pub through_kernel: Option<String>,
+    /// How often it has asked the kernel for all its routes.
+    pub dumps: u64,
+    /// How often the kernel had more news than room for them, so that all had to be asked for again.
+    pub overruns: u64,
+}
+
+/// The way of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    generation: u64,
+    input: Inside,
+    to: Mac,
+    source: IpAddr,
+    destination: IpAddr,
+    output: Inside,
+    way: Way,
+}
+
+/// What the insides were found by: all that may change them, and may be unknown, is asked for anew each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    dumps: u64,
+    trouble: Option<&'static str>,
+    version: u64,
+}
+
+/// Forwards packets between the insides of the ports.
+#[derive(Debug)]
+pub struct Forwarding {
+    mirror: Option<Mirror>,
+    watch: Option<Watch>,
+    /// The insides with their numbers in the daemon's namespace.
+    insides: Vec<(Inside, u32)>,
+    /// Numbers in the router's namespace, and the other way round.
+    links: HashMap<Inside, u32>,
+    outputs: HashMap<u32, Inside>,
+    /// Why the kernel forwards everything for now.
+    reason: Option<String>,
+    /// What the above was made of.
+    seen: Seen,
+    /// The version of the watch at which everything was asked for.
+    asked: u64,
+    flows: Box<[Option<Flow>]>,
+    forwarded: u64,
+    handed: u64,
+    /// Dumps and overruns before the last clearing.
+    before: (u64, u64),
+}
+
+impl Forwarding {
+    /// Follows the kernel of a namespace. Where that is not possible the kernel forwards everything, and the health
+    /// says why.
+    pub fn open(namespace: &Namespace) -> Self {
+        let opened = match namespace {
+            Namespace::None => Err("the router's network namespace is not known (--kernel-netns)".to_owned()),
+            Namespace::Other(_) => Mirror::open(namespace)
+                .and_then(|mirror| Ok((mirror, Watch::start(namespace)?)))
+                .map_err(|error| format!("the router's kernel cannot be followed: {error}")),
+        };
+        let (mirror, watch, broken) = match opened {
+            Ok((mirror, watch)) => (Some(mirror), Some(watch), None),
+            Err(broken) => (None, None, Some(broken)),
+        };
+        Self {
+            mirror,
+            watch,
+            reason: broken,
+            insides: Vec::new(),
+            links: HashMap::new(),
+            outputs: HashMap::new(),
+            seen: Seen::default(),
+            asked: 0,
+            flows: vec![None; FLOWS].into_boxed_slice(),
+            forwarded: 0,
+            handed: 0,
+            before: (0, 0),
+        }
+    }
+
+    /// Can be read when the kernel has news.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.mirror.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// These are the insides of the ports, with their numbers in the daemon's namespace.
+    pub fn attach(&mut self, insides: impl Iterator<Item = (Inside, u32)>) {
+        self.insides = insides.collect();
+        self.bind();
+    }
+
+    /// Takes the kernel's news.
+    pub fn follow(&mut self) {
+        let (Some(mirror), Some(watch)) = (&mut self.mirror, &self.watch) else { return };
+        let version = watch.version();
+        if version != self.asked {
+            // What the watch has found may be a setting that the mirror has read before.
+            if self.asked != 0 {
+                mirror.renew();
+            }
+            self.asked = version;
+        }
+        mirror.follow();
+        if self.seen != (Seen { dumps: mirror.dumps(), trouble: mirror.trouble(), version }) {
+            self.bind();
+        }
+    }
+
+    /// Finds the insides in the router's namespace, and whether anything there is unknown.
+    fn bind(&mut self) {
+        let (Some(mirror), Some(watch)) = (&mut self.mirror, &self.watch) else { return };
+        let trouble = mirror.trouble();
+        self.seen = Seen { dumps: mirror.dumps(), trouble, version: watch.version() };
+        self.links.clear();
+        self.outputs.clear();
+        self.flows.fill(None);
+        let Some(kernel) = mirror.kernel() else {
+            self.reason = trouble.map(str::to_owned);
+            return;
+        };
+        let peers = match peers() {
+            Ok(peers) => peers,
+            Err(error) => {
+                self.reason = Some(format!("the ports' interfaces cannot be told: {error}"));
+                return;
+            }
+        };
+        for (inside, number) in &self.insides {
+            let link = peers.get(number).and_then(|peer| kernel.other_end(*number, *peer));
+            if let Some(link) = link {
+                self.links.insert(*inside, link);
+                self.outputs.insert(link, *inside);
+            }
+        }
+        self.reason = match watch.found() {
+            None => Some("it is not known yet what else the kernel does".to_owned()),
+            Some(found) => found.unknown.or_else(|| kernel.unknown(self.outputs.keys().copied())),
+        };
+    }
+
+    /// By which inside a frame leaves that came in by `input`, and what it has to become: nothing where it is the
+    /// kernel's.
+    pub fn way(&mut self, input: Inside, frame: &[u8]) -> Option<(Inside, Packet, Way)> {
+        let found = self.find(input, frame);
+        match found {
+            Some(_) => self.forwarded += 1,
+            None => self.handed += 1,
+        }
+        found
+    }
+
+    fn find(&mut self, input: Inside, frame: &[u8]) -> Option<(Inside, Packet, Way)> {
+        if self.reason.is_some() {
+            return None;
+        }
+        let mirror = self.mirror.as_mut()?;
+        let packet = Packet::of(frame)?;
+        let generation = mirror.generation();
+        let flow = &mut self.flows[slot(&packet)];
+        let known = flow.filter(|known| {
+            (known.generation, known.input) == (generation, input)
+                && (known.source, known.destination) == (packet.source, packet.destination)
+        });
+        let (output, way) = match known {
+            // The frame's address is the kernel's to judge.
+            Some(known) if known.to == packet.to => (known.output, known.way),
+            _ => {
+                let way = mirror.kernel()?.way(*self.links.get(&input)?, &packet)?;
+                let output = *self.outputs.get(&way.link)?;
+                let Packet { to, source, destination, .. } = packet;
+                *flow = Some(Flow { generation, input, to, source, destination, output, way });
+                (output, way)
+            }
+        };
+        (packet.length <= way.mtu).then_some((output, packet, way))
+    }
+
+    /// How it goes.
+    pub fn health(&self) -> ForwardingHealth {
+        let (dumps, overruns) = self.totals();
+        ForwardingHealth {
+            forwarded: self.forwarded,
+            handed_to_kernel: self.handed,
+            through_kernel: self.reason.clone(),
+            dumps: dumps - self.before.0,
+            overruns: overruns - self.before.1,
+        }
+    }
+
+    /// Starts the counters again.
+    pub fn clear(&mut self) {
+        self.before = self.totals();
+        (self.forwarded, self.handed) = (0, 0);
+    }
+
+    fn totals(&self) -> (u64, u64) {
+        self.mirror.as_ref().map_or((0, 0), |mirror| (mirror.dumps(), mirror.overruns()))
+    }
+}
+
+/// Where the flow of a packet is remembered. Whoever makes flows collide only makes them cost a lookup each.
+fn slot(packet: &Packet) -> usize {
+    let word = |address: IpAddr| match address {
+        IpAddr::V4(address) => u64::from(u32::from(address)),
+        IpAddr::V6(address) => {
+            let bits = u128::from(address);
+            bits as u64 ^ (bits >> 64) as u64
+        }
+    };
+    let mixed = (word(packet.source) ^ word(packet.destination).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize % FLOWS
+}
+
+/// The numbers of the other ends of the pairs in this thread's namespace.
+fn peers() -> io::Result<HashMap<u32, u32>> {
+    let mut peers = HashMap::new();
+    dump(NETLINK_ROUTE, LINKS, |kind, body| {
+        if let Ok(RouteNetlinkMessage::NewLink(link)) = RouteNetlinkMessage::parse_with_param(body, kind) {
+            peers.insert(link.header.index, Link::of(&link).peer);
+        }
+    })?;
+    Ok(peers)
+}

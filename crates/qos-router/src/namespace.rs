@@ -1,0 +1,57 @@
+//! The network namespace of the router's own IP stack, in which sockets are opened from outside it.
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread;
+
+use netio::socket::{Kind, Socket};
+
+/// Where the router's IP stack is.
+#[derive(Clone, Debug)]
+pub enum Namespace {
+    /// In this network namespace.
+    Other(Arc<File>),
+    /// Unknown: there is no IP SLA, and all frames are forwarded by the kernel.
+    None,
+}
+
+impl Namespace {
+    /// Takes this thread there, for good: what it opens belongs to the IP stack.
+    ///
+    /// # Errors
+    /// Those of `setns`, usually a missing `CAP_SYS_ADMIN`; `Unsupported` where it is not known.
+    pub fn enter(&self) -> io::Result<()> {
+        let Namespace::Other(namespace) = self else { return Err(io::ErrorKind::Unsupported.into()) };
+        // SAFETY: no pointers; the descriptor is open as long as `self` is borrowed.
+        match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// What `open` gives back there. A thread of its own goes there, so that the caller's stays where it is.
+    ///
+    /// # Errors
+    /// Those of `open` and of [`Self::enter`].
+    pub fn within<T: Send>(&self, open: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let inside = || {
+            self.enter()?;
+            open()
+        };
+        thread::scope(|scope| scope.spawn(inside).join().expect("opening does not panic"))
+    }
+
+    /// Opens a socket there.
+    ///
+    /// # Errors
+    /// Those of [`Socket::open`] and of [`Self::within`].
+    pub fn open(&self, kind: Kind, source: Option<IpAddr>, tos: u8) -> io::Result<Socket> {
+        match self {
+            Namespace::None => Err(io::ErrorKind::Unsupported.into()),
+            Namespace::Other(_) => self.within(move || Socket::open(kind, source, tos)),
+        }
+    }
+}

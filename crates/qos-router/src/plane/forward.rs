@@ -1,0 +1,67 @@
+//! Packets in transit: from the link on which they came to the port by which they leave.
+
+use std::os::fd::RawFd;
+
+use qos_core::frame::parse;
+use qos_core::wire::tcp::lower_mss;
+use qos_core::{Descriptor, Time};
+
+use super::port::{Arrival, Held, Port};
+use super::Dataplane;
+use crate::bridge::retag;
+use crate::forwarding::packet::rewrite;
+use crate::forwarding::Inside;
+use crate::frame_pool::Frame;
+
+impl Dataplane {
+    /// Descriptor by which the router's kernel tells of changes.
+    pub fn kernel_descriptor(&self) -> Option<RawFd> {
+        self.forwarding.descriptor()
+    }
+
+    /// Takes what the router's kernel has told.
+    pub fn follow_kernel(&mut self) {
+        self.forwarding.follow();
+    }
+
+    /// Makes the forwarding know the ports' insides.
+    pub(super) fn attach_insides(&mut self) {
+        self.forwarding.follow();
+        self.forwarding.attach(self.ports.iter().flat_map(Port::insides));
+    }
+
+    /// Forwards a frame that left the input side at `time`, with what it is known for; gives it back where it is the
+    /// kernel's.
+    pub(super) fn forward(
+        &mut self,
+        input: Inside,
+        time: Time,
+        descriptor: &Descriptor,
+        mut frame: Frame,
+    ) -> Option<Frame> {
+        let Some((output, packet, way)) = self.forwarding.way(input, self.pool.get(&frame)) else { return Some(frame) };
+        let length = rewrite(self.pool.get_mut(&frame), &packet, &way.header);
+        self.pool.truncate(&mut frame, length);
+        let port = &mut self.ports[usize::from(output.port)];
+        let (tag, adjust_mss) = match output.subinterface.map(|index| &port.subinterfaces[usize::from(index)]) {
+            Some(subinterface) => (subinterface.tag(), subinterface.adjust_mss),
+            None => (None, port.adjust_mss),
+        };
+        if let Some(most) = adjust_mss {
+            lower_mss(self.pool.get_mut(&frame), most);
+        }
+        let descriptor = if tag.is_none() && descriptor.tags == 0 {
+            // A class of service that a policy has set goes with the tag that is not there.
+            Descriptor { cos: 0, ..descriptor.framed(port.framing) }
+        } else {
+            retag(self.pool.get(&frame), tag, &mut self.bytes);
+            let tagged = self.pool.put(&self.bytes);
+            self.pool.free(std::mem::replace(&mut frame, tagged));
+            let Descriptor { qos_group, label, input_port, .. } = *descriptor;
+            Descriptor { qos_group, label, input_port, ..parse(&self.bytes, port.framing) }
+        };
+        let held = Held { frame, dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos };
+        port.arrivals.push(Arrival { event: time, descriptor, held });
+        None
+    }
+}

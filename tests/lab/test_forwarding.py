@@ -1,0 +1,159 @@
+"""Who forwards: `qos-router` by the routes of the router's kernel, or that kernel where it has to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from dataplane import BINARY, SERVER, Lab, configuration, missing_tools, ping, send_udp, spawn_sink, spawn_udp
+
+pytestmark = pytest.mark.lab
+
+OUT = "FastEthernet0/1"
+PATIENCE = 10.0
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Lab]:
+    assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
+    assert not missing_tools(), f"install {missing_tools()}"
+    with Lab() as lab:
+        spawn_sink(lab)
+        yield lab
+
+
+@pytest.fixture
+def lab(shared: Lab) -> Lab:
+    """The shared lab with default configuration and zero counters, and address resolution done."""
+    shared.ask("configure", config=configuration())
+    wait_for(shared, lambda forwarding: forwarding["through_kernel"] is None)
+    assert len(ping(shared, "client", SERVER, 3)) == 3
+    shared.ask("clear")
+    return shared
+
+
+def forwarding(lab: Lab) -> dict[str, Any]:
+    found = lab.ask("health")["forwarding"]
+    assert isinstance(found, dict)
+    return found
+
+
+def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    end = time.monotonic() + PATIENCE
+    while not holds(found := forwarding(lab)):
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+    return found
+
+
+def test_packets_in_transit_do_not_see_the_kernel(lab: Lab) -> None:
+    seen = "cat /proc/net/snmp"
+
+    def kernel() -> int:
+        head, figures = (line.split() for line in lab.run("R1", seen).splitlines() if line.startswith("Ip:"))
+        return int(figures[head.index("ForwDatagrams")])
+
+    before = kernel()
+    send_udp(lab, 500, 200, 2e6)
+    assert len(ping(lab, "client", SERVER, 5)) == 5
+    found = forwarding(lab)
+    assert found["forwarded"] == 210
+    assert kernel() == before
+    # The router itself answers.
+    assert len(ping(lab, "client", "10.0.10.1", 5)) == 5
+    assert forwarding(lab)["handed_to_kernel"] >= found["handed_to_kernel"] + 5
+
+
+def test_a_group_of_the_input_policy_goes_with_the_frame(lab: Lab) -> None:
+    marked = {"classes": [{"name": "class-default", "set": [{"field": "qos_group", "value": 7}]}]}
+    drops = {"classes": [{"name": "SEVEN", "police": nothing()}]}
+    config = configuration(
+        {"MARK": marked, "DROP": drops},
+        Fa0_0={"service_policy_input": "MARK"},
+        Fa0_1={"service_policy_output": "DROP"},
+    )
+    config["class_maps"] = {"SEVEN": {"match": "all", "criteria": [{"type": "qos_group", "value": 7}]}}
+    lab.ask("configure", config=config)
+    lab.ask("clear")
+    assert ping(lab, "client", SERVER, 4) == []
+    assert forwarding(lab)["forwarded"] == 4
+
+
+def nothing() -> dict[str, Any]:
+    """A policer that drops all."""
+    drop = [{"action": "drop"}]
+    return {"cir": {"bps": 8000}, "bc": None, "pir": None, "be": None, "conform": drop, "exceed": drop, "violate": None}
+
+
+@pytest.mark.parametrize(
+    ("undo", "do", "named"),
+    [
+        ("ip rule del from 10.0.10.10 table 7", "ip rule add from 10.0.10.10 table 7", "policy routing rules"),
+        ("tc qdisc del dev Fa0-1 root", "tc qdisc add dev Fa0-1 root pfifo limit 100", "traffic control (pfifo)"),
+    ],
+)
+def test_what_is_not_known_is_the_kernels(lab: Lab, undo: str, do: str, named: str) -> None:
+    lab.run("R1", do)
+    try:
+        assert named in wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"]
+        lab.ask("clear")
+        assert len(ping(lab, "client", SERVER, 4)) == 4
+        found = forwarding(lab)
+        assert (found["forwarded"], found["handed_to_kernel"]) == (0, 8)
+    finally:
+        lab.run("R1", undo)
+    wait_for(lab, lambda found: found["through_kernel"] is None)
+
+
+TABLE = """
+import sys
+from pyroute2.nftables.main import NFTables
+with NFTables(nfgen_family=2) as nft:
+    nft.table(sys.argv[1], name="lab")
+"""
+
+
+def test_nftables_are_seen(lab: Lab) -> None:
+    lab.python("R1", TABLE, "add")
+    try:
+        assert wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"] == "nftables"
+        assert len(ping(lab, "client", SERVER, 2)) == 2
+    finally:
+        lab.python("R1", TABLE, "del")
+    wait_for(lab, lambda found: found["through_kernel"] is None)
+
+
+def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
+    """Other routes come and go, and one to the server that says the same as the shorter one."""
+    sender = spawn_udp(lab, 500, 4000, 8e6)
+    changes = "".join(
+        f"route {verb} 10.9{n}.0.0/16 via {SERVER}\nroute {verb} {SERVER}/32 dev Fa0-1\n"
+        for n in range(9)
+        for verb in ("add", "del")
+    )
+    batch = lab.folder / "batch"
+    batch.write_text(changes * 20)
+    while sender.poll() is None:
+        lab.run("R1", ["ip", "-batch", str(batch)])
+    # The last one is on its way.
+    end = time.monotonic() + PATIENCE
+    while (sent := lab.ask("counters")["interfaces"][OUT]["output"]["packets"]) < 4000 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert sent == 4000
+    found = forwarding(lab)
+    assert found["forwarded"] + found["handed_to_kernel"] >= 4000
+    assert found["overruns"] == 0
+    assert found["forwarded"] > 3000
+
+
+def test_without_the_kernels_namespace_the_kernel_forwards() -> None:
+    with Lab(follow=False) as lab:
+        spawn_sink(lab)
+        lab.ask("configure", config=configuration())
+        assert len(ping(lab, "client", SERVER, 3)) == 3
+        found = forwarding(lab)
+        assert "--kernel-netns" in found["through_kernel"]
+        assert found["forwarded"] == 0
+        assert found["handed_to_kernel"] >= 6
