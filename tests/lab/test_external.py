@@ -22,6 +22,7 @@ from test_run import EXPERIMENT, inside, latest
 from qoslab.errors import MachineError
 from qoslab.lab import Lab
 from qoslab.lab.expose import expose
+from qoslab.lab.ios_routers import WaysIn
 from qoslab.model.experiment import TCP_PROFILES
 from qoslab.model.inventory import HostSettings, Isolation
 from qoslab.run.devices.inventory import read_lab
@@ -43,7 +44,8 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """The lab of an experiment, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
+    # Whose SSH Ansible does not speak.
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=WaysIn(old_ssh=True)) as lab:
         expose(lab, file)
         yield lab, file
 
@@ -114,6 +116,14 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert abs(described["machine"]["lab"]["hosts"]["client"]["clock_ahead_ms"]) < 50
     wait_until_clean(lab, before)
     assert not list((file.parent / "state").rglob("*.ios"))
+    # Nothing secret is kept or said, and what was said to the router is.
+    kept = {path: path.read_bytes() for path in latest(clean).rglob("*") if path.is_file()}
+    kept[Path("terminal")] = (output + errors).encode()
+    login = lab.ssh("R1")
+    secrets = [each.encode() for each in (login.password, login.enable, "$1$")]
+    assert not [path for path, content in kept.items() for secret in secrets if secret in content]
+    transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "door")
+    assert b"> <enable secret>" in transcripts and b"service-policy output" in transcripts
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0 and lab.alive()
 

@@ -168,11 +168,10 @@ def rescue(inventory: Path, consoles: Sequence[str]) -> None:
 
     Only what that run configured is taken back; what others changed since stays, and is told.
     """
-    from qoslab.run.devices.inventory import read_inventory
     from qoslab.run.rescue import rescue as restore
 
     lines = dict(map(_console, consoles))
-    about = restore(inventory, read_inventory(inventory), lambda text: echo(text, err=True), lines)
+    about = restore(inventory, lambda text: echo(text, err=True), lines)
     if about is None:
         echo(f"nothing is to be restored: no run has left anything on the routers of {inventory}", err=True)
     else:

@@ -122,6 +122,9 @@ def _inventory(lab: Lab, ways: dict[str, dict[str, Any]], known_hosts: Path, key
                 "ansible_become_method": "ansible.netcommon.enable",
                 "ansible_host_key_checking": False,
                 "qoslab_known_hosts": str(known_hosts),
+                **({"qoslab_old_ssh": True} if (lab.host_key or "").startswith("ssh-rsa ") else {}),
+                # They end with the lab.
+                "qoslab_dead_man": "none",
             },
             "hosts": routers,
         }

@@ -8,6 +8,10 @@ from typing import Literal, get_args
 
 Isolation = Literal["namespace", "in place", "as it is"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
+Reach = Literal["ssh", "telnet"]
+REACHES: tuple[str, ...] = get_args(Reach)
+DeadManChoice = Literal["archive", "reload", "none"]
+DEAD_MAN_CHOICES: tuple[str, ...] = get_args(DeadManChoice)
 PREFIX = "qoslab_"
 
 
@@ -17,6 +21,18 @@ class RouterSettings:
 
     known_hosts: str | None = None
     """A known_hosts file with its host key, seen from the inventory's folder; the user's own where absent."""
+    reach: Reach = "ssh"
+    """How its command line is reached."""
+    old_ssh: bool = False
+    """SSH with SHA-1 and CBC as well, as routers of IOS 12 want it."""
+    jump: str | None = None
+    """A jump host, `user@host` or `user@host:port`, logged in to with the user's keys."""
+    dead_man: DeadManChoice | None = None
+    """What takes its configuration back if the run is cut off; what it can where absent.
+
+    `archive`: its changes have to be confirmed. `reload`: it restarts with its startup configuration, which must be its
+    running one. `none`: nothing.
+    """
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.platforms import routers_of
 from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession
-from qoslab.run.devices.inventory import Access, IosAccess, write_inventory
+from qoslab.run.devices.inventory import read_routers, write_inventory
 from qoslab.run.devices.routers import Routers
 from qoslab.run.devices.state import About, RestoreState
 from qoslab.run.door.client import Door
-from qoslab.run.door.ways import Way
+from qoslab.run.door.dead_man import stop
+from qoslab.run.door.inventory import ways_to
 from qoslab.run.scratch import Scratch
 
 
-def rescue(
-    inventory: Path,
-    routers: Mapping[str, Access],
-    note: Callable[[str], None],
-    consoles: Mapping[str, tuple[str, int]] = {},
-) -> About | None:
-    """Bring the routers back to where they were before the run that left its state; None where none did.
+def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, tuple[str, int]] = {}) -> About | None:
+    """Bring the routers of an inventory back to before the run that left its state; None where none did.
 
-    `routers` is how they are reached now; those of `consoles` by telnet to the line of a terminal server. What
-    others changed since stays, and `note` is told. `RouterError` where one is not back, `UserError` where a run is
-    under way or a router is missing; the state is kept then.
+    Those of `consoles` are reached by telnet to the line of a terminal server. What others changed since stays, and
+    `note` is told. `RouterError` where one is not back, `UserError` where a run is under way or a router is missing,
+    `DoorFault` or `DoorClosed` where one is not reached; the state is kept then.
     """
+    routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
     if not state.is_there():
         return None
@@ -36,20 +33,26 @@ def rescue(
     try:
         about = state.about()
         names = routers_of(about.topology)
-        missing = [name for name in names if name not in routers]
+        missing = [name for name in (*names, *consoles) if name not in routers]
         if missing:
             raise UserError(
                 f"found no {', '.join(missing)} in {inventory}, which the run {about.run} configured",
                 hint="Put it back into the inventory, or give the inventory as it was.",
             )
-        with Scratch("rescue") as scratch, ExitStack() as opened:
+        chosen = {name: routers[name] for name in names}
+        ways = ways_to(inventory, chosen, settings)
+        for name, (host, port) in consoles.items():
+            ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
+        with Scratch("rescue") as scratch, Door(ways) as door:
+            door.open()
+            # First, so that none ends in the middle; a console takes one at a time.
+            for name, choice in state.countdowns().items():
+                stop(door.ask, name, choice)
+            groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
-                reached = dict(routers)
-                if consoles:
-                    reached |= opened.enter_context(_by_console(routers, consoles))
-                write_inventory(listed, {name: reached[name] for name in names}, lab=False)
+                write_inventory(listed, {**chosen, **door.access(groups)}, lab=False)
                 left = Routers(about.topology, session, state, _no_base, note)
                 left.resume()
                 left.restore(None, None)
@@ -58,23 +61,6 @@ def rescue(
         raise
     state.remove()
     return about
-
-
-@contextmanager
-def _by_console(
-    routers: Mapping[str, Access], consoles: Mapping[str, tuple[str, int]]
-) -> Iterator[Mapping[str, Access]]:
-    """Doors to consoles. `UserError` for one of a router that is none of the inventory's."""
-    ways, groups = {}, {}
-    for name, (host, port) in consoles.items():
-        access = routers.get(name)
-        if not isinstance(access, IosAccess):
-            raise UserError(f"found the console of {name}, which is no IOS router of the inventory")
-        ways[name] = Way(host, port, "telnet", access.user, access.password, access.enable, console=True)
-        groups[name] = access.group
-    with Door(ways) as door:
-        door.open()
-        yield door.access(groups)
 
 
 def _no_base(router: str) -> str:

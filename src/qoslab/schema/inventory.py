@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,14 @@ from ruamel.yaml.error import YAMLError
 
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment
-from qoslab.model.inventory import ISOLATIONS, PREFIX, HostSettings, RouterSettings
+from qoslab.model.inventory import (
+    DEAD_MAN_CHOICES,
+    ISOLATIONS,
+    PREFIX,
+    REACHES,
+    HostSettings,
+    RouterSettings,
+)
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of, shown
 
@@ -125,7 +133,32 @@ def _isolation(value: Any) -> str:
     return "" if value in ISOLATIONS else one_of(ISOLATIONS)
 
 
-_EXPECTED = {"known_hosts": _text, "interfaces": _names, "isolate": _isolation}
+def _reach(value: Any) -> str:
+    return "" if value in REACHES else one_of(REACHES)
+
+
+def _old_ssh(value: Any) -> str:
+    return "" if isinstance(value, bool) else "true or false"
+
+
+def _jump(value: Any) -> str:
+    holds = isinstance(value, str) and re.fullmatch(r"(?:[^@\s]+@)?[^@:\s]+(?::[0-9]{1,5})?", value)
+    return "" if holds else "user@host or user@host:port"
+
+
+def _dead_man(value: Any) -> str:
+    return "" if value in DEAD_MAN_CHOICES else one_of(DEAD_MAN_CHOICES)
+
+
+_EXPECTED = {
+    "known_hosts": _text,
+    "interfaces": _names,
+    "isolate": _isolation,
+    "reach": _reach,
+    "old_ssh": _old_ssh,
+    "jump": _jump,
+    "dead_man": _dead_man,
+}
 """What a value should have been; empty where it holds."""
 
 

@@ -231,6 +231,18 @@ def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
     return LabInventory(source, routers, hosts, nodes)
 
 
+def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSettings]]:
+    """The routers of an inventory and their settings, whatever hosts it has. `UserError` as of `read_lab`."""
+    listed = _listed(source)
+    variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
+    routers = parse_inventory(listed)
+    reader = Reader(source)
+    settings = {name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers}
+    if reader.findings:
+        raise UserError("\n".join(map(str, reader.findings)))
+    return routers, settings
+
+
 def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
     """The file with a node's host key, where the inventory names one."""
     if settings.known_hosts is None:

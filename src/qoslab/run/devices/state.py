@@ -24,6 +24,7 @@ from qoslab.results.files import writing
 FORMAT = 1
 ABOUT = "about.json"
 LOCK = "lock"
+COUNTDOWNS = "countdowns.json"
 PLACE = "XDG_STATE_HOME"
 """Environment variable with the folder for such things (XDG Base Directory Specification); `~/.local/state` else."""
 DIGITS = 12
@@ -140,6 +141,19 @@ class RestoreState:
                 number = max((number for number, _ in self._pushed(router)), default=0) + 1
                 self._write(f"{router}.pushed.{number}.ios", text)
             _sync(self.folder)
+
+    def keep_countdowns(self, countdowns: Mapping[str, str]) -> None:
+        """Keep what counts down on routers, by name: whoever restores stops it."""
+        with writing(self.folder):
+            self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
+
+    def countdowns(self) -> dict[str, str]:
+        """What counts down on routers."""
+        try:
+            said: dict[str, str] = json.loads((self.folder / COUNTDOWNS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return said
 
     def forget_but_last(self, router: str) -> None:
         """All that was pushed to it is undone, but for the latest."""

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
 
 from qoslab.errors import UserError
 from qoslab.ios.refusals import refusal_in
 from qoslab.ios.restore import VOLATILE
-
-Choice = Literal["archive", "reload", "none"]
-CHOICES: tuple[Choice, ...] = get_args(Choice)
-"""`archive`: the change has to be confirmed, else the router puts the configuration from before in force
-(`configure terminal revert timer`). `reload`: it restarts with its startup configuration. `none`: nothing, which has to
-be asked for."""
+from qoslab.model.inventory import DeadManChoice as Choice
 
 Ask = Callable[..., Sequence[str]]
 """`ask("R1", "show clock")`: what a router answers to each line, as `qoslab.run.door.client.Door.ask`."""
@@ -29,11 +23,21 @@ _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \
 class DeadMan:
     """The countdowns of the routers of a lab."""
 
-    def __init__(self, ask: Ask, wanted: Mapping[str, Choice | None], minutes: int) -> None:
-        """`wanted` by router; None: the first that the router can. `minutes` is how long it counts."""
+    def __init__(
+        self,
+        ask: Ask,
+        wanted: Mapping[str, Choice | None],
+        minutes: int,
+        keep: Callable[[Mapping[str, Choice]], None] = lambda _: None,
+    ) -> None:
+        """`wanted` by router; None: the first that the router can. `minutes` is how long it counts.
+
+        `keep` is told what counts down whenever that changes.
+        """
         self._ask = ask
         self._wanted = dict(wanted)
         self._minutes = minutes
+        self._keep = keep
         self.armed: dict[str, Choice] = {}
         """What counts down, by router."""
 
@@ -44,12 +48,14 @@ class DeadMan:
                 self._renew(router, self.armed[router])
             else:
                 self.armed[router] = self._choose(router, wanted)
+                self._keep(self.armed)
 
     def disarm(self) -> None:
         """Stop them: the routers are as they were."""
         for router, choice in list(self.armed.items()):
             stop(self._ask, router, choice)
             del self.armed[router]
+            self._keep(self.armed)
 
     def _choose(self, router: str, wanted: Choice | None) -> Choice:
         if wanted == "none":
@@ -95,7 +101,7 @@ class DeadMan:
             )
 
 
-def stop(ask: Ask, router: str, choice: Choice) -> None:
+def stop(ask: Ask, router: str, choice: str) -> None:
     """Stop a countdown; one that is over already is no matter."""
     line = {"archive": "configure confirm", "reload": "reload cancel"}.get(choice)
     if line is not None:

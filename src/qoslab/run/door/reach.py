@@ -124,7 +124,7 @@ async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
         config=None,
         username=way.user or (),
         password=way.password,
-        known_hosts=_known_hosts(way),
+        known_hosts=_known_hosts(way) if way.check_host_key else None,
         kex_algs=_with_old(way, OLD_KEY_EXCHANGES, "diffie-hellman-group14-sha1,gss-group14-sha1"),
         encryption_algs=_with_old(way, OLD_CIPHERS, ""),
         mac_algs=_with_old(way, OLD_MACS, "hmac-sha1-etm@openssh.com"),

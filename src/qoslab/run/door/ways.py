@@ -37,6 +37,7 @@ class Way:
     old_ssh: bool = False
     """SSH with SHA-1 and CBC as well."""
     jump: Hop | None = None
+    check_host_key: bool = True
     known_hosts: str | None = None
     """The text of a known_hosts file; None: the user's own file."""
     answer_s: float = 30.0

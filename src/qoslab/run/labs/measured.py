@@ -17,7 +17,7 @@ from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.devices.ansible.session import IOS_MODULES, AnsibleSession, Outcome
 from qoslab.run.devices.collector import Observed, SharedCollector
-from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.routers import Guard, Routers
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault, death_of
 from qoslab.run.lab import Lab
@@ -104,7 +104,7 @@ class MeasuredWorker(ABC):
     def _leave(self) -> None:
         self._exit.close()
 
-    def _know_routers(self, experiment: Experiment) -> None:
+    def _know_routers(self, experiment: Experiment, guard: Guard | None = None) -> None:
         """Nothing is pushed yet."""
         # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
@@ -114,6 +114,7 @@ class MeasuredWorker(ABC):
             self._state,
             lambda router: startup_config(experiment.topology, router, login),
             self._note,
+            guard,
         )
 
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import math
 import platform
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,15 +12,23 @@ from pathlib import Path
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import hosts_of, reached_by, routers_of
-from qoslab.run.devices.inventory import LabInventory, known_hosts_of, read_lab, write_inventory
+from qoslab.platforms import hosts_of, routers_of
+from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
+from qoslab.run.door.client import Door
+from qoslab.run.door.dead_man import DeadMan
+from qoslab.run.door.inventory import ways_to
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.provenance import TOOLS
 from qoslab.schema.inventory import lacking
+
+GUARD_MINUTES = 30
+"""What a cell may take besides its traffic, until routers take their configuration back by themselves."""
+MOST_GUARD_MINUTES = 120
+"""What `configure terminal revert timer` takes."""
 
 
 class ExternalWorker(MeasuredWorker):
@@ -58,8 +67,10 @@ class ExternalWorker(MeasuredWorker):
         self._times += 1
         try:
             self._tell(self._label, "reach the lab")
+            # Left last: the routers are restored by their doors.
+            door = self._open_doors(inventory, experiment)
             self._enter(experiment, state.folder)
-            self._reach_routers(inventory, experiment)
+            self._reach_routers(inventory, experiment, door)
             self._lab = ExternalLab.reach(inventory, experiment, _who(experiment), self._note)
             self._topology = experiment.topology
         except BaseException:
@@ -68,28 +79,30 @@ class ExternalWorker(MeasuredWorker):
         self.described = self.described or {"inventory": str(self._file), "hosts": self._lab.described}
         self._tell(self._label, "")
 
-    def _reach_routers(self, inventory: LabInventory, experiment: Experiment) -> None:
+    def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> Door | None:
+        """Log in to the routers that have a command line; None where there are none."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
-        write_inventory(self._scratch / "inventory.json", routers, lab=False)
-        if reached_by(experiment.topology, "command line"):
-            known_hosts = self._known_hosts(inventory, tuple(routers))
-            self._shared.connect(routers, known_hosts=known_hosts, lab=str(self._number))
-        self._know_routers(experiment)
-
-    def _known_hosts(self, inventory: LabInventory, routers: tuple[str, ...]) -> Path | None:
-        """One file with the host keys of all routers; None: the user's own."""
-        files = {known_hosts_of(inventory.file, inventory.nodes.routers[name]) for name in routers}
-        if files == {None}:
+        ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+        if not ways:
             return None
-        together = self._scratch / "known_hosts"
-        texts = []
-        for file in {each or Path("~/.ssh/known_hosts").expanduser() for each in files}:
-            try:
-                texts.append(file.read_text(encoding="utf-8"))
-            except OSError as error:
-                raise UserError(f"{file} with the routers' host keys cannot be read: {error.strerror}") from error
-        together.write_text("".join(texts), encoding="utf-8")
-        return together
+        transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
+        door = self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
+        door.open()
+        return door
+
+    def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None) -> None:
+        """Tell Ansible and the observer of the routers, those with a command line by their doors."""
+        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        if door is None:
+            write_inventory(self._scratch / "inventory.json", routers, lab=False)
+            self._know_routers(experiment)
+            return
+        doors = door.access({name: access.group for name, access in routers.items()})
+        write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
+        self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
+        wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
+        minutes = min(GUARD_MINUTES + math.ceil(experiment.duration.seconds / 60), MOST_GUARD_MINUTES)
+        self._know_routers(experiment, DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns))
 
     def _leave(self) -> None:
         super()._leave()
