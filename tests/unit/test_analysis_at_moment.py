@@ -48,8 +48,12 @@ def readings(*rows: tuple[float, int, int]) -> pd.DataFrame:
 CELL = readings((-1.0, 0, 0), (1.0, 100, 0), (2.0, 200, 50), (3.0, 300, 60))
 
 
-def figures(*names: str) -> dict[str, object]:
-    found = metrics({"classes": CELL}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
+SHOWN = readings((0.0, 0, 0), (20.0, 2000, 500), (30.0, 3000, 600))
+"""Of a router with nothing but show commands: before, during and after the traffic."""
+
+
+def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
+    found = metrics({"classes": cell}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
     chosen = found[found["metric"].isin(names)]
     values = zip(chosen["metric"], chosen["value"], chosen["missing"], strict=True)
     return {name: missing if pd.isna(value) else value for name, value, missing in values}
@@ -71,6 +75,17 @@ def test_a_moment_that_never_comes_is_said() -> None:
     assert figures(late, much) == {
         late: "time 10 s never came: the last reading is of 3.0 s",
         much: "conformed_bytes 1 MB never came: 300000 B at the end",
+    }
+
+
+def test_what_happened_between_readings_far_apart_is_not_known() -> None:
+    timed, counted = "police.exceed_share @ time 6 s", "police.exceeded_packets @ conformed_bytes 2500 kB"
+    read, reached = "police.exceeded_packets @ time 20 s", "police.exceeded_packets @ conformed_bytes 2000 kB"
+    assert figures(timed, counted, read, reached, cell=SHOWN) == {
+        timed: "time 6 s is not known: the readings around it are of 0.0 s and 20.0 s",
+        counted: "conformed_bytes 2500 kB is not known: the readings around it are of 20.0 s and 30.0 s",
+        read: 500,
+        reached: 500,
     }
 
 

@@ -9,20 +9,26 @@ from qoslab.analysis.classes import CLASS
 from qoslab.analysis.missing import Missing
 from qoslab.model.metrics import At
 
+APART_S = 2.5
+"""Between the readings around a moment at most. Those of a data plane come each second; between show commands that are
+far apart, counters need not grow evenly, and what waited is not known at all."""
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
 def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     """When it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
 
-    Between two readings counters grow evenly. Missing where the moment never came.
+    Between two readings counters grow evenly. Missing where the moment never came, or nobody looked near it.
     """
     if rows.empty:
         return Missing("there are no counters over time")
     last = float(rows["time_s"].max())
     if at.counter == "time":
         wanted = at.value / 1000
-        return wanted if wanted <= last else Missing(f"{at} never came: the last reading is of {last:.1f} s")
+        if wanted > last:
+            return Missing(f"{at} never came: the last reading is of {last:.1f} s")
+        read = rows["time_s"].astype(float)
+        return _near(at, wanted, float(read[read <= wanted].max()), float(read[read >= wanted].min()))
     counted = rows.dropna(subset=[_COLUMNS[at.counter]]).groupby("time_s")[_COLUMNS[at.counter]].sum().astype(float)
     reached = np.flatnonzero(counted.to_numpy() >= at.value)
     if not len(reached):
@@ -32,7 +38,15 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     if place == 0:
         return float(counted.index[0])
     times, values = counted.index[place - 1 : place + 1], counted.to_numpy()[place - 1 : place + 1]
-    return float(np.interp(at.value, values, times.astype(float)))
+    moment = float(np.interp(at.value, values, times.astype(float)))
+    return _near(at, moment, float(times[0]) if moment < times[1] else moment, float(times[1]))
+
+
+def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
+    """The moment, where readings around it are near enough; `before` is not a number where there is none."""
+    if after - before > APART_S:
+        return Missing(f"{at} is not known: the readings around it are of {before:.1f} s and {after:.1f} s")
+    return moment
 
 
 def until(rows: pd.DataFrame, moment: float) -> pd.DataFrame:
