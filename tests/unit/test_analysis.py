@@ -195,3 +195,14 @@ def test_goodput_while_all_traffic_runs() -> None:
     assert of["session"]["goodput.together"] == pytest.approx(80)
     apart = whole.assign(offset_s=whole["offset_s"] * 100)
     assert not dict(together(apart, apart)), "they never run together"
+
+
+def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
+    """A sender that finds its rate late uses 1.5 s of credit late; after that no more than the rate can arrive."""
+    bits = [300_000.0, 500_000.0, 900_000.0, 1_600_000.0, 1_500_000.0, *[963_000.0] * 15]
+    table = pd.DataFrame({"start_s": [float(second) for second in range(20)], "bytes": [each / 8 for each in bits]})
+    table = table.assign(traffic="x", stream=1, offset_s=0.0, end_s=table["start_s"] + 1.0)
+    found = dict(steady_figures(table, 1e6, policed=True, bucket_bytes=187_500.0))
+    assert found["goodput.steady"] == pytest.approx(963_000)
+    assert found["goodput.warm_up"] == 5000
+    assert found["goodput.of_pir.steady"] <= 1448 / 1500

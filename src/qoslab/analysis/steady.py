@@ -24,8 +24,15 @@ WHOLE = 0.9
     "goodput.of_pir.steady",
     pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
     policed=lambda selection: not selection.cell.policed.empty,
+    bucket_bytes=lambda selection: _static_bucket(selection.cell.policed),
 )
-def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None, *, policed: bool = False) -> Iterator[Figure]:
+def steady_figures(
+    intervals: pd.DataFrame,
+    pir_bps: float | None = None,
+    *,
+    policed: bool = False,
+    bucket_bytes: float | None = None,
+) -> Iterator[Figure]:
     """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
 
     The streams of a traffic entry are added up interval by interval; where an entry is not steady even in its second
@@ -33,7 +40,8 @@ def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None, *, pol
 
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
     lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
-    low rate, of which a stopped sender's packets come an interval later.
+    low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is known,
+    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it.
     """
     steady, trimmed = 0.0, 0.0
     if apart(intervals["offset_s"]):
@@ -43,14 +51,40 @@ def steady_figures(intervals: pd.DataFrame, pir_bps: float | None = None, *, pol
     entries = [(bits, seconds) for bits, seconds in entries if len(bits)]
     if not entries:
         return
+    known = int(policed)
+    if pir_bps is not None and bucket_bytes is not None and len(entries) == 1:
+        known = max(known, _emptied(*entries[0], pir_bps, bucket_bytes * 8))
     for bits, seconds in entries:
-        start = warm_up(bits / seconds, known=int(policed)).samples
+        start = warm_up(bits / seconds, known=known).samples
         steady += float(bits[start:].sum() / seconds[start:].sum())
         trimmed = max(trimmed, float(seconds[:start].sum()))
     yield "goodput.steady", steady
     yield "goodput.warm_up", trimmed * 1000
     if pir_bps is not None:
         yield "goodput.of_pir.steady", steady / pir_bps
+
+
+EMPTY = 0.1
+"""Of a bucket, or two packets: what may be left in it when its credit is called used."""
+OF_PAYLOAD = 1500 / 1448
+"""Bytes of a full IP packet for each of its payload, as few as there can be."""
+
+
+def _static_bucket(policed: pd.DataFrame) -> float | None:
+    """Bytes of the only policer's bucket; None where there are several or it is dynamic."""
+    sizes = policed["police_bc_bytes"].dropna().unique()
+    dynamic = policed["police_dynamic_bucket_bytes"].notna().any()
+    return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
+
+
+def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
+    """How many intervals it takes until a bucket that is full at the start is as good as empty; 0 if it never is."""
+    level, left = bucket_bits, max(EMPTY * bucket_bits, 2 * 1500 * 8)
+    for number, (got, length) in enumerate(zip(bits, seconds, strict=True), start=1):
+        level = min(bucket_bits, level + pir_bps * float(length) - float(got) * OF_PAYLOAD)
+        if level <= left:
+            return number
+    return 0
 
 
 @metrics_of("intervals", "goodput.together", whole=lambda selection: selection.whole)
