@@ -107,6 +107,7 @@ def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab
     assert record["valid"] and record["lab"] == "external" and record["health"] == {}
     assert record["captures"]["server"]["received"] > 50 and (cell / "captures/server.pcapng").stat().st_size > 5000
     assert record["cpu_s"] > 0
+    assert not [each for each in record["warnings"] if "somebody changed" in each]
     # What a router with nothing but a command line does not tell is not there.
     assert not (cell / "counters").exists() and not (cell / "config/R1.engine.json").exists()
     figures = {row["metric"]: row["measured"] for row in json.loads((latest(clean) / "comparison.json").read_text())}

@@ -221,7 +221,13 @@ def test_what_somebody_else_changed_stays_and_is_told(rig: Rig, collector: Colle
     routers = routers_of_a_run(rig, told)
     was = rig.running()
     routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [])
+    shown = "show running-config"
+    assert routers.changed("R1", collector.observe("R1", shown).raw) == []
     collector.configure("R1", ["interface FastEthernet0/0", "description to Bob", "ip host bob 10.9.9.9"])
+    assert routers.changed("R1", collector.observe("R1", shown).raw) == [
+        "interface FastEthernet0/0: `description to Bob` is new",
+        "`ip host bob 10.9.9.9` is new",
+    ]
     routers.configure(Cell(tmp_path / "b", CellIdentity("b", (), 1)), {"R1": SHAPE, "R2": SHAPE}, [])
     assert "Police" not in rig.running()
     routers.restore(tmp_path / "lines", tmp_path / "kept")

@@ -136,6 +136,7 @@ class MeasuredWorker(ABC):
                 outcome = self._routers.configure(cell, task.configurations, VERIFY_COMMANDS)
             self._verify(task, outcome)
             run.measure(turn or nullcontext())
+            self._look_after(task, journal)
         except BaseException as error:
             fault = self._fault(error)
             if fault:
@@ -149,6 +150,9 @@ class MeasuredWorker(ABC):
             self._give_up()
             return journal.record(broken=True)
         return journal.write()
+
+    def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
+        """What is to be noted of the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: Outcome) -> None:
         """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import hosts_of, routers_of
+from qoslab.platforms import hosts_of, reached_by, routers_of
+from qoslab.run.cell.journal import Journal
 from qoslab.run.devices.inventory import LabInventory, read_lab, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
@@ -23,6 +24,7 @@ from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.provenance import TOOLS
+from qoslab.run.task import CellTask
 from qoslab.schema.inventory import lacking
 
 GUARD_MINUTES = 30
@@ -103,6 +105,14 @@ class ExternalWorker(MeasuredWorker):
         wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
         minutes = min(GUARD_MINUTES + math.ceil(experiment.duration.seconds / 60), MOST_GUARD_MINUTES)
         self._know_routers(experiment, DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns))
+
+    def _look_after(self, task: CellTask, journal: Journal) -> None:
+        """Mark a cell in which somebody else configured a router: its figures may be of another configuration."""
+        for router in reached_by(task.experiment.topology, "command line"):
+            found = self._routers.changed(router, self._observe(router, "show running-config").raw)
+            if found:
+                told = "; ".join(found)
+                journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
 
     def _leave(self) -> None:
         super()._leave()
