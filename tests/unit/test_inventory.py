@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import sys
 from dataclasses import replace
@@ -156,3 +157,16 @@ def test_genie_loads_the_testbed() -> None:
     assert (device.os, device.type) == ("ios", "router")
     assert device.interfaces["FastEthernet0/0"].link.name == "lan"
     assert device.connections["cli"]["arguments"]["init_config_commands"] == []
+
+
+def test_a_password_of_the_environment_is_not_passed_on_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACK_PASSWORD", "from-outside-9")
+    file = tmp_path / "rack.yml"
+    word = "{{ lookup('ansible.builtin.env', 'RACK_PASSWORD') }}"
+    file.write_text(f'ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n      ansible_password: "{word}"\n')
+    for _ in range(2):
+        access = read_inventory(file)["R1"]
+        assert isinstance(access, IosAccess) and access.password == "from-outside-9"
+        assert "RACK_PASSWORD" not in os.environ

@@ -28,6 +28,9 @@ RESOLVE_S = 60.0
 _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
 """In the name of a variable."""
 
+_TAKEN: dict[str, str] = {}
+"""What was taken out of this process's environment, for Ansible's programs that read an inventory once more."""
+
 VARIABLES = (
     "ansible_connection",
     "ansible_host",
@@ -338,7 +341,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
     """What one of Ansible's programs prints about the inventory."""
     program = Path(sys.executable).parent / name
-    environment = {**os.environ, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    environment = {**os.environ, **_TAKEN, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     if callback is not None:
         environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
     try:
@@ -419,7 +422,7 @@ def _know_secrets(variables: Mapping[str, Any]) -> None:
     # What came by the environment is not for the processes that are started: any of this user's can read theirs.
     for name, value in list(os.environ.items()):
         if value in secrets and len(value) >= LITERAL:
-            del os.environ[name]
+            _TAKEN[name] = os.environ.pop(name)
 
 
 def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
