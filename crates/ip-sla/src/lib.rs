@@ -9,6 +9,9 @@
 //! Sources: CISCO-RTTMON-MIB, CISCO-RTTMON-ICMP-MIB (defaults, ranges, what is counted), RFC 792 (timestamp messages).
 //! The form of the control message and of the UDP payloads has no public source: it is this project's own ([`packet`]).
 
+#[macro_use]
+mod mistaken;
+
 pub mod config;
 pub mod operation;
 pub mod packet;
@@ -38,7 +41,11 @@ pub const DAY_MS: i64 = 86_400_000;
 
 /// Whole milliseconds since midnight UT, as an ICMP timestamp has them.
 pub fn since_midnight(time: Nanos) -> u32 {
-    (time / MILLI % DAY_MS as u64) as u32
+    let stamp = (time / MILLI % DAY_MS as u64) as u32;
+    if mistaken!(TimestampRounded) {
+        return stamp / 10 * 10;
+    }
+    stamp
 }
 
 /// `later - earlier` of two stamps since midnight, which may lie on both sides of it.

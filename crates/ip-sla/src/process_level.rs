@@ -44,7 +44,7 @@ impl ProcessLevel {
     /// The daemon may come to a packet after a later one, having been kept from working or reading one socket after the
     /// other. It then gets the gap in which a punctual router would have handled it.
     pub fn take_up(&mut self, at: u64) -> u64 {
-        let Some(each) = self.each else { return at };
+        let Some(each) = self.each.filter(|_| !mistaken!(ProcessLevelFree)) else { return at };
         let mut begin = at;
         let mut place = self.begun.partition_point(|&other| other + each <= at);
         while let Some(&next) = self.begun.get(place).filter(|&&next| next < begin + each) {

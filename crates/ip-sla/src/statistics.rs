@@ -54,7 +54,9 @@ pub struct Jitter {
 impl Jitter {
     fn add(&mut self, difference: i64) {
         self.pairs += 1;
+        let difference = if mistaken!(JitterSmoothed) { difference / 16 } else { difference };
         match difference {
+            0 if mistaken!(JitterCountsZeros) => self.positive.add(0),
             0 => {}
             1.. => self.positive.add(difference.unsigned_abs()),
             _ => self.negative.add(difference.unsigned_abs()),
@@ -168,7 +170,8 @@ impl Answered {
     /// (T4 - T1) - (T3 - T2), not below zero.
     pub fn rtt(&self) -> u64 {
         let whole = crate::difference_ms(self.arrived, self.sent);
-        let inside = self.remote.map_or(0, |(t2, t3)| crate::difference_ms(t3, t2));
+        let remote = self.remote.filter(|_| !mistaken!(RoundTripWithResponder));
+        let inside = remote.map_or(0, |(t2, t3)| crate::difference_ms(t3, t2));
         (whole - inside).max(0).unsigned_abs()
     }
 }
@@ -227,9 +230,11 @@ fn close_period(losses: &mut Losses, period: &mut u64) {
 
 fn jitter(found: &mut Statistics, earlier: &Answered, packet: &Answered) {
     use crate::difference_ms as minus;
+    let (sd, ds) = (&mut found.jitter_sd, &mut found.jitter_ds);
+    let (sd, ds) = if mistaken!(JitterReversed) { (ds, sd) } else { (sd, ds) };
     if let (Some((t2, t3)), Some((t2_before, t3_before))) = (packet.remote, earlier.remote) {
-        found.jitter_sd.add(minus(t2, t2_before) - minus(packet.sent, earlier.sent));
-        found.jitter_ds.add(minus(packet.arrived, earlier.arrived) - minus(t3, t3_before));
+        sd.add(minus(t2, t2_before) - minus(packet.sent, earlier.sent));
+        ds.add(minus(packet.arrived, earlier.arrived) - minus(t3, t3_before));
     }
 }
 

@@ -36,7 +36,8 @@
 //! The folders, bottom up. A file imports from lower floors and from its own folder only, and no files import each
 //! other in a circle; `tests/unit/test_crates.py` reads this list.
 //!
-//! 1. `error`, `time`, `wire`: the error of a configuration; points and lengths of time, rates; headers and framings.
+//! 1. `error`, `mistaken`, `time`, `wire`: the error of a configuration; mistakes on purpose; points and lengths of
+//!    time, rates; headers and framings.
 //! 1. `config`, `frame`: what can be configured, with the default figures; what the engine knows of a frame, and what
 //!    comes out.
 //! 1. `counters`: what is counted, and the policy-maps with every default filled in.
@@ -49,6 +50,9 @@
 //! 1. `router`, `catalyst`: the ports of a router and of a Catalyst 3750, each with ingress and egress.
 //! 1. `port`: a port of either kind.
 //! 1. `engine`: the facade.
+
+#[macro_use]
+mod mistaken;
 
 mod catalyst;
 mod classify;

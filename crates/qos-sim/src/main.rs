@@ -15,6 +15,14 @@ use qos_sim::{schema, Scenario, Simulation};
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
+    /// Make this mistake on purpose; `mistakes` lists them
+    #[cfg(feature = "mistakes")]
+    #[arg(long, value_name = "NAME", global = true)]
+    mistake: Option<String>,
+    /// Write there, after a run, the names of the mistakes by whose switches it has come, one a line
+    #[cfg(feature = "mistakes")]
+    #[arg(long, value_name = "FILE", global = true)]
+    reached: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -39,6 +47,9 @@ enum Command {
         /// Of what
         of: Schema,
     },
+    /// List the mistakes that can be made on purpose, one a line: its name, a tab, what it is
+    #[cfg(feature = "mistakes")]
+    Mistakes,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -50,14 +61,30 @@ enum Schema {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    #[cfg(feature = "mistakes")]
+    if cli.mistake.as_ref().is_some_and(|name| !mistakes::make(name)) {
+        return end("qos-sim", Err(Failure::Usage("--mistake: no such mistake; qos-sim mistakes lists them".into())));
+    }
+    let result = match cli.command {
         Command::Run { file, pretty } => run(file, pretty),
         Command::Check { file } => read(file).and_then(|scenario| set_up(&scenario)).map(|_| ()),
         Command::Schema { of } => print(&match of {
             Schema::Scenario => schema::scenario(),
             Schema::Result => schema::result(),
         }),
+        #[cfg(feature = "mistakes")]
+        Command::Mistakes => {
+            let lines = mistakes::CATALOGUE.iter().map(|(_, name, what)| format!("{name}\t{what}\n"));
+            print(&lines.collect::<String>())
+        }
     };
+    #[cfg(feature = "mistakes")]
+    let result = result.and_then(|()| match cli.reached {
+        None => Ok(()),
+        Some(path) => std::fs::write(&path, mistakes::reached().map(|name| format!("{name}\n")).collect::<String>())
+            .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display()))),
+    });
     end("qos-sim", result)
 }
 

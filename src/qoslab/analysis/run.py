@@ -29,7 +29,7 @@ from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.metrics import Reference
 from qoslab.model.moments import DURING, traffic_time
-from qoslab.results import Cell, CellRecord, RunFolder, tables
+from qoslab.results import Cell, CellRecord, CellSummary, RunFolder, tables
 from qoslab.traffic import TrafficError
 
 STRAY_S = 600.0
@@ -100,27 +100,60 @@ def analyse(folder: RunFolder) -> Outcome:
     trusted = recorded - invalid
     arms = {summary.arm for summary in manifest.cells}
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
+    # What its own record says may be overruled by outputs that cannot be read.
+    cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
+    judged = judge(experiment, manifest.published, found["metrics"], cells, manifest.lab)
+    reasons += comparing.impossible(judged.comparison)
+    folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
+    folder.replace("comparison.json", comparing.to_json(judged.comparison))
+    for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
+        tables.write_table(folder, name, table)
+    return Outcome(
+        not reasons, tuple(reasons), untrusted, judged.comparison, judged.averages, judged.pairs, manifest.lab
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of the metrics of a run's cells; see `Outcome`."""
+
+    comparison: pd.DataFrame
+    averages: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def judge(
+    experiment: Experiment,
+    published: Sequence[PublishedFigure],
+    metrics: pd.DataFrame,
+    cells: Sequence[CellSummary],
+    lab: str = DEFAULT_LAB,
+) -> Judged:
+    """Compare the metrics of cells, of which each says whether it is valid, with what was published and is expected."""
     wanted = experiment.compare
-    planned = comparing.Planned(manifest.cells)
+    planned = comparing.Planned(cells)
+    arms = {cell.arm for cell in cells}
+    trusted = [cell.name for cell in cells if cell.valid]
     comparison = comparing.compare(
         (wanted.article or "") if wanted else "",
-        found["metrics"].assign(valid=found["metrics"]["cell"].isin(list(trusted))),
-        [each for each in manifest.published if each.metric and planned.has(each.arm.split("/"), each.where)],
+        metrics.assign(valid=metrics["cell"].isin(trusted)),
+        [each for each in published if each.metric and planned.has(each.arm.split("/"), each.where)],
         planned.expected(wanted, experiment.duration) if wanted else (),
         arms=[arm.name for arm in experiment.arms],
         show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
-        lab=manifest.lab,
+        lab=lab,
     )
-    reasons += comparing.impossible(comparison)
-    folder.replace("comparison.csv", comparing.to_csv(comparison))
-    folder.replace("comparison.json", comparing.to_json(comparison))
-    # What its own record says may be overruled by outputs that cannot be read.
-    cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
-    averages = averages_table(wanted.averages if wanted else (), found["metrics"], cells)
-    pairs = pairs_table(wanted.pairs if wanted else (), found["metrics"], cells)
-    for name, table in (("averages", averages), ("pairs", pairs)):
-        tables.write_table(folder, name, table)
-    return Outcome(not reasons, tuple(reasons), untrusted, comparison, averages, pairs, manifest.lab)
+    averages = averages_table(wanted.averages if wanted else (), metrics, cells)
+    return Judged(comparison, averages, pairs_table(wanted.pairs if wanted else (), metrics, cells))
+
+
+def metrics_of_cells(
+    experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell]
+) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Every metric that the comparison names of some cells, and why which of them are invalid."""
+    found = _gather(cells, _references(experiment, published), captures=False)
+    parameters = {cell.name: cell.parameters for cell in cells}
+    return tables.with_parameters(found.tables["metrics"], parameters), found.problems
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,12 +30,13 @@ from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.labs import LabKind
 from qoslab.plan import Plan
 from qoslab.printing import echo
-from qoslab.schema import Sweep, load_published
+from qoslab.schema import load_published
 from qoslab.schema.expectations import parameters_of
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome
-    from qoslab.model.experiment import Enough
+    from qoslab.model.comparison import PublishedFigure
+    from qoslab.model.experiment import Enough, Experiment
     from qoslab.results import Cell, RunFolder
     from qoslab.run.runner import Request
 
@@ -123,7 +124,7 @@ def command(
     request = Request(
         file,
         plan,
-        _published(file, sweep),
+        published_figures(file, sweep.experiment),
         (*(f"--set {each}" for each in sets), *choice.words()),
         RUNS,
         jobs=side_by_side,
@@ -275,8 +276,8 @@ def _after(
     return experiment or str(recorded["file"]), [*recorded["sets"], *sets], choice.after(recorded)
 
 
-def _published(file: Path, sweep: Sweep) -> Any:
-    experiment = sweep.experiment
+def published_figures(file: Path, experiment: Experiment) -> tuple[PublishedFigure, ...]:
+    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold."""
     if experiment.compare is None or experiment.compare.published is None:
         return ()
     arms = [arm.name for arm in experiment.arms]

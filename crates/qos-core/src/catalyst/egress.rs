@@ -190,7 +190,11 @@ impl<P> Egress<P> {
             (usize::from(at.queue), usize::from(at.threshold))
         };
         let (limits, cells) = (&self.plan.limits[queue], cells(&descriptor));
-        let limit = limits.thresholds[threshold].min(limits.maximum());
+        let limit = match limits.thresholds[threshold].min(limits.maximum()) {
+            limit if mistaken!(BuffersHalf) => limit / 2,
+            limit if mistaken!(BuffersTwice) => limit * 2,
+            limit => limit,
+        };
         let fits = self.held[queue].total() + cells <= limit;
         match pool.offer(self.held[queue], limits, cells).filter(|_| fits) {
             None => {
@@ -223,6 +227,7 @@ impl<P> Egress<P> {
         match label.cos {
             _ if !self.plan.qos => QueueAt { queue: FIFO_CHARGED.0 as u8, threshold: FIFO_CHARGED.1 as u8 },
             Some(cos) => self.plan.cos_queue[usize::from(cos)],
+            None if label.dscp == 46 && mistaken!(ExpeditedElsewhere) => QueueAt { queue: 1, threshold: 0 },
             None => self.plan.dscp_queue[usize::from(label.dscp)],
         }
     }

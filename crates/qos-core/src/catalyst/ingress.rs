@@ -152,6 +152,7 @@ impl Labeller {
         }
         let action = class.filter(|_| plan.source == Source::Policy).map(|class| plan.actions[class]);
         let mut label = match (plan.source, action.map(|action| action.mark)) {
+            (Source::Trust(_), _) if mistaken!(TrustIgnored) => Label::default(),
             (Source::Trust(trust), _) | (_, Some(Mark::Trust(trust))) => plan.trusted(trust, descriptor, cos),
             (Source::Override, _) => plan.by_cos(plan.default_cos),
             (_, Some(Mark::Dscp(dscp))) => Label { dscp, ..Label::default() },

@@ -55,15 +55,25 @@ impl Srr {
     }
 
     pub fn configure(&mut self, plan: &EgressPlan) {
-        self.shape = plan.shape;
-        self.share = plan.share;
+        self.shape = plan.shape.map(|weight| match weight {
+            25 if mistaken!(ShapeWeightLow) => 22,
+            25 if mistaken!(ShapeWeightHigh) => 26,
+            weight => weight,
+        });
+        self.share = match plan.share {
+            [one, two, three, four] if one > 2 && mistaken!(ShareLow) => [one - 2, two + 2, three, four],
+            [one, two, three, four] if two > 2 && mistaken!(ShareHigh) => [one + 2, two - 2, three, four],
+            [one, two, ..] if mistaken!(ShareOthersEqual) => [one, two, one, one],
+            share => share,
+        };
         self.priority = plan.priority_queue;
         self.slack = plan.operational_rate().time_for_bytes(u64::from(LONGEST_ON_WIRE));
-        self.eligible.iter_mut().for_each(|each| each.set_rate(plan.speed));
+        let of = if mistaken!(ShapeByLimit) { plan.operational_rate() } else { plan.speed };
+        self.eligible.iter_mut().for_each(|each| each.set_rate(of));
     }
 
     fn is_shaped(&self, queue: usize) -> bool {
-        self.shape[queue] > 0 && !(self.priority && queue == 0)
+        self.shape[queue] > 0 && !(self.priority && queue == 0) && !(queue == 0 && mistaken!(ShapedQueueShared))
     }
 
     fn eligible(&self, queue: usize) -> Time {

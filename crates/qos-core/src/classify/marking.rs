@@ -10,7 +10,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
         SetField::IpDscp | SetField::IpPrecedence => descriptor.network == Network::Ipv4,
         SetField::Cos | SetField::QosGroup => true,
     };
-    if applies {
+    if applies && !mistaken!(MarkingMissing) {
         // Ranges were checked with the configuration.
         match field {
             SetField::Dscp | SetField::IpDscp => descriptor.dscp = value as u8 & 0x3f,

@@ -339,6 +339,7 @@ fn hqf_ranks(
         let least = base_bps * u64::from(100 - defaults::HQF_RESERVABLE_PERCENT) / 100;
         rest.max(least) / without
     };
+    let other = if mistaken!(UnreservedWhole) { here.guaranteed_bps } else { other };
     let weight = |bandwidth: &Option<BandwidthCounters>| {
         let weight = match bandwidth {
             None => other,

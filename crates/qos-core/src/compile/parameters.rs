@@ -384,7 +384,9 @@ pub(crate) fn class_queue(
     generation: Generation,
     weight: Option<u64>,
 ) -> Result<QueuePlan, ConfigError> {
-    if generation == Generation::Hqf && class.fair_queue.is_none() {
+    let asked = class.fair_queue.is_some();
+    if generation == Generation::Hqf && (asked && mistaken!(FairQueueMissing) || !asked && !mistaken!(FairQueueUnasked))
+    {
         return queue_limit::fifo(class, rate_bps);
     }
     let limit = queue_limit::packets(class)?;
@@ -408,9 +410,12 @@ pub(crate) fn class_queue(
         Generation::Hqf => {
             let limit = limit.unwrap_or(defaults::QUEUE_LIMIT);
             QueuePlan::FairQueue {
-                flows: flows.unwrap_or(defaults::CLASS_FLOW_QUEUES),
+                flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(defaults::CLASS_FLOW_QUEUES) },
                 // Early detection's thresholds hold for all flows together, and nothing else does.
-                per_flow: class.random_detect.is_none().then(|| (limit / defaults::FLOW_LIMIT_DIVISOR).max(1)),
+                per_flow: class.random_detect.is_none().then(|| match limit {
+                    limit if mistaken!(FlowLimitWhole) => limit,
+                    limit => (limit / defaults::FLOW_LIMIT_DIVISOR).max(1),
+                }),
                 limit,
             }
         }

@@ -318,8 +318,10 @@ fn halves(address: Ipv6Addr) -> (u64, u64) {
 /// half of an IPv4 address, which is null, comes to.
 #[inline(always)]
 fn key_of(source: (u64, u64), destination: (u64, u64), descriptor: &Descriptor) -> u64 {
-    let ports =
-        (u64::from(descriptor.source_port.unwrap_or(0)) << 16) | u64::from(descriptor.destination_port.unwrap_or(0));
+    let ports = match (descriptor.source_port, descriptor.destination_port) {
+        _ if mistaken!(FlowsByAddress) => 0,
+        (source, destination) => (u64::from(source.unwrap_or(0)) << 16) | u64::from(destination.unwrap_or(0)),
+    };
     [source.0, source.1, destination.0, destination.1, ports | (u64::from(descriptor.protocol) << 32)]
         .into_iter()
         .fold(0x9e37_79b9_7f4a_7c15, |key, word| mix(key ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15))

@@ -69,7 +69,12 @@ struct Shown {
 impl DynamicBucket {
     /// A bucket that is full at `start`. The rate is in bits per second, sizes are at most 512 000 000 bytes.
     pub fn new(rate_bps: u64, plan: DynamicPlan, start: Time) -> DynamicBucket {
-        let size = plan.initial_bytes.saturating_mul(UNITS_PER_BYTE);
+        let size = match plan.initial_bytes {
+            _ if mistaken!(DynamicBucketStatic) => rate_bps / 32,
+            _ if mistaken!(DynamicBucketStartsLargest) => plan.maximum_bytes,
+            initial => initial,
+        };
+        let size = size.saturating_mul(UNITS_PER_BYTE);
         DynamicBucket {
             loss: TokenLoss::new(plan.idle),
             plan,
@@ -154,6 +159,7 @@ impl DynamicBucket {
             let first = self.grown < self.plan.first_growths;
             let percent = if first { self.plan.first_growth_percent } else { self.plan.growth_percent };
             let added = watch.overflow.saturating_mul(u128::from(percent)) / 100;
+            let added = if mistaken!(DynamicBucketGrowsTwice) { added * 2 } else { added };
             self.grown = self.grown.saturating_add(1);
             self.resize(now, at_most(u128::from(self.size).saturating_add(added), maximum));
         } else if self.size - watch.peak > share(self.size, self.plan.spare_percent) {
@@ -163,6 +169,11 @@ impl DynamicBucket {
     }
 
     fn resize(&mut self, now: Time, size: u64) {
+        let size = match size {
+            _ if mistaken!(DynamicBucketStatic) => self.size,
+            size if size < self.size && mistaken!(DynamicBucketNeverShrinks) => self.size,
+            size => size,
+        };
         if size != self.size {
             self.shown.note(now, self.size, size);
             self.size = size;

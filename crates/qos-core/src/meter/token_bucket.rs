@@ -40,14 +40,26 @@ impl TokenBuckets {
     }
 
     pub(crate) fn of(plan: &PolicePlan, start: Time) -> TokenBuckets {
-        TokenBuckets::new(plan.algorithm, plan.cir_bps, plan.bc_bytes, plan.be_bytes, start)
+        let bc_bytes = match plan.bc_bytes {
+            bytes if mistaken!(PolicerBucketTwice) => bytes * 2,
+            bytes if mistaken!(PolicerBucketHalf) => bytes / 2,
+            _ if mistaken!(PolicerBucketIgnored) => plan.cir_bps * 3 / 16,
+            bytes => bytes,
+        };
+        let cir_bps = match plan.cir_bps {
+            rate if mistaken!(PolicerRateHigh) => rate * 103 / 100,
+            rate if mistaken!(PolicerRateLow) => rate * 97 / 100,
+            rate => rate,
+        };
+        TokenBuckets::new(plan.algorithm, cir_bps, bc_bytes, plan.be_bytes, start)
     }
 
     fn new(algorithm: Algorithm, cir_bps: u64, bc_bytes: u64, be_bytes: u64, start: Time) -> TokenBuckets {
         let bc = bc_bytes.saturating_mul(UNITS_PER_BYTE);
         let be = be_bytes.saturating_mul(UNITS_PER_BYTE);
         let loss = TokenLoss::new(Duration::from_millis(POLICE_IDLE_MS));
-        TokenBuckets { algorithm, cir_bps, bc, be, committed: bc, excess: be, last: start, loss }
+        let committed = if mistaken!(PolicerStartsEmpty) { 0 } else { bc };
+        TokenBuckets { algorithm, cir_bps, bc, be, committed, excess: be, last: start, loss }
     }
 
     /// Colours a packet of `bytes` that arrives at `now`, and takes its tokens. An arrival before the last one adds no
@@ -55,7 +67,8 @@ impl TokenBuckets {
     pub fn colour(&mut self, now: Time, bytes: u32) -> Colour {
         let now = now.max(self.last);
         let since = now.since(self.last);
-        let elapsed = u128::from(since.0);
+        let lost = if mistaken!(PolicerFillsByMillisecond) { since.0 % 1_000_000 } else { 0 };
+        let elapsed = u128::from(since.0 - lost);
         self.last = now;
         let filled = u128::from(self.committed) + u128::from(self.cir_bps) * elapsed;
         self.committed = at_most(filled, self.bc);
@@ -67,13 +80,19 @@ impl TokenBuckets {
             overflow = filled.saturating_sub(u128::from(self.be));
         }
         self.loss.arrival(now, since, overflow, self.cir_bps);
-        let needed = u64::from(bytes) * UNITS_PER_BYTE;
+        let needed = u64::from(counted(bytes)) * UNITS_PER_BYTE;
         match self.algorithm {
             Algorithm::SingleBucket => {
                 if needed <= self.committed {
                     self.committed -= needed;
                     Colour::Conform
+                } else if self.committed > 0 && mistaken!(PolicerOverdraft) {
+                    self.committed = 0;
+                    Colour::Conform
                 } else {
+                    if mistaken!(PolicerTakesFromExceeding) {
+                        self.committed = 0;
+                    }
                     Colour::Exceed
                 }
             }
@@ -112,5 +131,14 @@ impl TokenBuckets {
     /// Whole bytes of tokens in the committed and the excess (peak) bucket, as of the last packet.
     pub fn tokens(&self) -> (u64, u64) {
         (self.committed / UNITS_PER_BYTE, self.excess / UNITS_PER_BYTE)
+    }
+}
+
+/// The bytes of a packet that count: all, but for mistakes on purpose.
+fn counted(bytes: u32) -> u32 {
+    match bytes {
+        bytes if mistaken!(PolicerWithoutHeader) => bytes.saturating_sub(14),
+        bytes if mistaken!(PolicerWithOverhead) => bytes + 24,
+        bytes => bytes,
     }
 }

@@ -111,6 +111,11 @@ pub(crate) struct EgressPlan {
 impl EgressPlan {
     /// The rate at which frames follow each other.
     pub fn operational_rate(&self) -> Rate {
-        Rate((self.speed.0 * u64::from(self.operational) / 10_000).max(1))
+        let operational = match u64::from(self.operational) {
+            limit @ ..10_000 if mistaken!(LimitLow) => limit * 67 / 70,
+            limit @ ..10_000 if mistaken!(LimitHigh) => limit * 73 / 70,
+            limit => limit,
+        };
+        Rate((self.speed.0 * operational / 10_000).max(1))
     }
 }

@@ -69,7 +69,11 @@ impl<P> Discipline<P> for FairQueue<P> {
     fn enqueue(&mut self, item: Item<P>) -> Enqueued<P> {
         let index = flow_index(item.descriptor.flow, self.seed, self.flows.len() as u32);
         let flow = &mut self.flows[index];
-        if self.per_flow.is_some_and(|most| flow.items.len() >= most) {
+        let held = match self.per_flow {
+            Some(_) if mistaken!(FairQueueSumLimited) => self.depth.packets as usize / 4,
+            _ => flow.items.len(),
+        };
+        if self.per_flow.is_some_and(|most| held >= most) {
             return Enqueued::Refused(item, DropReason::Flow);
         }
         self.depth.add(item.bytes());
@@ -95,7 +99,8 @@ impl<P> Discipline<P> for FairQueue<P> {
         let bytes = u64::from(item.bytes());
         self.depth.packets -= 1;
         self.depth.bytes -= bytes;
-        flow.deficit = flow.deficit.saturating_sub(bytes);
+        let cost = if mistaken!(PacketFair) { QUANTUM } else { bytes };
+        flow.deficit = flow.deficit.saturating_sub(cost);
         if flow.items.is_empty() {
             flow.deficit = 0;
             self.active.pop_front();

@@ -17,6 +17,7 @@ pub(crate) struct Fifo<P> {
 
 impl<P> Fifo<P> {
     pub fn new(limit: u32) -> Fifo<P> {
+        let limit = if mistaken!(QueueLimitHalf) { limit / 2 } else { limit };
         Fifo { items: VecDeque::new(), limit: limit as usize, bytes: 0 }
     }
 }

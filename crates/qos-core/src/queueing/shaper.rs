@@ -21,8 +21,25 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
+    /// A plan as it is carried out: as it is, but for mistakes on purpose.
+    fn carried_out(plan: ShapePlan) -> ShapePlan {
+        match plan {
+            plan if mistaken!(ShaperRateHigh) => ShapePlan { bc_bits: plan.bc_bits * 105 / 100, ..plan },
+            plan if mistaken!(ShaperRateSlightlyHigh) => ShapePlan { bc_bits: plan.bc_bits * 101 / 100, ..plan },
+            plan if mistaken!(ShaperIntervalShort) => {
+                let interval = Duration(4_000_000);
+                let bits = plan.cir_bps / 250;
+                ShapePlan { interval, bc_bits: bits, be_bits: bits, ..plan }
+            }
+            plan if mistaken!(ShaperWithoutExcess) => ShapePlan { be_bits: 0, ..plan },
+            plan if plan.account.is_some() && mistaken!(ShaperWithoutAccount) => ShapePlan { account: None, ..plan },
+            plan => plan,
+        }
+    }
+
     /// A shaper with full credit.
     pub fn new(plan: ShapePlan, start: Time) -> Shaper {
+        let plan = Shaper::carried_out(plan);
         Shaper { plan, credit: plan.limit_bits() as i64, last: start }
     }
 

@@ -81,6 +81,11 @@ impl<P> WeightedFair<P> {
 
     /// The type of service is part of the key in this generation.
     fn conversation(&self, descriptor: &Descriptor) -> usize {
+        match self.total {
+            Some(_) if mistaken!(ShaperQueueFifo) => return 0,
+            None if mistaken!(InterfaceQueueFifo) => return 0,
+            _ => {}
+        }
         let key = descriptor.flow ^ mix(u64::from(descriptor.dscp) + 1);
         flow_index(key, self.seed, self.conversations.len() as u32)
     }
@@ -143,7 +148,8 @@ impl<P> WeightedFair<P> {
     /// Where a packet would go, or why it is not taken: the congestive discard.
     pub fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
         let place = self.next(descriptor);
-        if self.depth.packets >= self.threshold && self.highest().is_none_or(|highest| place.number >= highest) {
+        let full = self.depth.packets >= self.threshold && !mistaken!(DiscardThresholdIgnored);
+        if full && self.highest().is_none_or(|highest| place.number >= highest) {
             return Err(DropReason::Tail);
         }
         Ok(place)
@@ -183,7 +189,12 @@ impl<P> WeightedFair<P> {
 
 /// The weight of a packet by its precedence.
 pub(crate) fn weight(precedence: u8) -> u64 {
-    WEIGHT_NUMERATOR / (u64::from(precedence) + 1)
+    let parts = match precedence {
+        1.. if mistaken!(WeightsFlat) => precedence,
+        1.. if mistaken!(WeightsSteep) => precedence + 2,
+        _ => precedence + 1,
+    };
+    WEIGHT_NUMERATOR / u64::from(parts)
 }
 
 impl<P> Discipline<P> for WeightedFair<P> {

@@ -30,7 +30,12 @@ impl<P> TxRing<P> {
     }
 
     pub fn has_room(&self) -> bool {
-        self.used < self.plan.limit
+        let limit = match self.plan.limit {
+            limit if mistaken!(RingLonger) => limit + 1,
+            limit if limit > 1 && mistaken!(RingShorter) => limit - 1,
+            limit => limit,
+        };
+        self.used < limit
     }
 
     pub fn push(&mut self, now: Time, item: Item<P>) {

@@ -114,7 +114,10 @@ pub(crate) const CELL: u32 = 53;
 pub(crate) const CELL_PAYLOAD: u32 = 48;
 
 /// Bytes of cells that so many bytes take in AAL5.
-const fn cells(bytes: u32) -> u32 {
+fn cells(bytes: u32) -> u32 {
+    if mistaken!(CellsRoundedDown) {
+        return (bytes + AAL5_TRAILER) / CELL_PAYLOAD * CELL;
+    }
     (bytes + AAL5_TRAILER).div_ceil(CELL_PAYLOAD) * CELL
 }
 
@@ -124,7 +127,14 @@ pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u
     match framing {
         // Spelt out, as most frames are: no table is asked for its header.
         Framing::Ethernet => ethernet_frame(network_len + ETHERNET, tags),
-        Framing::Ppp | Framing::Hdlc => (network_len + counted_header(framing), network_len + SERIAL_LINE_OVERHEAD),
+        Framing::Ppp | Framing::Hdlc => {
+            let overhead = match SERIAL_LINE_OVERHEAD {
+                _ if mistaken!(SerialOverheadShort) => 4,
+                _ if mistaken!(SerialOverheadLong) => 9,
+                overhead => overhead,
+            };
+            (network_len + counted_header(framing), network_len + overhead)
+        }
         Framing::Pppoe => ethernet_frame(network_len + ETHERNET + PPPOE, tags),
         _ => {
             let counted = network_len + counted_header(framing);
@@ -134,8 +144,10 @@ pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u
 }
 
 fn ethernet_frame(untagged: u32, tags: usize) -> (u32, u32) {
+    let tags = if tags > 0 && mistaken!(TagUncounted) { 0 } else { tags };
     let frame = untagged + 4 * tags as u32;
-    (frame, frame.max(ETHERNET_MIN_FRAME) + ETHERNET_LINE_OVERHEAD)
+    let overhead = if mistaken!(EthernetOverheadShort) { 4 } else { ETHERNET_LINE_OVERHEAD };
+    (frame, frame.max(ETHERNET_MIN_FRAME) + overhead)
 }
 
 #[cfg(test)]

@@ -1,0 +1,131 @@
+//! Mistakes on purpose: switches in the engine and in IP SLA, of which a build with the feature `mistakes` makes one.
+//!
+//! Programs are built without the feature and contain neither the switches nor their names. `tox -e prove` builds the
+//! simulator with it, makes each mistake in turn and writes to `docs/proof.md` which expectations notice.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// None is made.
+const NONE: usize = usize::MAX;
+
+/// The one that is made.
+static MADE: AtomicUsize = AtomicUsize::new(NONE);
+
+macro_rules! catalogue {
+    ($($mistake:ident, $name:literal, $what:literal;)*) => {
+        /// A mistake.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Mistake { $(#[doc = $what] $mistake,)* }
+
+        /// All of them: the mistake, its name, and what a router that makes it does.
+        pub const CATALOGUE: &[(Mistake, &str, &str)] = &[$((Mistake::$mistake, $name, $what),)*];
+    };
+}
+
+catalogue! {
+    PolicerBucketTwice, "policer-bucket-twice", "a policer's bucket is twice as large as configured";
+    PolicerBucketHalf, "policer-bucket-half", "a policer's bucket is half as large as configured";
+    PolicerBucketIgnored, "policer-bucket-ignored", "a policer's bucket always holds 1.5 s of its rate";
+    PolicerRateHigh, "policer-rate-high", "a policer's rate is 3 % too high";
+    PolicerRateLow, "policer-rate-low", "a policer's rate is 3 % too low";
+    PolicerStartsEmpty, "policer-starts-empty", "a policer's bucket is empty at first";
+    PolicerWithoutHeader, "policer-without-header", "a policer leaves 14 bytes of each packet uncounted";
+    PolicerWithOverhead, "policer-with-overhead", "a policer counts 24 bytes too many of each packet";
+    PolicerTakesFromExceeding, "policer-takes-from-exceeding", "a packet that exceeds takes what tokens there are";
+    PolicerOverdraft, "policer-overdraft", "a packet conforms to a bucket that holds any tokens at all";
+    PolicerFillsByMillisecond, "policer-fills-by-millisecond", "a policer loses what is no whole millisecond";
+    ShaperQueueFifo, "shaper-queue-fifo", "the queue under a classic shaper is first in, first out";
+    ShaperRateHigh, "shaper-rate-high", "a shaper's rate is 5 % too high";
+    ShaperRateSlightlyHigh, "shaper-rate-slightly-high", "a shaper's rate is 1 % too high";
+    ShaperIntervalShort, "shaper-interval-short", "a shaper's interval is 4 ms";
+    ShaperWithoutExcess, "shaper-without-excess", "a shaper has no excess burst";
+    ShaperWithoutAccount, "shaper-without-account", "a shaper ignores the bytes that it is told to account for";
+    DynamicBucketStatic, "dynamic-bucket-static", "the dynamic bucket is a static one of 250 ms";
+    DynamicBucketNeverShrinks, "dynamic-bucket-never-shrinks", "the dynamic bucket never shrinks";
+    DynamicBucketGrowsTwice, "dynamic-bucket-grows-twice", "the dynamic bucket grows by twice the overflow";
+    DynamicBucketStartsLargest, "dynamic-bucket-starts-largest", "the dynamic bucket begins at its most";
+    FairQueueMissing, "fair-queue-missing", "a class with fair-queue is first in, first out";
+    FairQueueUnasked, "fair-queue-unasked", "a class without fair-queue has it";
+    FlowLimitWhole, "flow-limit-whole", "a flow may hold the whole limit of its class instead of a quarter";
+    FairQueueSumLimited, "fair-queue-sum-limited", "the limit of a class with fair-queue holds for all flows together";
+    FlowQueuesFew, "flow-queues-few", "a class has 64 flow queues instead of 256";
+    FlowsByAddress, "flows-by-address", "flows are told apart by addresses alone";
+    PacketFair, "packet-fair", "flows of a class get as many packets each instead of as many bytes";
+    UnreservedWhole, "unreserved-whole", "class-default has the weight of the whole line";
+    SerialOverheadShort, "serial-overhead-short", "a packet takes 4 bytes more on a serial line instead of 7";
+    SerialOverheadLong, "serial-overhead-long", "a packet takes 9 bytes more on a serial line instead of 7";
+    EthernetOverheadShort, "ethernet-overhead-short", "a frame takes neither preamble nor gap";
+    TagUncounted, "tag-uncounted", "VLAN tags have no bytes";
+    CellsRoundedDown, "cells-rounded-down", "what does not fill a cell takes none";
+    WeightsFlat, "weights-flat", "precedence 5 weighs 5 times as much as 0 instead of 6";
+    WeightsSteep, "weights-steep", "precedence 5 weighs 7 times as much as 0 instead of 6";
+    InterfaceQueueFifo, "interface-queue-fifo", "weighted fair queueing of an interface is first in, first out";
+    DiscardThresholdIgnored, "discard-threshold-ignored", "weighted fair queueing has no congestive discard threshold";
+    RingLonger, "ring-longer", "the transmit ring holds one packet too many";
+    RingShorter, "ring-shorter", "the transmit ring holds one packet too few, where it holds two";
+    QueueLimitHalf, "queue-limit-half", "a first-in, first-out queue holds half of its limit";
+    MarkingMissing, "marking-missing", "`set` counts packets as marked and leaves them as they are";
+    ShapedQueueShared, "shaped-queue-shared", "queue 1 of a switch's port is shared where it should be shaped";
+    ShapeWeightLow, "shape-weight-low", "a queue that is shaped to 1/25 is shaped to 1/22";
+    ShapeWeightHigh, "shape-weight-high", "a queue that is shaped to 1/25 is shaped to 1/26";
+    ShareLow, "share-low", "queue 1 has two parts too few of 100 and queue 2 two too many";
+    ShareHigh, "share-high", "queue 1 has two parts too many of 100 and queue 2 two too few";
+    ShareOthersEqual, "share-others-equal", "queues 3 and 4 have the weight of queue 1";
+    ShapeByLimit, "shape-by-limit", "a shaped queue's part is one of the limited speed";
+    LimitLow, "limit-low", "a limit of 70 % is one of 67 %";
+    LimitHigh, "limit-high", "a limit of 70 % is one of 73 %";
+    BuffersHalf, "buffers-half", "a queue of a switch's port drops at half of its cells";
+    BuffersTwice, "buffers-twice", "a queue of a switch's port drops at twice its cells";
+    TrustIgnored, "trust-ignored", "a trusted port is not trusted";
+    ExpeditedElsewhere, "expedited-elsewhere", "DSCP 46 goes to queue 2";
+    ProcessLevelFree, "process-level-free", "process level takes no time";
+    JitterCountsZeros, "jitter-counts-zeros", "packets that are as far apart as before count in the jitter";
+    JitterSmoothed, "jitter-smoothed", "a sixteenth of each difference counts in the jitter, as in RFC 3550's filter";
+    JitterReversed, "jitter-reversed", "the two directions of jitter are taken for each other";
+    RoundTripWithResponder, "round-trip-with-responder", "round trips contain the time at the other end";
+    RoundTripLater, "round-trip-later", "the arrival of every 50th answer is stamped 20 ms late, as on a busy machine";
+    TimestampRounded, "timestamp-rounded", "stamps of ICMP are in tens of milliseconds";
+}
+
+/// Of which a run has come by the switch.
+static REACHED: [AtomicBool; CATALOGUE.len()] = [const { AtomicBool::new(false) }; CATALOGUE.len()];
+
+/// Whether this mistake is made.
+pub fn made(mistake: Mistake) -> bool {
+    let number = mistake as usize;
+    REACHED[number].store(true, Relaxed);
+    MADE.load(Relaxed) == number
+}
+
+/// From now on the mistake of that name is made. False where there is none.
+pub fn make(name: &str) -> bool {
+    let found = CATALOGUE.iter().position(|(_, known, _)| *known == name);
+    MADE.store(found.unwrap_or(NONE), Relaxed);
+    found.is_some()
+}
+
+/// The names of the mistakes by whose switches the process has come: of no other can a run have noticed anything.
+pub fn reached() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().zip(&REACHED).filter(|(_, reached)| reached.load(Relaxed)).map(|((_, name, _), _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_made_by_its_name() {
+        assert!(!made(Mistake::RingLonger));
+        assert!(make("ring-longer") && made(Mistake::RingLonger) && !made(Mistake::RingShorter));
+        assert_eq!(reached().collect::<Vec<_>>(), ["ring-longer", "ring-shorter"]);
+        assert!(!make("ring") && !made(Mistake::RingLonger));
+    }
+
+    #[test]
+    fn names_are_unlike() {
+        for (number, (mistake, name, _)) in CATALOGUE.iter().enumerate() {
+            assert_eq!(*mistake as usize, number);
+            assert_eq!(CATALOGUE.iter().filter(|(_, other, _)| other == name).count(), 1, "{name}");
+        }
+    }
+}

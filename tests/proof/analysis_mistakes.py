@@ -1,0 +1,112 @@
+"""Mistakes of the analysis, made on purpose by patches: name, what it does, what makes it.
+
+Most of them change the tables from which metrics are computed, as a wrong reader of raw results would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import pandas as pd
+
+from qoslab.analysis import run as analysis
+from qoslab.analysis import steady
+from qoslab.analysis.statistics import Values, WarmUp
+
+Change = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None]]:
+    """A table is another one."""
+
+    @contextmanager
+    def made() -> Iterator[None]:
+        compute = analysis.metrics
+
+        def mistaken(read: Mapping[str, pd.DataFrame], *others: object) -> pd.DataFrame:
+            return compute({**read, name: change(read[name])}, *others)  # type: ignore[arg-type]
+
+        with patch.object(analysis, "metrics", mistaken):
+            yield
+
+    return made
+
+
+def flows(factor: float) -> Change:
+    """Payload and rates times a factor."""
+    return lambda rows: rows.assign(bytes=rows["bytes"] * factor, goodput_bps=rows["goodput_bps"] * factor)
+
+
+def of_sender(rows: pd.DataFrame) -> pd.DataFrame:
+    """What was sent in place of what was received."""
+    sent = rows["sender_bps"].where(rows["sender_bps"].notna(), rows["goodput_bps"])
+    return rows.assign(goodput_bps=sent, bytes=sent * rows["seconds"] / 8)
+
+
+def longer(rows: pd.DataFrame) -> pd.DataFrame:
+    """A second more than it was."""
+    seconds = rows["seconds"] + 1
+    return rows.assign(seconds=seconds, goodput_bps=rows["goodput_bps"] * rows["seconds"] / seconds)
+
+
+def other_direction(rows: pd.DataFrame) -> pd.DataFrame:
+    """Input for output, and the reverse."""
+    prefixes = {"input_": "output_", "output_": "input_"}
+    names = {name: other + name[len(own) :] for name in rows for own, other in prefixes.items() if name.startswith(own)}
+    return rows.rename(columns=names)
+
+
+def swapped(one: str, other: str) -> Change:
+    """Two columns for each other."""
+    return lambda rows: rows.rename(columns={one: other, other: one})
+
+
+@contextmanager
+def with_warm_up() -> Iterator[None]:
+    """Nothing is warm-up."""
+    found = steady.warm_up
+
+    def none(series: Values, known: int = 0) -> WarmUp:
+        return replace(found(series, known), samples=0)
+
+    with patch.object(steady, "warm_up", none):
+        yield
+
+
+ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
+    ("payload-with-headers", "goodput counts headers of 40 bytes in 1500", table("flows", flows(1500 / 1460))),
+    ("rates-in-1024", "rates are in units of 1024 bits", table("flows", flows(1000 / 1024))),
+    ("goodput-of-sender", "goodput is what was sent", table("flows", of_sender)),
+    ("time-longer", "a flow is taken to be a second longer", table("flows", longer)),
+    ("first-stream-lost", "the first stream of a flow is left out", table("flows", lambda r: r[r["stream"] != 1])),
+    (
+        "first-interval-lost",
+        "the first two seconds of a flow are left out",
+        table("intervals", lambda rows: rows[rows["start_s"] >= 2]),
+    ),
+    ("warm-up-kept", "nothing is taken for warm-up", with_warm_up),
+    ("interfaces-reversed", "an interface's directions are taken for each other", table("interfaces", other_direction)),
+    (
+        "samples-early",
+        "counters are read five seconds before the time that they are noted with",
+        table("classes", lambda rows: rows.assign(time_s=rows["time_s"] + 5)),
+    ),
+    (
+        "queues-from-zero",
+        "queues of a switch are numbered from 0",
+        table("queues", lambda rows: rows.assign(queue=rows["queue"] - 1)),
+    ),
+    (
+        "average-for-greatest",
+        "the mean and the greatest round trip are taken for each other",
+        table("probes", swapped("rtt_avg_ms", "rtt_max_ms")),
+    ),
+    (
+        "jitter-for-round-trip",
+        "jitter and round trip are taken for each other in their means",
+        table("probes", swapped("rtt_avg_ms", "jitter_avg_ms")),
+    ),
+]
