@@ -51,6 +51,14 @@ class TestRouters:
         assert "11 of 10000 frames came back" in reason
         assert health(late_arrivals=most + 1).late(TRAFFIC_S)
 
+    def test_forwarding_through_the_kernel_is_told_and_changes_no_verdict(self) -> None:
+        said = {"forwarded": 5, "handed_to_kernel": 2, "dumps": 1, "overruns": 0}
+        assert health(forwarding=said | {"through_kernel": None}).warnings("R1", TRAFFIC_S) == ()
+        through = health(forwarding=said | {"through_kernel": "nftables are in use"})
+        (warning,) = through.warnings("R1", TRAFFIC_S)
+        assert warning == "R1: its packets in transit went through the kernel: nftables are in use"
+        assert through.reasons("R1", TRAFFIC_S) == () and not through.late(TRAFFIC_S)
+
     def test_a_late_packet_counts_where_the_next_router_goes_by_time(self) -> None:
         def with_p999(ns: int) -> Health:
             punctual, late = (HEALTH["lateness_ns"] | {"p999": each, "max": each} for each in (1_000, ns))

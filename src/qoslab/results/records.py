@@ -81,6 +81,17 @@ class Lateness(Record):
     count: int
 
 
+class Forwarding(Record):
+    """How a router's packets in transit were forwarded; see docs/control-protocol.md."""
+
+    forwarded: int
+    handed_to_kernel: int
+    through_kernel: str | None
+    """Why all go through the kernel; None where the data plane forwards."""
+    dumps: int
+    overruns: int
+
+
 class Health(Record):
     """What a virtual router's data plane says of itself at the end of a cell; see docs/control-protocol.md."""
 
@@ -101,6 +112,8 @@ class Health(Record):
     behind_ns: int
     """Time during which a departure was overdue that left later than the budget."""
     budget_ns: int
+    forwarding: Forwarding | None = None
+    """None in records from before it was kept."""
 
     def reasons(self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({})) -> tuple[str, ...]:
         """Why the figures of a cell with this router must not be trusted; empty where they may be.
@@ -147,9 +160,12 @@ class Health(Record):
 
     def warnings(self, device: str, traffic_s: float) -> tuple[str, ...]:
         """What a reader should know though the figures hold."""
+        found = []
         if 0 < self._share(traffic_s) <= BEHIND_SHARE:
-            return (f"{device}: {self._behind(traffic_s)}",)
-        return ()
+            found.append(f"{device}: {self._behind(traffic_s)}")
+        if self.forwarding is not None and self.forwarding.through_kernel is not None:
+            found.append(f"{device}: its packets in transit went through the kernel: {self.forwarding.through_kernel}")
+        return tuple(found)
 
     def _share(self, traffic_s: float) -> float:
         return self.behind_ns / 1e9 / traffic_s
