@@ -37,6 +37,14 @@ def test_plan_as_json(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "policed.json", json.dumps(plan.as_dict(), indent=2) + "\n")
 
 
+def test_probes_need_time_to_come_to_their_end() -> None:
+    ring = load_sweep(TOP / "experiments" / "tx-ring-limit.yml", {})
+    for short in (2, 3):
+        with pytest.raises(ExperimentError, match=f'found the duration {short} s, in which the probe "echo"'):
+            make_plan(ring, Options(duration=seconds(short)))
+    assert make_plan(ring, Options(duration=seconds(8))).cells
+
+
 def test_linux_router_has_another_role() -> None:
     experiment = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml", {"R1.platform": "linux"})
     details = [step.detail for cell in make_plan(experiment).cells for step in cell.steps if step.kind == "apply"]

@@ -183,6 +183,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
         found = f"found {sweep.count} cells, repetitions counted, expected at most {CELL_LIMIT}"
         raise ExperimentError(found, hint="Repeat less often.")
     experiment = sweep.experiment
+    _probes_have_time(experiment)
     cells = tuple(
         Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
         for identity in _ordered(sweep, _selected(sweep, chosen))
@@ -195,6 +196,18 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
         cells=cells,
         after=(*kind.after(experiment), report_step(len(cells))),
     )
+
+
+def _probes_have_time(experiment: Experiment) -> None:
+    """A file that is checked gives them time; a traffic time of the command line may not."""
+    for probe in experiment.probes:
+        length = experiment.duration_of_probe(probe)
+        if not length or probe.start_after.ns + length.ns > experiment.duration.ns:
+            raise ExperimentError(
+                f'found the duration {experiment.duration}, in which the probe "{probe.name}", which starts after '
+                f"{probe.start_after}, does not come to its end",
+                hint="Give the traffic more time.",
+            )
 
 
 def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
