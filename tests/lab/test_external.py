@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 import pytest
@@ -26,6 +27,7 @@ from qoslab.lab.ios_routers import WaysIn
 from qoslab.model.experiment import TCP_PROFILES
 from qoslab.model.inventory import HostSettings, Isolation
 from qoslab.run.devices.inventory import read_lab
+from qoslab.run.door.reach import OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS, OLD_SIGNATURES
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalHost, Place
 from qoslab.schema import load_sweep
@@ -55,7 +57,7 @@ def state(lab: Lab, host: str) -> str:
     settings = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
     look = f"ip addr; ip route; ip neigh show nud permanent; tc qdisc; {settings}; ls -d /tmp/qoslab-agent-* | wc -l"
     shown = lab.run(host, ["bash", "-c", look])
-    assert "192.168" in shown.stdout
+    assert "lo:" in shown.stdout
     return shown.stdout
 
 
@@ -175,7 +177,14 @@ def _running(lab: Lab, file: Path) -> str:
     async def ask() -> str:
         login = lab.ssh("R1")
         known = str(file.with_suffix(".known_hosts"))
-        way = {"port": login.port, "username": login.user, "password": login.password, "known_hosts": known}
+        old: Any = {"kex_algs": OLD_KEY_EXCHANGES, "encryption_algs": OLD_CIPHERS, "mac_algs": OLD_MACS}
+        way = old | {
+            "server_host_key_algs": OLD_SIGNATURES,
+            "port": login.port,
+            "username": login.user,
+            "password": login.password,
+            "known_hosts": known,
+        }
         async with (
             asyncssh.connect(login.host, **way) as connection,
             connection.create_process(term_type="vt100") as process,
@@ -251,6 +260,7 @@ def test_a_card_in_a_namespace_comes_back_as_it_was(exposed: tuple[Lab, Path]) -
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
     lab.run("client", ["ip", "route", "add", "192.168.20.0/24", "via", "192.168.10.1", "rto_min", "250ms"], check=True)
     before = state(lab, "client")
+    assert "192.168" in before
     for way in ("goodbye", "agent killed"):
         host = agent(file, "client", "namespace")
         host.isolate()

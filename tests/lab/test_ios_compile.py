@@ -49,7 +49,7 @@ class Bench(Lab):
 def bench() -> Iterator[Bench]:
     assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
     assert not missing_tools(), f"install {missing_tools()}"
-    with Bench(options=["--kernel-netns", "/proc/self/ns/net"]) as bench:
+    with Bench(follow=False, options=["--kernel-netns", "/proc/self/ns/net"]) as bench:
         yield bench
 
 

@@ -79,7 +79,7 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + PROBED)
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
-    task = make_task(cell, machinery(kind).versions())
+    task = make_task(cell, machinery(kind).versions("", cell.experiment))
     said = cluster_worker.run_cell(plain_task(task))
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
     record = CellRecord.model_validate_json(said["record"])

@@ -13,7 +13,7 @@ from qoslab.programs import SIMULATOR, own_program
 
 pytestmark = pytest.mark.lab
 
-SCENARIO = Path(__file__).parents[2] / "crates/qos-sim/tests/golden/scenario.json"
+SCENARIO = Path(__file__).parents[2] / "crates/qos-sim/tests/golden/router.scenario.json"
 EPOCH_NS = 1_700_000_000_000_000_000
 CHECKS = ("ip.check_checksum", "tcp.check_checksum", "udp.check_checksum")
 
