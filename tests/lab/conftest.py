@@ -15,9 +15,14 @@ from labs import TWO_HOSTS
 from qoslab.lab import Lab
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones first, so that none of them is left in the end to run alone."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long ones first, so that none of them is left in the end to run alone; and groups stay together."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if getattr(config.option, "loadgroup", False):
+        lost = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
+        if lost:
+            raise pytest.UsageError(f"pytest-xdist does not see the groups of {', '.join(lost)}; see pyproject.toml")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.labs.virtual.access import lab_routers
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("rescue")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
 
 TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
