@@ -254,7 +254,7 @@ def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
     door.open("R1")
     door.close()
     assert door._process.returncode == 0
-    assert not door._folder.exists()
+    assert not door._folder.path.exists()
 
 
 def test_nothing_of_a_virtual_lab_is_behind_it() -> None:

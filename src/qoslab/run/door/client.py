@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
 from qoslab.run.door.ways import PASSING, USER, Doors, Kind, Trouble, Way
 from qoslab.run.faults import PassingFault
-from qoslab.run.scratch import own_folder
+from qoslab.run.scratch import Scratch
 
 PROGRAM = ("-m", "qoslab.run.door.process")
 HOST = "127.0.0.1"
@@ -65,7 +64,7 @@ class Door:
         self._ways = dict(ways)
         self._note = note
         self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
-        self._folder = own_folder("door")
+        self._folder = Scratch("door")
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         # A session of its own: Ctrl-C is for the run, which restores through it.
         self._process = subprocess.Popen(
@@ -107,7 +106,7 @@ class Door:
     def known_hosts(self) -> Path:
         """A known_hosts file for the doors; it lasts as long as they do."""
         opened = self._wait(self._opened, START_S, "did not open")
-        file = self._folder / "known_hosts"
+        file = self._folder.path / "known_hosts"
         file.write_text("".join(f"[{HOST}]:{port} {opened['host_key']}\n" for port in opened["ports"].values()))
         return file
 
@@ -155,7 +154,7 @@ class Door:
             self._process.wait()
         self._reader.join()
         self._said.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
     def _ask(self, device: str, **request: Any) -> Future[dict[str, Any]]:
         future: Future[dict[str, Any]] = Future()
