@@ -212,7 +212,9 @@ def test_a_running_connection_is_told_about_the_next_task(tmp_path: Path, monkey
     assert process.heard[2][1] == ["task-1"]
 
 
-@pytest.mark.parametrize("data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""])
+@pytest.mark.parametrize(
+    "data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""], ids=["whole", "broken", "empty"]
+)
 def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: bytes) -> None:
     assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
 
