@@ -56,7 +56,7 @@ def test_a_shared_one_that_is_killed_is_started_again() -> None:
     shared = SharedCollector()
     try:
         first = shared.get()
-        os.kill(first._process.pid, signal.SIGKILL)
+        os.kill(first._helper.process.pid, signal.SIGKILL)
         with pytest.raises(PassingFault, match="ended with status -9"):
             first.parse("show clock", "")
         assert shared.get() is not first
@@ -75,7 +75,7 @@ def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_process_is_killed() -> None:
     with Collector() as collector:
-        os.kill(collector._process.pid, signal.SIGKILL)
+        os.kill(collector._helper.process.pid, signal.SIGKILL)
         for _ in range(2):
             with pytest.raises(PassingFault, match="ended with status -9"):
                 collector.parse("show clock", "")

@@ -242,7 +242,7 @@ def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeD
 def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> None:
     with Door({"R1": by_ssh(modern)}) as door:
         door.open("R1")
-        process = Path(f"/proc/{door._process.pid}")
+        process = Path(f"/proc/{door._helper.process.pid}")
         seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
         assert b"qoslab.run.door.process" in seen
         assert not [secret for secret in SECRETS if secret.encode() in seen]
@@ -253,7 +253,7 @@ def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
     door = Door({"R1": by_ssh(modern)})
     door.open("R1")
     door.close()
-    assert door._process.returncode == 0
+    assert door._helper.process.returncode == 0
     assert not door._folder.path.exists()
 
 

@@ -99,7 +99,7 @@ def test_pure_modules(file: Path) -> None:
 
 
 RUN_FLOORS = (
-    ("events", "lab", "faults", "scratch", "identity", "task", "provenance", "machine"),
+    ("events", "lab", "faults", "scratch", "identity", "task", "provenance", "machine", "helper"),
     ("devices",),
     ("door",),
     ("cell",),

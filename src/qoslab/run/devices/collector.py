@@ -6,11 +6,6 @@ comes up.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -24,6 +19,7 @@ from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import Access, IosAccess
 from qoslab.run.devices.testbed import testbed
 from qoslab.run.faults import PassingFault
+from qoslab.run.helper import HelperProcess
 
 REPLY_S = 120.0
 """Longer than two logins and two commands on a router that answers at all."""
@@ -54,22 +50,7 @@ class Collector:
     """
 
     def __init__(self) -> None:
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
-        # a session of its own: Ctrl-C is for the run, which may want to observe once more
-        self._process = subprocess.Popen(
-            [sys.executable, *PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            text=True,
-            start_new_session=True,
-        )
-        self._lock = threading.Lock()
-        self._pending: dict[int, Future[dict[str, Any]]] = {}
-        self._last = 0
-        self._over = False
-        self._reader = threading.Thread(target=self._read, name="collector", daemon=True)
-        self._reader.start()
+        self._helper = HelperProcess(PROGRAM, "the process that observes routers")
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +73,7 @@ class Collector:
             return
         devices = testbed("run", ios, known_hosts=known_hosts)["devices"]
         futures = {
-            name: self._send("connect", device=_key(lab, name), name=name, connection=device)
+            name: self._helper.ask(op="connect", device=_key(lab, name), name=name, connection=device)
             for name, device in devices.items()
         }
         if wait:
@@ -101,7 +82,7 @@ class Collector:
 
     def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
         """The router's answer to a show command now, and what it says. `DeviceError` where it does not answer."""
-        reply = self._reply(self._send("observe", device=_key(lab, device), command=command), device)
+        reply = self._reply(self._helper.ask(op="observe", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], reply["parsed"], reply["reason"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
@@ -109,73 +90,21 @@ class Collector:
 
         Configurations are pushed by Ansible; this is for a line that has its moment while traffic runs.
         """
-        return str(self._reply(self._send("configure", device=_key(lab, device), lines=lines), device)["raw"])
+        return str(self._reply(self._helper.ask(op="configure", device=_key(lab, device), lines=lines), device)["raw"])
 
     def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
         """What `text` says, the answer to `command`."""
-        reply = self._reply(self._send("parse", os=os_name, command=command, text=text), "")
+        reply = self._reply(self._helper.ask(op="parse", os=os_name, command=command, text=text), "")
         return Observed(text, reply["parsed"], reply["reason"])
 
     def close(self) -> None:
         """End the process; it hangs up."""
-        with contextlib.suppress(OSError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        try:
-            self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join()
-        self._said.close()
-
-    def _send(self, op: str, **keys: Any) -> Future[dict[str, Any]]:
-        future: Future[dict[str, Any]] = Future()
-        with self._lock:
-            if self._over:
-                future.set_exception(self._ended())
-                return future
-            self._last += 1
-            self._pending[self._last] = future
-            assert self._process.stdin is not None
-            # where the process has ended, the reader notices and fails what is pending
-            with contextlib.suppress(OSError, ValueError):
-                self._process.stdin.write(json.dumps({"id": self._last, "op": op, **keys}) + "\n")
-                self._process.stdin.flush()
-        return future
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                reply = json.loads(line)
-                number = int(reply["id"])
-            except (ValueError, LookupError, TypeError):
-                # A library that writes to the descriptor itself; who waits for an answer goes on waiting.
-                continue
-            with self._lock:
-                future = self._pending.pop(number, None)
-            if future is not None:
-                future.set_result(reply)
-        self._process.wait()
-        with self._lock:
-            self._over = True
-            pending, self._pending = self._pending, {}
-        for future in pending.values():
-            future.set_exception(self._ended())
+        self._helper.close(END_S)
 
     @property
     def over(self) -> bool:
         """Whether the process has ended."""
-        return self._over
-
-    def _ended(self) -> PassingFault:
-        self._said.seek(0)
-        said = self._said.read().strip().splitlines()
-        return PassingFault(
-            f"the process that observes routers ended with status {self._process.poll()}"
-            + (f": {said[-1]}" if said else "")
-        )
+        return self._helper.over
 
     def _reply(self, future: Future[dict[str, Any]], device: str) -> dict[str, Any]:
         try:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import secrets
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from qoslab.errors import DeviceError
 from qoslab.run.devices.inventory import IOS_GROUP, IosAccess
 from qoslab.run.door.ways import PASSING, USER, Doors, Kind, Trouble, Way
 from qoslab.run.faults import PassingFault
+from qoslab.run.helper import HelperProcess, Message
 from qoslab.run.scratch import Scratch
 
 PROGRAM = ("-m", "qoslab.run.door.process")
+PROCESS = "the process behind the routers' doors"
 HOST = "127.0.0.1"
 PASSWORD_BYTES = 18
 START_S = 30.0
@@ -65,25 +61,10 @@ class Door:
         self._note = note
         self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
         self._folder = Scratch("door")
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
-        # A session of its own: Ctrl-C is for the run, which restores through it.
-        self._process = subprocess.Popen(
-            [sys.executable, *PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            text=True,
-            start_new_session=True,
-        )
-        self._lock = threading.Lock()
-        self._pending: dict[int, Future[dict[str, Any]]] = {}
-        self._last = 0
-        self._over = False
-        self._opened: Future[dict[str, Any]] = Future()
+        self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
-        self._reader = threading.Thread(target=self._read, name="door", daemon=True)
-        self._reader.start()
-        self._tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
+        self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
+        self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
 
     def __enter__(self) -> Self:
         return self
@@ -115,7 +96,7 @@ class Door:
 
         `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
         """
-        asked = {name: self._ask(name, op="open") for name in devices or self._ways}
+        asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
         troubles = {}
         for name, future in asked.items():
             reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
@@ -131,7 +112,9 @@ class Door:
         reached, or does not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
-        reply = self._wait(self._ask(device, op="ask", lines=lines), patience_s, f"had no answer of {device}")
+        reply = self._wait(
+            self._helper.ask(device=device, op="ask", lines=lines), patience_s, f"had no answer of {device}"
+        )
         if not reply["ok"]:
             raise _fault({device: _trouble(reply["trouble"])})
         answers: list[str] = reply["answers"]
@@ -144,71 +127,25 @@ class Door:
 
     def close(self) -> None:
         """End the process, and with it every login."""
-        with contextlib.suppress(OSError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        try:
-            self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join()
-        self._said.close()
+        self._helper.close(END_S)
         self._folder.close()
 
-    def _ask(self, device: str, **request: Any) -> Future[dict[str, Any]]:
-        future: Future[dict[str, Any]] = Future()
-        with self._lock:
-            if self._over:
-                future.set_exception(self._ended())
-                return future
-            self._last += 1
-            self._pending[self._last] = future
-            self._tell({"id": self._last, "device": device, **request})
-        return future
+    def _heard(self, message: Message) -> None:
+        if "ports" in message:
+            self._opened.set_result(message)
+        else:
+            trouble = self._troubles[message["device"]] = _trouble(message["trouble"])
+            self._note(f"{message['device']}: {trouble}")
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        # Where the process has ended, the reader notices and fails what is pending.
-        with contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            message = json.loads(line)
-            if "ports" in message:
-                self._opened.set_result(message)
-            elif "id" in message:
-                with self._lock:
-                    future = self._pending.pop(message["id"])
-                future.set_result(message)
-            else:
-                trouble = self._troubles[message["device"]] = _trouble(message["trouble"])
-                self._note(f"{message['device']}: {trouble}")
-        self._process.wait()
-        with self._lock:
-            self._over = True
-            pending, self._pending = list(self._pending.values()), {}
+    def _gone(self, fault: PassingFault) -> None:
         if not self._opened.done():
-            pending.append(self._opened)
-        for future in pending:
-            future.set_exception(self._ended())
+            self._opened.set_exception(fault)
 
-    def _ended(self) -> PassingFault:
-        self._said.seek(0)
-        said = self._said.read().strip().splitlines()
-        return PassingFault(
-            f"the process behind the routers' doors ended with status {self._process.poll()}"
-            + (f": {said[-1]}" if said else "")
-        )
-
-    def _wait(self, future: Future[dict[str, Any]], seconds: float, what: str) -> dict[str, Any]:
+    def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
         try:
             return future.result(seconds)
         except FutureTimeoutError as error:
-            raise PassingFault(f"the process behind the routers' doors {what} within {seconds:.0f} s") from error
+            raise PassingFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
 
 
 def _trouble(said: Mapping[str, str]) -> Trouble:
