@@ -263,3 +263,13 @@ time.sleep(3600)"""
     process = lab.spawn("server", [sys.executable, "-c", code])
     assert process.stdout is not None
     process.stdout.readline()
+
+
+@contextlib.contextmanager
+def with_sink() -> Iterator[Lab]:
+    """A lab whose server takes what it is sent."""
+    assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
+    assert not missing_tools(), f"install {missing_tools()}"
+    with Lab() as lab:
+        spawn_sink(lab)
+        yield lab

@@ -56,6 +56,18 @@ ROUTED = topology(client="host", R1="linux", server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
     "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
 )
+IOS_ROUTED = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
+    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
+    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
+)
+POLICE = """\
+policy-map Police
+ class class-default
+  police cir 1000000
+!
+interface FastEthernet0/1
+ service-policy output Police
+"""
 
 
 def ping(lab: Lab, node: str, address: str, seconds: float = 2.0) -> int | None:

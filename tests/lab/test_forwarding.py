@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from dataplane import BINARY, SERVER, Lab, configuration, missing_tools, ping, send_udp, spawn_sink, spawn_udp
+from dataplane import (
+    SERVER,
+    Lab,
+    configuration,
+    ping,
+    send_udp,
+    spawn_sink,
+    spawn_udp,
+    with_sink,
+)
 
 pytestmark = pytest.mark.lab
 
@@ -17,10 +26,7 @@ PATIENCE = 10.0
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Lab]:
-    assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
-    assert not missing_tools(), f"install {missing_tools()}"
-    with Lab() as lab:
-        spawn_sink(lab)
+    with with_sink() as lab:
         yield lab
 
 

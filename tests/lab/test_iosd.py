@@ -14,30 +14,18 @@ from typing import Any
 
 import asyncssh
 import pytest
-from labs import ping, topology
+from labs import IOS_ROUTED, POLICE, ping
 
 from qoslab.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
-TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
-    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
-    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
-)
-POLICE = """\
-policy-map Police
- class class-default
-  police cir 1000000
-!
-interface FastEthernet0/1
- service-policy output Police
-"""
 UNPOLICE = "interface FastEthernet0/1\n no service-policy output Police\n!\nno policy-map Police\n"
 
 
 @pytest.fixture(scope="module")
 def routed() -> Iterator[Lab]:
-    with Lab.up(TOPOLOGY, name=f"test-iosd-{os.getpid()}") as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-iosd-{os.getpid()}") as lab:
         yield lab
 
 

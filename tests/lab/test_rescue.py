@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from labs import topology
+from labs import IOS_ROUTED
 
 from qoslab.cli import main
 from qoslab.lab import Lab
@@ -23,10 +23,6 @@ from qoslab.run.labs.virtual.access import lab_routers
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
 
-TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
-    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
-    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
-)
 PUSHED = """\
 policy-map Police
  class class-default
@@ -62,7 +58,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab.up(TOPOLOGY, name=f"test-rescue-{os.getpid()}", ways=WaysIn(telnet=True)) as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-rescue-{os.getpid()}", ways=WaysIn(telnet=True)) as lab:
         yield lab
 
 
@@ -85,7 +81,7 @@ def test_a_run_that_was_killed_is_undone_by_rescue(
         collector.connect(access, known_hosts=lab.known_hosts())
         collector.configure("R1", own)
         before = collector.observe("R1", "show running-config").raw
-        argv = [sys.executable, "-c", RUN, str(inventory), TOPOLOGY.model_dump_json(by_alias=True), PUSHED]
+        argv = [sys.executable, "-c", RUN, str(inventory), IOS_ROUTED.model_dump_json(by_alias=True), PUSHED]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert (done.stdout, done.returncode) == ("pushed\n", -signal.SIGKILL), done.stderr
         assert "service-policy output Police" in collector.observe("R1", "show running-config").raw

@@ -10,22 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from labs import topology
+from labs import IOS_ROUTED
 
 from qoslab.lab import Lab
 from qoslab.lab.supervisor import CAPABILITIES
 
 pytestmark = pytest.mark.lab
 
-TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
-    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
-    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
-)
-
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    with Lab.up(TOPOLOGY, name=f"test-rights-{os.getpid()}") as made:
+    with Lab.up(IOS_ROUTED, name=f"test-rights-{os.getpid()}") as made:
         yield made
 
 

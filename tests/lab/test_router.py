@@ -23,13 +23,13 @@ from dataplane import (
     Lab,
     configuration,
     conforming,
-    missing_tools,
     ping,
     policy,
     send_udp,
     spawn_sink,
     spawn_udp,
     stopped,
+    with_sink,
 )
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
@@ -43,10 +43,7 @@ HOSTILE_SIZES = (14, 15, 20, 33, 34, 41, 42, 60, 61, 127, 128, 1513, 1514)
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Lab]:
-    assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
-    assert not missing_tools(), f"install {missing_tools()}"
-    with Lab() as lab:
-        spawn_sink(lab)
+    with with_sink() as lab:
         yield lab
 
 

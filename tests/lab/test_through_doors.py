@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labs import topology
+from labs import IOS_ROUTED, POLICE
 
 from misbehaving import Misbehaving
 from qoslab.cli import main
@@ -27,24 +27,12 @@ from qoslab.run.labs.virtual.access import lab_routers
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("door")]
 
-TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
-    "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
-    "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
-)
-POLICE = """\
-policy-map Police
- class class-default
-  police cir 1000000
-!
-interface FastEthernet0/1
- service-policy output Police
-"""
 SHOW = "show policy-map interface"
 
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Lab]:
-    with Lab.up(TOPOLOGY, name=f"test-door-{os.getpid()}", ways=WaysIn(old_ssh=True, telnet=True)) as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-door-{os.getpid()}", ways=WaysIn(old_ssh=True, telnet=True)) as lab:
         yield lab
 
 
