@@ -429,6 +429,11 @@ class Experiment(Frozen):
             return probe.duration
         return Duration(max(0, self.duration.ns - probe.start_after.ns - PROBE_MARGIN.ns))
 
+    def has_time_for(self, probe: Probe) -> bool:
+        """Whether a probe runs at all, and comes to its end within the traffic."""
+        length = self.duration_of_probe(probe)
+        return bool(length) and probe.start_after.ns + length.ns <= self.duration.ns
+
     def arm(self, name: str) -> Arm:
         """The arm of that name; `KeyError` where there is none."""
         for arm in self.arms:

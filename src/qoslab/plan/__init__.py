@@ -201,8 +201,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
 def _probes_have_time(experiment: Experiment) -> None:
     """A file that is checked gives them time; a traffic time of the command line may not."""
     for probe in experiment.probes:
-        length = experiment.duration_of_probe(probe)
-        if not length or probe.start_after.ns + length.ns > experiment.duration.ns:
+        if not experiment.has_time_for(probe):
             raise ExperimentError(
                 f'found the duration {experiment.duration}, in which the probe "{probe.name}", which starts after '
                 f"{probe.start_after}, does not come to its end",

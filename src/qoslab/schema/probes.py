@@ -132,10 +132,9 @@ class _Probe:
             given = "" if probe.timeout is not None else ", IOS's default"
             message = f"found the frequency {frequency} and the timeout {timeout}{given}, expected no longer timeout"
             yield self.finding("timeout" if probe.timeout is not None else "frequency", message)
-        length = experiment.duration_of_probe(probe)
-        if not length or probe.start_after.ns + length.ns > experiment.duration.ns:
+        if not experiment.has_time_for(probe):
             message = (
-                f"found the start after {probe.start_after} and {length} of running, "
+                f"found the start after {probe.start_after} and {experiment.duration_of_probe(probe)} of running, "
                 f"expected an end within the traffic, {experiment.duration}"
             )
             yield self.document.finding(self.steps, message)
