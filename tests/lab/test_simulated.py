@@ -124,10 +124,32 @@ def wait_for_simulator(command: Command) -> int:
     return found[0]
 
 
+def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
+    """Two processors, and four cells: they are computed in the run, which can be interrupted and goes on."""
+    file = experiment_file(clean, "grid.yml", FLOOD)
+    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
+    command.wait_for("2 cells at a time")
+    deadline = time.monotonic() + 60
+    while not (found := simulators(command.process.pid)) or not any((clean / "runs").rglob("scenario.json")):
+        assert time.monotonic() < deadline and command.process.poll() is None
+        time.sleep(0.01)
+    assert set(found.values()) == {command.process.pid}
+    os.kill(command.process.pid, signal.SIGINT)
+    status, _, errors = command.end()
+    assert status == 130 and "interrupted: ending the simulations" in errors
+    assert list(clean.glob("tmp/*")) == []
+
+    status, output, errors = Command(clean, "run", "--resume", "--duration", "2s").end()
+    assert status == 0, errors + output
+    assert "simulate" not in errors, "a step that takes no time is not announced"
+    cells = manifest(clean)["cells"]
+    assert len(cells) == 4 and all(cell["valid"] for cell in cells)
+
+
 @pytest.mark.slow
 def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
-    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s")
+    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--scheduler", "local")
     command.wait_for("cells at a time")
     wait_for_simulator(command)
     os.kill(command.process.pid, signal.SIGINT)
@@ -135,7 +157,7 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     assert status == 130 and "interrupted: ending the simulations" in errors
     assert manifest(clean)["lab"] == Simulated.name and list(clean.glob("tmp/*")) == []
 
-    command = Command(clean, "run", "--resume")
+    command = Command(clean, "run", "--resume", "--scheduler", "local")
     killed = wait_for_simulator(command)
     os.kill(killed, signal.SIGKILL)
     status, output, errors = command.end()

@@ -1,22 +1,28 @@
 """Statistics over repetitions and over time."""
 
 import math
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from analysis_tables import CREDIT
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.tsa.stattools import kpss
 
+from qoslab.analysis.kpss import MOST_LAGS_OF, level_probability
 from qoslab.analysis.statistics import (
     LEAST_STEADY,
+    OUTLIER_DEVIATIONS,
     Estimate,
     WarmUp,
     average,
     difference,
     effect_size,
     estimate,
+    is_outlier,
     ratio,
     repetitions_for,
     warm_up,
@@ -211,3 +217,37 @@ def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> Non
     series = [11584.0 * segments for segments in (41, 42, 37, 47, 42, 35, 47, 42, 38, 44)]
     found = warm_up(series)
     assert found.samples == 0 and found.steady
+
+
+SERIES = st.lists(st.floats(-1e6, 1e6), min_size=LEAST_STEADY, max_size=60)
+
+
+@given(SERIES)
+def test_the_probability_of_a_level_is_that_of_statsmodels(values: list[float]) -> None:
+    data = np.array(values)
+    assume(np.ptp(data) > 1e-3)
+    few = int(len(data) ** (2 / 9))
+    with warnings.catch_warnings():
+        # Its table ends at 0.01 and 0.1, of which it warns each time.
+        warnings.simplefilter("ignore")
+        try:
+            theirs = kpss(data, regression="c", nlags="auto", result_object=True)
+        except (OverflowError, ValueError):
+            # Its rule divides by autocovariances that add up to nothing.
+            theirs = kpss(data, regression="c", nlags=few, result_object=True)
+        if theirs.lags * MOST_LAGS_OF >= len(data):
+            theirs = kpss(data, regression="c", nlags=few, result_object=True)
+    assert level_probability(data) == pytest.approx(theirs.pvalue, rel=1e-6)
+
+
+def test_a_series_that_never_changes_is_a_level() -> None:
+    assert level_probability(np.full(12, 3.0)) == 1.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=40))
+def test_an_outlier_is_told_by_the_deviation_of_scipy(values: list[float]) -> None:
+    value, others = values[0], np.array(values[1:])
+    limit = OUTLIER_DEVIATIONS * float(stats.median_abs_deviation(others, scale="normal"))
+    off = abs(value - float(np.median(others)))
+    assume(off != pytest.approx(limit, rel=1e-9))
+    assert is_outlier(value, others) == (off > limit)

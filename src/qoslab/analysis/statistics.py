@@ -7,12 +7,14 @@ distribution except the advice on repetitions, which says so.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
+
+from qoslab.analysis.kpss import level_probability
 
 CONFIDENCE = 0.95
 """Of every interval, where nothing else is asked for."""
@@ -29,10 +31,6 @@ OUTLIER_DEVIATIONS = 3.0
 
 POWER = 0.8
 """With which a difference should be found by the advised number of repetitions; Cohen's convention."""
-
-MOST_LAGS_OF = 3
-"""The KPSS test chooses fewer lags than a third of its samples: with all of them its statistic is 0.5, whatever the
-series, and rejects."""
 
 LEAST_STEADY = 8
 """A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
@@ -165,15 +163,21 @@ def warm_up(series: Values, known: int = 0) -> WarmUp:
         return WarmUp(least, steady=True, p_value=math.nan)
     for start in range(least, len(data) // 2 + 1):
         rest = data[start:]
-        p_value = _stationarity(rest)
-        if p_value >= STATIONARY_P and not _is_outlier(rest[0], rest[1:]):
+        p_value = level_probability(rest)
+        if p_value >= STATIONARY_P and not is_outlier(rest[0], rest[1:]):
             return WarmUp(start, steady=True, p_value=p_value)
-    return WarmUp(least, steady=False, p_value=_stationarity(data[least:]))
+    return WarmUp(least, steady=False, p_value=level_probability(data[least:]))
 
 
-def _is_outlier(value: float, others: np.ndarray) -> bool:
-    deviation = float(_scipy().median_abs_deviation(others, scale="normal"))
-    return abs(value - float(np.median(others))) > OUTLIER_DEVIATIONS * deviation
+def is_outlier(value: float, others: np.ndarray) -> bool:
+    """Whether a value is one among others, by Hampel's identifier."""
+    median = float(np.median(others))
+    deviation = float(np.median(np.abs(others - median))) / _NORMAL_QUARTILE
+    return abs(value - median) > OUTLIER_DEVIATIONS * deviation
+
+
+_NORMAL_QUARTILE = NormalDist().inv_cdf(0.75)
+"""The median absolute deviation of a normal distribution, in standard deviations."""
 
 
 def repetitions_for(
@@ -266,7 +270,7 @@ def _estimate(
 
 
 def _scipy() -> Any:
-    """`scipy.stats`: it and statsmodels take seconds to import, and a run without repetitions needs neither."""
+    """`scipy.stats`: it takes long to import, and a run without repetitions does not need it."""
     from scipy import stats
 
     return stats
@@ -299,24 +303,3 @@ def _interval(
 def _delta(above: np.ndarray, below: np.ndarray) -> float:
     u = float(_scipy().mannwhitneyu(above, below).statistic)
     return 2 * u / (len(above) * len(below)) - 1
-
-
-def _stationarity(data: np.ndarray) -> float:
-    if np.ptp(data) == 0:
-        return 1.0
-    from statsmodels.tsa.stattools import kpss
-
-    # So many lags the rule looks at to choose their number (Hobijn, Franses and Ooms, 2004).
-    few = int(len(data) ** (2 / 9))
-    with warnings.catch_warnings():
-        # Its table of probabilities ends at 0.01 and 0.1, of which it warns each time.
-        warnings.simplefilter("ignore")
-        try:
-            result = kpss(data, regression="c", nlags="auto", result_object=True)
-        except OverflowError:
-            # Very regular series: the autocovariances by which the rule chooses the lags add up to nothing.
-            return float(kpss(data, regression="c", nlags=few, result_object=True).pvalue)
-        if result.lags * MOST_LAGS_OF >= len(data):
-            # The rule asks for all the lags that there are where samples make up for each other.
-            result = kpss(data, regression="c", nlags=few, result_object=True)
-    return float(result.pvalue)

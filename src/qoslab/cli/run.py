@@ -112,7 +112,7 @@ def command(
     plan = choice.plan(sweep)
     matrix, kind = bool(sweep.parameters), choice.kind
     side_by_side = _side_by_side(jobs, scheduler, plan, kind)
-    scheduler = scheduler or kind.scheduler
+    scheduler = scheduler or kind.scheduler(len(plan.cells))
     expected = expected_labs(side_by_side, len(plan.cells))
     if dry_run:
         _say_plan(plan, expected, as_json=as_json)
@@ -133,7 +133,7 @@ def command(
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
-        attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None else 1),
+        attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None or not kind.real_time else 1),
         scheduler=scheduler,
         broken_off=_report_what_there_is,
         place=choice.place,

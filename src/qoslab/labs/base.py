@@ -43,8 +43,8 @@ class LabKind(ABC):
     """What runs its cells side by side, as a noun in the singular."""
     real_time: bool
     """Whether its cells must be punctual: they disturb each other, and take as long as their traffic."""
-    scheduler: str | None = None
-    """Where cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+    processes_from: int | None = None
+    """So many cells are run in processes of their own, fewer in the run's; None: always in that."""
     placed: bool = False
     """Whether `--lab` says where it is, and not what kind it is."""
     most: int | None = None
@@ -68,6 +68,10 @@ class LabKind(ABC):
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """What of an experiment it cannot run."""
         return []
+
+    def scheduler(self, cells: int) -> str | None:
+        """Where so many cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+        return "local" if self.processes_from is not None and cells >= self.processes_from else None
 
     @abstractmethod
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ SCENARIO: Final = "scenario"
 RESULTS: Final = "results"
 """Keys of the steps before and after `SIMULATION`."""
 
-WORKERS_UP_S = 3.0
-"""The processes that simulate; as the next, an estimate from runs on a machine with two cores."""
+WORKERS_UP_S = 1.0
+"""What reads the routers' prints, and the processes that simulate; as the next, an estimate from runs on a machine with
+two cores."""
 AROUND_S = 0.05
 """Before a simulated cell it is sent to a process, and after it its files come back."""
 
@@ -43,7 +44,8 @@ class Simulated(LabKind):
     worker = "process"
     real_time = False
     programs = (SIMULATOR,)
-    scheduler = "local"
+    # A process of its own takes as long to start as ten cells take of this one, for what the simulator does not do.
+    processes_from = 16
     ending = "ending the simulations"
     configured = "what it was configured with"
     nothing_late = "As far as the model goes: every cell was computed to its end. In virtual time nothing is late."

@@ -14,3 +14,12 @@ class Tell(Protocol):
 
 class Interrupted(KeyboardInterrupt):
     """The user wants the run to end; raised in the thread of the cell."""
+
+
+def silent(cell: str, step: str, seconds: float | None = None) -> None:
+    """A `Tell` that tells nobody."""
+
+
+def cells_at_a_time(count: int) -> str:
+    """For people: how many cells run side by side."""
+    return f"{count} cell{'' if count == 1 else 's'} at a time"

@@ -44,14 +44,17 @@ def _traffic_began(record: CellRecord) -> datetime:
 class Jobs:
     """The number of labs. Not safe for threads by itself."""
 
-    def __init__(self, fixed: int | None, cells: int, machine: Machine | None = None) -> None:
-        """`fixed` is the number that the user wants; None: find out."""
+    def __init__(self, fixed: int | None, cells: int, machine: Machine | None = None, *, spare: bool = True) -> None:
+        """`fixed` is the number that the user wants; None: find out.
+
+        `spare`: whether cells wait for anything beside their turn, so that labs beyond those with traffic are of use.
+        """
         self._machine = machine or Machine()
         self._fixed = fixed
         cells = max(cells, 1)
         self.most = min(cells, fixed if fixed is not None else MOST_PER_PROCESSOR * self._machine.processors)
         """Never more with traffic than this."""
-        self._most_spare = 0 if fixed == 1 else min(MOST_SPARE, cells - self.most)
+        self._most_spare = 0 if fixed == 1 or not spare else min(MOST_SPARE, cells - self.most)
         self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
         """May have traffic now."""
         self._ceiling = self.most

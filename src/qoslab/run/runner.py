@@ -19,7 +19,7 @@ from qoslab.redaction import KNOWN
 from qoslab.results import Cell, Manifest, RunFolder, Session
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
-from qoslab.run.events import Interrupted
+from qoslab.run.events import Interrupted, cells_at_a_time, silent
 from qoslab.run.jobs import Jobs
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
@@ -120,7 +120,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         interrupted = threading.Event()
         schedule = Schedule(
             cells,
-            Jobs(request.jobs, missing),
+            Jobs(request.jobs, missing, spare=lab_kind(request.plan.lab).real_time),
             progress,
             interrupted=interrupted,
             attempts=request.attempts,
@@ -166,6 +166,8 @@ class _Crew:
         if cluster:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
+        if not self._kind.real_time and count:
+            shared.progress.note(cells_at_a_time(count))
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
 
@@ -177,7 +179,8 @@ class _Crew:
                 label,
                 self._shared.folder.path / "restore",
                 shared=self._common,
-                tell=self._shared.progress,
+                # Steps of cells that take no time are nothing to look at.
+                tell=self._shared.progress if self._kind.real_time else silent,
                 note=self._shared.progress.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from qoslab.results import CellRecord
 from qoslab.run.cluster.remote import failed, outcome_of, plain_task
+from qoslab.run.events import cells_at_a_time
 from qoslab.run.task import CellTask
 
 LOCAL = "local"
@@ -69,7 +70,7 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
-        self._note(f"{self._most} cell{'' if self._most == 1 else 's'} at a time")
+        self._note(cells_at_a_time(self._most))
         return self
 
     def __exit__(self, *_: object) -> None:

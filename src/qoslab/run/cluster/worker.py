@@ -73,6 +73,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 def _worker(lab: str) -> Any:
     """This thread's worker for cells of a kind of lab; one for another kind ends."""
     from qoslab.labs import lab_kind
+    from qoslab.run.events import silent
     from qoslab.run.labs import machinery
     from qoslab.run.labs.worker import WorkerSlot
     from qoslab.run.scratch import Scratch
@@ -87,16 +88,13 @@ def _worker(lab: str) -> Any:
             restored = Scratch("restored")
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
+            # Progress is told where the run was started.
             worker = runs.worker(
-                WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], _silent, lambda text: None, _CLOSING)
+                WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], silent, lambda text: None, _CLOSING)
             )
             _OPEN.append((worker, restored))
         _LABS.worker, _LABS.kind = worker, lab
     return worker
-
-
-def _silent(cell: str, step: str, seconds: float | None = None) -> None:
-    """Progress is told where the run was started."""
 
 
 def _forget() -> None:

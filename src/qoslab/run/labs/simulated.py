@@ -17,7 +17,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError, RunInvalid, UserError
 from qoslab.labs.simulated import RESULTS, SCENARIO
 from qoslab.model.experiment import Experiment, Flow, Moment, Probe, probe_number
@@ -226,6 +225,8 @@ class _CellRun:
             cell.write(cell.simulated_host(host), result.host_text(host))
         for name in routers:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.series(name)))
+        from qoslab.capture.pcapng import read_packets  # it brings NumPy, which has time while the simulator runs
+
         self._journal.findings.captures = {
             point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
             for point in experiment.captures

@@ -1,0 +1,106 @@
+"""Measures how long commands take to start, and what they import; prints a Markdown section for docs/performance.md.
+
+    python benches/imports.py [--runs 5] [--write]
+
+Processor time of each command with all processes that it starts, least of the runs; and the time of its own imports as
+`python -X importtime` tells it, with the packages of others that take longest. Byte code is cached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import page
+
+ROOT = Path(__file__).resolve().parents[1]
+EXPERIMENT = str(ROOT / "experiments" / "policing-vs-shaping.yml")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "`qoslab --version`": ("--version",),
+    "`validate`": ("validate", EXPERIMENT),
+    "`plan --lab simulated`": ("plan", EXPERIMENT, "--lab", "simulated"),
+    "`run --lab simulated`, one arm": ("run", EXPERIMENT, "--lab", "simulated", "--arm", "shaped"),
+    "`run --lab simulated`": ("run", EXPERIMENT, "--lab", "simulated"),
+}
+LINE = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \| +(\S+)$")
+SHOWN = 4
+"""Packages of others that are named."""
+
+
+def run(folder: Path, arguments: tuple[str, ...], *options: str) -> str:
+    """Run the command once; what it said on standard error."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, *options, "-m", "qoslab", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(done.stderr)
+    return done.stderr
+
+
+def processor_s(folder: Path, arguments: tuple[str, ...]) -> float:
+    """Processor time of the command and of what it starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(folder, arguments)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def imports_s(folder: Path, arguments: tuple[str, ...]) -> dict[str, float]:
+    """Seconds of imports by package: ours, and each of others."""
+    found: dict[str, float] = defaultdict(float)
+    for line in run(folder, arguments, "-X", "importtime").splitlines():
+        if match := LINE.match(line):
+            found[match[2].partition(".")[0]] += int(match[1]) / 1e6
+    return found
+
+
+def row(name: str, arguments: tuple[str, ...], runs: int, folder: Path) -> str:
+    """The command's row."""
+    run(folder, arguments)  # writes byte code
+    used = min(processor_s(folder, arguments) for _ in range(runs))
+    each = min((imports_s(folder, arguments) for _ in range(runs)), key=lambda found: sum(found.values()))
+    others = sorted((seconds, package) for package, seconds in each.items() if package != "qoslab")[-SHOWN:]
+    named = ", ".join(f"{package} {seconds:.2f}" for seconds, package in reversed(others))
+    return f"| {name} | {used:.2f} | {sum(each.values()):.2f} | {each['qoslab']:.2f} | {named} |"
+
+
+def main() -> None:
+    """Print the section, and write it when asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put the section into docs/performance.md")
+    chosen = parser.parse_args()
+    about = page.machine()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row(name, arguments, chosen.runs, Path(folder)) for name, arguments in COMMANDS.items()]
+    text = "\n".join(
+        [
+            "## Start",
+            "",
+            f"{about}. Python {sys.version.split()[0]}.",
+            "",
+            "Processor time of a command with all that it starts, and of the imports in its own process, least of "
+            f"{chosen.runs}",
+            "runs of `policing-vs-shaping`; imports are wall time, so that a busy machine shows. To measure again:",
+            "",
+            "    python benches/imports.py --write",
+            "",
+            "| command | processor s | imports, s | of these qoslab | others that take longest |",
+            "|---|---|---|---|---|",
+            *rows,
+        ]
+    )
+    print(text)
+    if chosen.write:
+        page.write(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What a command imports: libraries that are slow to load stay away from commands that do not need them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+EXPERIMENT = str(TOP / "experiments" / "policing-vs-shaping.yml")
+
+NUMBERS = {"numpy", "pandas", "pyarrow"}
+STATISTICS = {"scipy", "statsmodels"}
+PLOTTING = {"plotly", "matplotlib"}
+CLUSTER = {"dask", "distributed", "tornado"}
+DEVICES = {"ansible", "ansible_runner", "genie", "pyats", "unicon", "asyncssh", "pyroute2"}
+HEAVY = NUMBERS | STATISTICS | PLOTTING | CLUSTER | DEVICES
+"""Packages of which each takes a tenth of a second to import, or more."""
+
+COMMAND = """\
+import json, sys
+from qoslab.cli import main
+
+status = main(sys.argv[1:])
+print("\\n" + json.dumps([status, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def imported(folder: Path, *arguments: str) -> set[str]:
+    """The heavy packages that a command has imported in its own process when it is done."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    status, names = json.loads(done.stdout.splitlines()[-1])
+    assert status in (0, 1), done.stderr + done.stdout
+    return HEAVY & set(names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("validate", EXPERIMENT),
+        ("plan", EXPERIMENT),
+        ("plan", EXPERIMENT, "--lab", "simulated"),
+        ("run", EXPERIMENT, "--dry-run"),
+        ("run", EXPERIMENT, "--lab", "simulated", "--dry-run"),
+        ("list",),
+    ],
+    ids=" ".join,
+)
+def test_what_reads_experiments_imports_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert imported(tmp_path, *arguments) == set()
+
+
+def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
+    """Genie, which reads what the routers print, is in a process beside it."""
+    arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "10s")
+    assert imported(tmp_path, "run", EXPERIMENT, *arguments) == NUMBERS
+    assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
+
+
+def test_a_package_that_is_imported_is_found(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import scipy\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "import sitecustomize\n" + COMMAND, "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert HEAVY & set(json.loads(done.stdout.splitlines()[-1])[1]) == {"numpy", "scipy"}
