@@ -1,6 +1,10 @@
 "use strict";
-// Draws every graph of the report, with check boxes that switch its lines on and off.
+// Draws every graph of the report, with check boxes that switch its lines on and off and a table of what is drawn.
 (() => {
+  const DARK = JSON.parse(document.getElementById("dark-colours")?.textContent ?? "{}");
+  // Paper is white, however dark the screen is.
+  const darkness = window.matchMedia("screen and (prefers-color-scheme: dark)");
+  const PRINTED_WIDTH = 690;
   const BUTTONS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"];
   const SHAPES = { solid: "", dash: "6 3", dot: "2 3", dashdot: "6 3 2 3" };
 
@@ -26,7 +30,45 @@
 
   function swatch(trace) {
     const dash = SHAPES[trace.line.dash || "solid"];
-    return `<svg width="26" height="10" aria-hidden="true"><line x1="1" y1="5" x2="25" y2="5" stroke="${trace.line.color}" stroke-width="3" stroke-dasharray="${dash}"/></svg>`;
+    return `<svg width="26" height="10" aria-hidden="true"><line x1="1" y1="5" x2="25" y2="5" stroke-width="3" stroke-dasharray="${dash}"/></svg>`;
+  }
+
+  // A figure as it was written, in the colours of the page.
+  function read(source) {
+    const dark = darkness.matches;
+    return JSON.parse(source, (key, value) =>
+      dark && typeof value === "string" && /color$/.test(key) ? DARK[value] ?? value : value);
+  }
+
+  // What is drawn, as a table: a row for each place on the x axis.
+  function table(figure, title) {
+    const shown = figure.data.filter((trace) => trace.visible !== false);
+    const rows = new Map();
+    shown.forEach((trace, column) => trace.x.forEach((x, index) => {
+      if (!rows.has(x)) rows.set(x, new Array(shown.length).fill(""));
+      rows.get(x)[column] = trace.y[index] ?? "";
+    }));
+    const made = document.createElement("table");
+    made.className = "plain";
+    made.createCaption().textContent = title;
+    const head = made.createTHead().insertRow();
+    const axis = (name) => figure.layout[name]?.title?.text ?? "";
+    const heading = (place, text, scope) => {
+      const cell = document.createElement("th");
+      cell.scope = scope;
+      cell.textContent = text;
+      place.append(cell);
+    };
+    heading(head, axis("xaxis") || axis("xaxis2"), "col");
+    shown.forEach((trace) => heading(head, `${trace.name}, ${axis(trace.yaxis === "y2" ? "yaxis2" : "yaxis")}`, "col"));
+    const body = made.createTBody();
+    const number = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : 0);
+    [...rows.keys()].sort(number).forEach((x) => {
+      const row = body.insertRow();
+      heading(row, x, "row");
+      rows.get(x).forEach((value) => { row.insertCell().textContent = value; });
+    });
+    return made;
   }
 
   function field(title) {
@@ -56,40 +98,73 @@
   }
 
   function draw(place) {
-    const source = document.querySelector(`script[data-for="${place.id}"]`);
-    const figure = JSON.parse(source.textContent);
-    const whole = figure.data.map((trace) => [trace.x, trace.y]);
-    figure.layout.showlegend = false;
-    figure.layout.margin.t = 32;
-    figure.layout.autosize = true;
+    const source = document.querySelector(`script[data-for="${place.id}"]`).textContent;
+    const title = place.dataset.title;
+    const start = Number(place.dataset.binned) || 1;
+    const hidden = new Set();
+    let count = start;
+    let printed = false;
+
+    const figure = () => {
+      const found = read(source);
+      found.data.forEach((trace, index) => {
+        trace.visible = !hidden.has(index);
+        if (place.dataset.binned) [trace.x, trace.y] = joined(trace.x, trace.y, count);
+      });
+      // What was zoomed into stays so when lines come and go.
+      Object.assign(found.layout, { showlegend: false, autosize: !printed, uirevision: "kept" });
+      if (printed) found.layout.width = PRINTED_WIDTH;
+      found.layout.margin.t = 32;
+      return found;
+    };
     const controls = document.createElement("div");
     controls.className = "controls";
+    const values = document.createElement("details");
+    values.className = "values";
+    values.innerHTML = '<summary>Values as a table</summary><div class="scroll" role="region" tabindex="0"></div>';
+    values.lastChild.setAttribute("aria-label", `${title}: values`);
+
+    const show = () => {
+      const found = figure();
+      controls.querySelectorAll("svg line").forEach((line, index) => {
+        line.setAttribute("stroke", found.data[index].line.color);
+      });
+      if (values.open) values.lastChild.replaceChildren(table(found, title));
+      return Plotly.react(place, found.data, found.layout, { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] });
+    };
+    values.addEventListener("toggle", show);
     const lines = field("Show");
-    figure.data.forEach((trace, index) => {
-      lines.append(option("checkbox", "", true, swatch(trace) + escaped(trace.name), (on) =>
-        Plotly.restyle(place, { visible: on }, [index])));
+    lines.setAttribute("aria-label", `Lines of ${title}`);
+    read(source).data.forEach((trace, index) => {
+      lines.append(option("checkbox", "", true, swatch(trace) + escaped(trace.name), (on) => {
+        if (on) hidden.delete(index); else hidden.add(index);
+        show();
+      }));
     });
     controls.append(lines);
-    const settings = { responsive: true, displaylogo: false, modeBarButtons: [BUTTONS] };
     if (place.dataset.binned) {
-      const start = Number(place.dataset.binned);
       const bins = field("Bins of");
+      bins.setAttribute("aria-label", `Bins of ${title}`);
       bins.className = "bins";
-      const choose = (count) => {
-        const all = whole.map(([xs, ys]) => joined(xs, ys, count));
-        return { x: all.map((pair) => pair[0]), y: all.map((pair) => pair[1]) };
-      };
-      [1, 5, 10].forEach((count) => {
-        bins.append(option("radio", `${place.id}-bins`, count === start, `${count / 10} s`, () =>
-          Plotly.restyle(place, choose(count))));
+      [1, 5, 10].forEach((each) => {
+        bins.append(option("radio", `${place.id}-bins`, each === start, `${each / 10} s`, () => {
+          count = each;
+          show();
+        }));
       });
       controls.append(bins);
-      const first = choose(start);
-      figure.data.forEach((trace, index) => { trace.x = first.x[index]; trace.y = first.y[index]; });
     }
     place.before(controls);
-    Plotly.newPlot(place, figure.data, figure.layout, settings);
+    place.parentElement.append(values);
+    show();
+    darkness.addEventListener("change", show);
+    window.addEventListener("beforeprint", () => { printed = true; show(); });
+    window.addEventListener("afterprint", () => { printed = false; show(); });
   }
 
   document.querySelectorAll(".graph").forEach(draw);
+  document.querySelectorAll(".heat").forEach((map) => {
+    const place = map.closest(".sweep").querySelector(".touched");
+    map.addEventListener("click", ({ target }) => { if (place && target.title) place.textContent = target.title; });
+  });
 })();

@@ -12,20 +12,25 @@ from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
+from importlib.metadata import distribution
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import sample_run
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
-from qoslab.analysis.figures import class_graph, overlay_graph
+from qoslab.analysis.figures import DARK, class_graph, ink_on, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates
 from qoslab.cli.figures import print_outcome
 from qoslab.model.comparison import Trace
 from qoslab.report import render, text
 from qoslab.report.page import build_page, notes, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
+from qoslab.shipped import shipped
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -284,6 +289,8 @@ def dom(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
       controls.querySelectorAll('input[type=radio]')[1].click();
       const result = {before, after: points(), visible: place.data.map((line) => line.visible !== false)};
       document.body.insertAdjacentHTML('beforeend', `<p id="probe">${JSON.stringify(result)}</p>`);
+      const values = place.parentElement.querySelector('details.values');
+      values.open = true;
     </script></body>"""
     # The page's policy names its scripts by hash, so that no other runs: here the probe, too.
     allowed = b64encode(sha256(probe.partition("<script>")[2].partition("</script>")[0].encode()).digest()).decode()
@@ -323,6 +330,76 @@ class TestBrowser:
         probe = json.loads(html.unescape(re.findall(r'<p id="probe">(.*?)</p>', dom)[-1]))
         assert probe["visible"][:3] == [True, False, True]
         assert probe["after"] == pytest.approx(probe["before"] / 5, abs=1)
+
+    def test_values_can_be_read_as_a_table(self, dom: str) -> None:
+        table = dom[dom.index('<details class="values" open') :].partition("</table>")[0]
+        heads = re.findall(r'<th scope="col">(.*?)</th>', table)
+        assert heads[:2] == ["seconds since the traffic started", "all flows, frames, kb/s"]
+        assert "stream 1, frames, kb/s" not in heads and "stream 2, frames, kb/s" in heads  # the first was switched off
+        probe = json.loads(html.unescape(re.findall(r'<p id="probe">(.*?)</p>', dom)[-1]))
+        assert table.count('<th scope="row">') == probe["after"]
+
+
+class TestReaders:
+    """Who reads with a keyboard, a screen reader, a phone or in the dark."""
+
+    def test_tables_have_captions_and_what_scrolls_can_be_reached(self, run: RunFolder) -> None:
+        page = re.sub(r"<script\b.*?</script>", "", run.report.read_text(encoding="utf-8"), flags=re.DOTALL)
+        tables_of = re.findall(r"<table.*?</table>", page, flags=re.DOTALL)
+        assert len(tables_of) > 8
+        assert [table[:200] for table in tables_of if not re.search(r"<caption[^>]*>\s*\S", table)] == []
+        scrolling = re.findall(r'<div class="scroll"[^>]*>', page)
+        assert scrolling
+        assert all(re.search(r'role="region" aria-label="[^"]+" tabindex="0"', each) for each in scrolling)
+
+    def test_graphs_are_named_and_described(self, run: RunFolder) -> None:
+        page = run.report.read_text(encoding="utf-8")
+        ids = set(re.findall(r'\bid="([^"]+)"', page))
+        graphs = re.findall(r'<div class="graph"[^>]*>', page)
+        assert len(graphs) == 5
+        for graph in graphs:
+            named = re.findall(r'aria-(?:labelledby|describedby)="([^"]+)"', graph)
+            assert len(named) == 2 and ids.issuperset(named)
+
+    def test_headings_leave_out_no_level(self, run: RunFolder) -> None:
+        levels = [int(each) for each in re.findall(r"<h([1-6])", run.report.read_text(encoding="utf-8"))]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after - before <= 1 for before, after in pairwise(levels))
+
+    def test_every_colour_of_a_graph_has_one_for_the_dark(self, run: RunFolder) -> None:
+        page = run.report.read_text(encoding="utf-8")
+        drawn = "".join(re.findall(r'data-for="[^"]+">(.*?)</script>', page))
+        colours = set(re.findall(r'"[a-z_]*color": "([^"]+)"', drawn))
+        assert len(colours) > 6
+        light_in_both = {"#56b4e9"}
+        assert colours <= DARK.keys() | light_in_both
+
+    @given(st.floats(0, 1))
+    def test_figures_on_a_map_can_be_read(self, share: float) -> None:
+        """The least contrast of WCAG 2, level AA."""
+
+        def luminance(colour: str) -> float:
+            parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+            red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+        colour = scale_colour(share)
+        darker, lighter = sorted((luminance(colour), luminance(ink_on(colour))))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+class TestSize:
+    def test_a_report_is_small(self, run: RunFolder) -> None:
+        assert run.report.stat().st_size < 1_400_000
+
+    def test_what_draws_is_what_its_makers_publish(self) -> None:
+        folder = shipped("reports/plotly")
+        bundle = (folder / "plotly-basic.min.js").read_bytes()
+        assert sha256(bundle).hexdigest() in (folder / "README.md").read_text(encoding="utf-8")
+        whole = Path(str(distribution("plotly").locate_file("plotly/package_data/plotly.min.js"))).read_text("utf-8")
+        version = re.compile(r"plotly\.js (?:\(basic - minified\) )?v([\d.]+)")
+        ours, theirs = (version.search(text[:300]) for text in (bundle.decode(), whole))
+        assert ours is not None and theirs is not None and ours[1] == theirs[1]
 
 
 def test_without_a_publication_there_are_no_columns_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

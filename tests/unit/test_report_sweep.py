@@ -58,6 +58,22 @@ def test_a_map_has_the_parameters_in_order_and_a_gap_for_what_was_left_out(secti
     assert shades[0] < shades[2] == 1.0
 
 
+def test_a_map_says_what_its_colours_stand_for(sections: list[SweepSection]) -> None:
+    shown = sections[0].maps[0]
+    assert (shown.unit, shown.width) == ("kb/s", 4)
+    assert [[cell.short for cell in cells] for _, cells in shown.rows] == [
+        ["458", "458", "915", "915"],
+        ["408", "408", "815", ""],
+    ]
+    assert [(cell.short, cell.shade) for cell in shown.legend] == [
+        ("408", 0.0),
+        ("458", 0.333),
+        ("815", 0.667),
+        ("915", 1.0),
+    ]
+    assert len({cell.colour for cell in shown.legend}) == 4
+
+
 def test_the_worst_come_with_their_results_and_captures(sections: list[SweepSection]) -> None:
     worst = sections[0].worst
     assert worst[0].figure == "407.5\u00a0kb/s"

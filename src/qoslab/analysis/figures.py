@@ -21,6 +21,24 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7
 DASHES = ("solid", "dash", "dot", "dashdot")
 """The next one when the colours are used up."""
 _GRID = "#e3e6ea"
+_INK, _PAPER, _OFFERED = "#222222", "#ffffff", "#56606b"
+DARK = {
+    BLACK: "#f2f4f6",
+    _GRID: "#3a424b",
+    _INK: "#e6e9ec",
+    _PAPER: "#14181c",
+    _OFFERED: "#a7b0ba",
+    "#0072b2": "#4da3e0",
+    "#d55e00": "#f08a4b",
+    "#009e73": "#2fc298",
+    "#cc79a7": "#e39ac3",
+    "#b8860b": "#d9a93a",
+    "#7b3294": "#b98ad0",
+    "#8c564b": "#c08f84",
+}
+"""The same colours where the page is dark; one that is not named shows there as it is."""
+SCALE = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
+"""The colour map viridis, from its lowest to its highest colour: even steps for every eye, and on a grey printer."""
 
 Figure = dict[str, Any]
 
@@ -36,6 +54,30 @@ def unit_of(greatest_bps: float) -> tuple[float, str]:
     return (1e3, "kb/s") if greatest_bps >= 1e3 else (1.0, "b/s")
 
 
+def shown_in(unit: str, greatest: float) -> tuple[float, str]:
+    """A metric's figures up to this one in one unit: what they are divided by, and its name; shares in percent."""
+    if unit == "b/s":
+        return unit_of(greatest)
+    return (0.01, "%") if unit == "fraction" else (1.0, unit)
+
+
+def scale_colour(share: float) -> str:
+    """The colour of `SCALE` at 0 to 1, between two of them in proportion."""
+    place = min(max(share, 0.0), 1.0) * (len(SCALE) - 1)
+    lower = min(int(place), len(SCALE) - 2)
+    ends = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in SCALE[lower : lower + 2]]
+    mixed = [round(low + (high - low) * (place - lower)) for low, high in zip(*ends, strict=True)]
+    return "#" + "".join(f"{each:02x}" for each in mixed)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever has more contrast with a colour (WCAG 2, relative luminance)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"
+
+
 def _axis(title: str | None, **keys: Any) -> dict[str, Any]:
     grid = {"showgrid": True, "gridcolor": _GRID, "zeroline": False, "ticks": "outside", "tickcolor": _GRID}
     return {**grid, **({"title": {"text": title}} if title is not None else {}), **keys}
@@ -45,12 +87,12 @@ def _figure(lines: list[dict[str, Any]], height: int, **axes: dict[str, Any]) ->
     layout: dict[str, Any] = {
         "height": height,
         "margin": {"l": 64, "r": 12, "t": 40, "b": 44},
-        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "#222"},
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": _INK},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "itemsizing": "constant"},
         "hovermode": "x unified",
         "hoverlabel": {"namelength": -1},
-        "plot_bgcolor": "white",
-        "paper_bgcolor": "white",
+        "plot_bgcolor": _PAPER,
+        "paper_bgcolor": _PAPER,
         **axes,
     }
     return {"data": lines, "layout": layout}
@@ -127,7 +169,7 @@ def class_graph(rates: pd.DataFrame) -> Figure:
     times = [round(float(time), 2) for time in rates["time_s"]]
     lines = []
     for column, name, colour, dash in (
-        ("offered_bps", "offered", "#56606b", "dot"),
+        ("offered_bps", "offered", _OFFERED, "dot"),
         ("sent_bps", "sent", "#0072b2", "solid"),
         ("dropped_bps", "dropped", "#d55e00", "dash"),
     ):
@@ -190,12 +232,7 @@ def curve_graph(
 
     Intervals are drawn as bars; a single measurement has none. Shares are drawn in percent.
     """
-    greatest = max((estimate.value for points in lines.values() for _, estimate in points), default=0.0)
-    factor, shown = (1.0, unit)
-    if unit == "b/s":
-        factor, shown = unit_of(greatest)
-    elif unit == "fraction":
-        factor, shown = 0.01, "%"
+    factor, shown = shown_in(unit, max((each.value for points in lines.values() for _, each in points), default=0.0))
     drawn = []
     for number, (name, points) in enumerate(lines.items()):
         values = [estimate.value / factor for _, estimate in points]

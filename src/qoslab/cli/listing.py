@@ -10,15 +10,11 @@ import click
 
 from qoslab.cli.options import EXPERIMENTS, RUNS, json_option
 from qoslab.errors import QoslabError
-from qoslab.labs import LABS
-from qoslab.model.labs import DEFAULT_LAB
+from qoslab.overview import RunSummary, read_runs
 from qoslab.printing import echo
-from qoslab.schema.files import FileRefusedError, read_bytes
 
 WIDTH = 300
 """Characters of a message that are shown."""
-RECORD_LIMIT = 100 * 2**20
-"""Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
 
 
 @click.command()
@@ -35,7 +31,7 @@ def command(what: str | None, as_json: bool) -> None:
             _experiment(file) for file in sorted(EXPERIMENTS.glob("*.yml"), key=lambda file: file.stem)
         ]
     if what in (None, "runs"):
-        found["runs"] = [_run(folder) for folder in sorted(RUNS.glob("*/*Z*")) if folder.is_dir()]
+        found["runs"] = [_run(run) for run in read_runs(RUNS)]
     if as_json:
         echo(json.dumps(found, indent=2))
         return
@@ -71,34 +67,11 @@ def _experiment(file: Path) -> dict[str, Any]:
     }
 
 
-def _run(folder: Path) -> dict[str, Any]:
-    report = folder / "report.html"
+def _run(run: RunSummary) -> dict[str, Any]:
     return {
-        "folder": str(folder),
-        "experiment": folder.parent.name,
-        "time": folder.name,
-        "state": _state(folder),
-        "report": str(report) if report.exists() else None,
+        "folder": str(run.folder),
+        "experiment": run.experiment,
+        "time": run.folder.name,
+        "state": run.words,
+        "report": str(run.report) if run.report else None,
     }
-
-
-def _state(folder: Path) -> str:
-    """How many figures are within, and how many cells must not be trusted; `unfinished` where there is no comparison.
-
-    Read as plain JSON, since a listing needs none of what `qoslab.results` loads.
-    """
-    try:
-        rows, manifest = (
-            json.loads(read_bytes(folder / name, RECORD_LIMIT)) for name in ("comparison.json", "manifest.json")
-        )
-    except (OSError, ValueError, RecursionError, FileRefusedError):
-        return "unfinished"
-    try:
-        cells, lab = manifest["cells"], manifest.get("lab", DEFAULT_LAB)
-        verdicts = [row["verdict"] for row in rows]
-        invalid = sum(not cell["valid"] for cell in cells)
-    except (TypeError, KeyError, AttributeError):
-        return "damaged"
-    text = f"{verdicts.count('within')} within, {verdicts.count('outside')} outside"
-    text = f"invalid ({invalid} of {len(cells)} cells): {text}" if invalid else text
-    return text if lab in LABS and LABS[lab].is_default else f"{lab}: {text}"

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import webbrowser
+from pathlib import Path
 
 import click
 
 from qoslab.cli.options import RUNS, json_option
-from qoslab.errors import ExitStatus
+from qoslab.errors import ExitStatus, UserError
 from qoslab.printing import echo
 
 
 @click.command()
 @click.argument("run", required=False)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+@click.option("--index", is_flag=True, help="Write index.html over all runs of the folder RUN (runs) instead.")
 @json_option
-def command(run: str | None, show: bool, as_json: bool) -> ExitStatus:
-    """Analyse a run again and write its report.
+def command(run: str | None, show: bool, index: bool, as_json: bool) -> ExitStatus:
+    """Analyse a run again and write its report, or the index of all runs.
 
     RUN is a run's folder or an experiment's name (its latest run); without it the latest run of all is taken. Raw
     results stay as they are; tables, comparison and report are replaced. The exit status is that of the run.
     """
+    if index:
+        from qoslab.report import render_index
+
+        written = render_index(_folder(run))
+        echo(json.dumps({"index": str(written)}, indent=2) if as_json else f"Index: {written}")
+        _open(written, show)
+        return ExitStatus.WITHIN
+
     from qoslab.results import find_run
 
     folder = find_run(RUNS, run)
@@ -32,6 +43,17 @@ def command(run: str | None, show: bool, as_json: bool) -> ExitStatus:
     outcome = analyse(folder)
     report = render(folder, outcome)
     print_outcome(outcome, folder, as_json=as_json)
-    if show and not webbrowser.open(report.resolve().as_uri()):
-        echo(f"qoslab: found no browser; open {report.resolve()} in one", err=True)
+    _open(report, show)
     return outcome.exit_status
+
+
+def _folder(given: str | None) -> Path:
+    root = Path(given) if given is not None else RUNS
+    if not root.is_dir():
+        raise UserError(f"{root}: found no folder, expected one with runs", hint="qoslab run makes it, runs/")
+    return root
+
+
+def _open(page: Path, show: bool) -> None:
+    if show and not webbrowser.open(page.resolve().as_uri()):
+        echo(f"qoslab: found no browser; open {page.resolve()} in one", err=True)

@@ -1,5 +1,5 @@
 """Run folder → one self-contained HTML file; the same, piece by piece, for notebooks."""
 
-from qoslab.report.html import render
+from qoslab.report.html import render, render_index
 
-__all__ = ["render"]
+__all__ = ["render", "render_index"]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from functools import cache, lru_cache
 from hashlib import sha256
-from importlib.metadata import distribution
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from qoslab.analysis import Outcome, analyse
+from qoslab.analysis import Outcome, analyse, figures
+from qoslab.errors import UserError
+from qoslab.overview import read_runs
+from qoslab.report.index import build_index
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
+from qoslab.results.files import replace
 from qoslab.shipped import shipped
 
 
@@ -26,10 +30,27 @@ def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
     return folder.replace(folder.report.name, to_html(build_page(folder, outcome)))
 
 
+def render_index(root: Path) -> Path:
+    """Write `index.html` over all runs of a folder, EXPERIMENT/TIME, and return its path.
+
+    `UserError` where the folder has no runs or cannot be written. No run is analysed again.
+    """
+    runs = read_runs(root)
+    if not runs:
+        raise UserError(
+            f"{root}: found no run, expected folders EXPERIMENT/TIME", hint="qoslab run makes them, in runs/"
+        )
+    page = build_index(root, runs)
+    content = _environment().get_template("index.html.j2").render(page=page, style=_asset("report.css"))
+    file = root / "index.html"
+    replace(file, content.encode())
+    return file
+
+
 @cache
 def _environment() -> Environment:
     """Keeps the templates that it has compiled."""
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(shipped("reports")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -37,16 +58,22 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    found.filters["dark"] = lambda colour: figures.DARK.get(colour, colour)
+    return found
 
 
 def to_html(page: Page) -> str:
     """Lay the report out."""
-    plotly, script = (_plotly(), _asset("report.js")) if page.graphs else (Markup(), Markup())
+    dark = Markup(json.dumps(figures.DARK))
+    plotly, script = (
+        (_asset("plotly/plotly-basic.min.js"), _asset("report.js")) if page.graphs else (Markup(), Markup())
+    )
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             page=page,
+            dark=dark,
             style=_asset("report.css"),
             script=script,
             plotly=plotly,
@@ -65,11 +92,6 @@ def _hash(script: str) -> str:
 
 
 @cache
-def _plotly() -> Markup:
-    """plotly.js as the installed Plotly package brings it along; that package is not imported, for speed."""
-    file = distribution("plotly").locate_file("plotly/package_data/plotly.min.js")
-    return Markup(Path(str(file)).read_text(encoding="utf-8"))
-
-
 def _asset(name: str) -> Markup:
+    """A file of `reports`, kept: that of the graphs has a megabyte."""
     return Markup(shipped(f"reports/{name}").read_text(encoding="utf-8"))

@@ -31,9 +31,21 @@ class HeatCell:
     text: str
     """Empty where no cell has these parameters."""
     shade: float
-    """0 for the worst to 1 for the best of the map."""
+    """Its rank: 0 for the worst to 1 for the best figure of the map."""
     title: str
     """Interval and number of measurements."""
+    short: str = ""
+    """Without the unit, which stands above the map."""
+
+    @property
+    def colour(self) -> str:
+        """Of the rank."""
+        return figures.scale_colour(self.shade)
+
+    @property
+    def ink(self) -> str:
+        """What can be read on the colour."""
+        return figures.ink_on(self.colour)
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,17 @@ class HeatMap:
     head: list[list[tuple[str, int]]]
     """Lines of column headings, each with the columns that it spans."""
     row_names: list[str]
+    column_names: list[str]
     rows: list[tuple[list[str], list[HeatCell]]]
+    unit: str
+    """Of the short figures; empty of plain numbers."""
+    legend: list[HeatCell]
+    """Figures from the worst to the best, at even steps of rank."""
+
+    @property
+    def width(self) -> int:
+        """Columns of figures."""
+        return max((len(cells) for _, cells in self.rows), default=0)
 
 
 @dataclass(frozen=True)
@@ -172,25 +194,20 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
     grid = sweeps.grid(points, wanted.rows, wanted.columns)
     found = {key: _joined(each) for key, each in grid.cells.items()}
     values = [estimate.value for estimate in found.values() if math.isfinite(estimate.value)]
-    least, greatest = (min(values), max(values)) if values else (0.0, 0.0)
+    factor, shown = figures.shown_in(unit, max(values, default=0.0))
+    shades = _ranks(values, factor, lowest=lowest)
 
-    def shade(value: float) -> float:
-        if greatest == least or not math.isfinite(value):
-            return 1.0
-        share = (value - least) / (greatest - least)
-        return round(share if lowest else 1 - share, 3)
+    def cell(estimate: Estimate | None) -> HeatCell:
+        if estimate is None:
+            return HeatCell("", 0.0, "")
+        short = _short(estimate.value, factor)
+        note = "; ".join(filter(None, [_ends(estimate, unit), f"{estimate.n} measured"]))
+        return HeatCell(text.figure(estimate.value, unit), shades.get(short, 1.0), note, short)
 
-    rows = []
-    for row in grid.rows:
-        cells = []
-        for column in grid.columns:
-            estimate = found.get((row, column))
-            if estimate is None:
-                cells.append(HeatCell("", 0.0, ""))
-                continue
-            note = "; ".join(filter(None, [_ends(estimate, unit), f"{estimate.n} measured"]))
-            cells.append(HeatCell(text.figure(estimate.value, unit), shade(estimate.value), note))
-        rows.append(([str(value) for value in row], cells))
+    rows = [
+        ([str(value) for value in row], [cell(found.get((row, column))) for column in grid.columns])
+        for row in grid.rows
+    ]
     head = []
     for depth, name in enumerate(wanted.columns):
         line: list[tuple[str, int]] = []
@@ -202,7 +219,43 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
                 line.append((f"{name} {column[depth]}", 1))
             above = column[: depth + 1]
         head.append(line)
-    return HeatMap(caption, head, list(wanted.rows), rows)
+    plain = "" if shown in _PLAIN else shown
+    return HeatMap(caption, head, list(wanted.rows), list(wanted.columns), rows, plain, _legend(rows))
+
+
+_PLAIN = ("ratio", "index", "flag", "count")
+"""Units that are no unit to read."""
+_LEGEND = 5
+"""Figures beside a map that tell its colours."""
+
+
+def _short(value: float, factor: float) -> str:
+    """Three digits; whole numbers from 1000 on."""
+    if not math.isfinite(value):
+        return text.figure(value, "ratio")
+    scaled = value / factor
+    return f"{scaled:.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}"
+
+
+def _ranks(values: Sequence[float], factor: float, *, lowest: bool) -> dict[str, float]:
+    """The shade of each figure as it is printed: its rank, so that near ones are told apart wherever they crowd."""
+    distinct = {_short(value, factor): value for value in values}
+    ordered = sorted(distinct, key=lambda short: distinct[short], reverse=not lowest)
+    return {short: round(rank / max(len(ordered) - 1, 1), 3) for rank, short in enumerate(ordered)}
+
+
+def _legend(rows: Sequence[tuple[list[str], list[HeatCell]]]) -> list[HeatCell]:
+    """Cells at even steps of the scale; none where all figures are the same."""
+    ordered = sorted({cell.shade: cell for _, cells in rows for cell in cells if cell.text}.values(), key=_shade)
+    if len(ordered) < 2:
+        return []
+    last = len(ordered) - 1
+    places = dict.fromkeys(round(step * last / (_LEGEND - 1)) for step in range(_LEGEND))
+    return [ordered[place] for place in places]
+
+
+def _shade(cell: HeatCell) -> float:
+    return cell.shade
 
 
 def _joined(points: Sequence[Point]) -> Estimate:

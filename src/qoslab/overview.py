@@ -1,0 +1,148 @@
+"""What the runs of a folder found, read as plain JSON: listing them needs none of what `qoslab.results` loads.
+
+Other people's runs are read, too: what is damaged is said, never obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qoslab.labs import LABS
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.schema.files import FileRefusedError, read_bytes
+
+RECORD_LIMIT = 100 * 2**20
+"""Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
+NEGLIGIBLE = 0.01
+"""Two figures without intervals that are nearer to one another than this share of the greater have not moved."""
+UNFINISHED, DAMAGED, FINISHED = "unfinished", "damaged", "finished"
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A row of a run's comparison."""
+
+    arm: str
+    metric: str
+    where: str
+    """Which cells of the arm; all where empty."""
+    unit: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval, where there is one."""
+    published: float | None
+    tolerance: str
+    verdict: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes it the same figure in another run."""
+        return self.arm, self.metric, self.where
+
+    def moved_from(self, before: RunFigure) -> bool:
+        """Whether it is another than before: by its verdict, or beyond both intervals.
+
+        Without intervals a difference of more than `NEGLIGIBLE` of the greater of the two counts.
+        """
+        if self.verdict != before.verdict or (self.measured is None) != (before.measured is None):
+            return True
+        if self.measured is None or before.measured is None:
+            return False
+        if None not in (self.low, self.high, before.low, before.high):
+            return bool(self.low > before.high or self.high < before.low)  # type: ignore[operator]
+        return abs(self.measured - before.measured) > NEGLIGIBLE * max(abs(self.measured), abs(before.measured))
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run in a list of runs."""
+
+    folder: Path
+    state: str
+    """`finished`, `unfinished` (nothing was computed yet) or `damaged`."""
+    title: str = ""
+    lab: str = DEFAULT_LAB
+    started: str = ""
+    """As the manifest has it: UTC, ISO 8601."""
+    version: str = ""
+    """Of qoslab, and the commit of its working copy."""
+    overrides: tuple[str, ...] = ()
+    cells: int = 0
+    invalid: int = 0
+    figures: tuple[RunFigure, ...] = field(default=(), repr=False)
+
+    @property
+    def experiment(self) -> str:
+        """Its name, which is that of the folder around."""
+        return self.folder.parent.name
+
+    @property
+    def report(self) -> Path | None:
+        """Its report, where there is one."""
+        file = self.folder / "report.html"
+        return file if file.exists() else None
+
+    def count(self, verdict: str) -> int:
+        """How many figures have this verdict."""
+        return sum(figure.verdict == verdict for figure in self.figures)
+
+    @property
+    def words(self) -> str:
+        """How many figures are within, and how many cells must not be trusted."""
+        if self.state != FINISHED:
+            return self.state
+        text = f"{self.count('within')} within, {self.count('outside')} outside"
+        text = f"invalid ({self.invalid} of {self.cells} cells): {text}" if self.invalid else text
+        return text if self.lab in LABS and LABS[self.lab].is_default else f"{self.lab}: {text}"
+
+
+def read_runs(root: Path) -> list[RunSummary]:
+    """The runs below `root`, by experiment and time: the folders EXPERIMENT/TIME."""
+    return [read_run(folder) for folder in sorted(root.glob("*/*Z*")) if folder.is_dir()]
+
+
+def read_run(folder: Path) -> RunSummary:
+    """What a run found, by its manifest and its comparison."""
+    try:
+        rows, manifest = (
+            json.loads(read_bytes(folder / name, RECORD_LIMIT)) for name in ("comparison.json", "manifest.json")
+        )
+    except (OSError, ValueError, RecursionError, FileRefusedError):
+        return RunSummary(folder, UNFINISHED)
+    try:
+        return _summary(folder, rows, manifest)
+    except (TypeError, KeyError, AttributeError, ValueError):
+        return RunSummary(folder, DAMAGED)
+
+
+def _summary(folder: Path, rows: list[dict[str, Any]], manifest: dict[str, Any]) -> RunSummary:
+    cells = manifest["cells"]
+    experiment = manifest.get("experiment") or {}
+    commit = manifest.get("commit")
+    version = str((manifest.get("versions") or {}).get("qoslab", ""))
+    return RunSummary(
+        folder=folder,
+        state=FINISHED,
+        title=str(experiment.get("title") or folder.parent.name),
+        lab=str(manifest.get("lab", DEFAULT_LAB)),
+        started=str(manifest.get("started") or ""),
+        version=f"{version}, commit {commit}" if commit else version,
+        overrides=tuple(str(each) for each in manifest.get("overrides") or ()),
+        cells=len(cells),
+        invalid=sum(not cell["valid"] for cell in cells),
+        figures=tuple(_figure(row) for row in rows),
+    )
+
+
+def _figure(row: dict[str, Any]) -> RunFigure:
+    numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published")}
+    words = {name: str(row.get(name) or "") for name in ("arm", "metric", "where", "unit", "tolerance")}
+    return RunFigure(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,203 @@
+"""The index of a folder's runs: what each experiment found, run after run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import get_args
+from urllib.parse import quote
+
+from qoslab import __version__
+from qoslab.labs import LABS
+from qoslab.model.metrics import Unit
+from qoslab.overview import FINISHED, UNFINISHED, RunFigure, RunSummary
+from qoslab.report import text
+
+COLUMNS = 5
+"""Runs side by side in the table of figures: the newest ones."""
+_SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 24, 3
+
+
+@dataclass(frozen=True)
+class IndexRow:
+    """A run."""
+
+    when: str
+    href: str
+    """Its report, seen from the folder; empty where there is none."""
+    lab: str
+    kind: str
+    """`within`, `outside`, `invalid`, `informative`: how its verdict is coloured."""
+    word: str
+    words: str
+    version: str
+    overrides: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A figure over the runs."""
+
+    name: str
+    where: str
+    tolerance: str
+    cells: list[tuple[str, str]]
+    """By column the figure and its verdict."""
+    moved: bool
+    """Whether the newest run found something else than the one before it with the same lab and options."""
+    spark: str
+    """Points of a line over all runs with the newest one's lab and options, oldest first; empty with fewer than two."""
+    words: str
+    """The same for who sees no line."""
+
+
+@dataclass(frozen=True)
+class IndexSection:
+    """An experiment."""
+
+    anchor: str
+    name: str
+    title: str
+    rows: list[IndexRow]
+    heads: list[tuple[str, str]]
+    """Columns of the table of figures: time and lab."""
+    moved: list[Trend]
+    still: list[Trend]
+    compared: str
+    """Which runs were compared; empty where there is but one."""
+
+
+@dataclass(frozen=True)
+class IndexPage:
+    """All runs of a folder."""
+
+    version: str
+    folder: str
+    when: str
+    sections: list[IndexSection]
+
+    @property
+    def count(self) -> int:
+        """How many runs."""
+        return sum(len(section.rows) for section in self.sections)
+
+
+def build_index(root: Path, runs: Sequence[RunSummary], now: datetime | None = None) -> IndexPage:
+    """The index of runs that `overview.read_runs` has read, with links as seen from their folder `root`."""
+    sections = [
+        _section(root, number, name, sorted(found, key=_order, reverse=True))
+        for number, (name, found) in enumerate(groupby(runs, key=lambda run: run.experiment), 1)
+    ]
+    return IndexPage(__version__, root.resolve().name, text.moment(now or datetime.now(UTC)), sections)
+
+
+def _order(run: RunSummary) -> tuple[str, int]:
+    """By time; runs of the same second have a number behind it, `-2` and so on."""
+    time, _, number = run.folder.name.partition("-")
+    return time, int(number) if number.isdecimal() else 1
+
+
+def _section(root: Path, number: int, name: str, runs: list[RunSummary]) -> IndexSection:
+    finished = [run for run in runs if run.state == FINISHED]
+    newest = finished[0] if finished else None
+    alike = [run for run in finished if newest and (run.lab, run.overrides) == (newest.lab, newest.overrides)]
+    trends = _trends(finished[:COLUMNS], alike) if newest is not None else []
+    compared = ""
+    if len(alike) > 1:
+        compared = f"{_when(alike[0])} against {_when(alike[1])}, {_lab(alike[0].lab)}, same options"
+    return IndexSection(
+        anchor=f"experiment-{number}",
+        name=name,
+        title=newest.title if newest is not None else name,
+        rows=[_row(root, run) for run in runs],
+        heads=[(_when(run), _lab(run.lab)) for run in finished[:COLUMNS]],
+        moved=[trend for trend in trends if trend.moved],
+        still=[trend for trend in trends if not trend.moved],
+        compared=compared,
+    )
+
+
+def _row(root: Path, run: RunSummary) -> IndexRow:
+    kind, word = _verdict(run)
+    report = run.report
+    return IndexRow(
+        when=_when(run),
+        href="./" + quote(report.relative_to(root).as_posix()) if report is not None else "",
+        lab=_lab(run.lab) if run.state == FINISHED else "",
+        kind=kind,
+        word=word,
+        words=f"{run.count('within')} within, {run.count('outside')} outside" if run.state == FINISHED else "",
+        version=run.version,
+        overrides=", ".join(run.overrides),
+    )
+
+
+def _verdict(run: RunSummary) -> tuple[str, str]:
+    if run.state != FINISHED:
+        return ("informative" if run.state == UNFINISHED else "invalid"), run.state
+    if run.invalid:
+        return "invalid", f"not valid, {run.invalid} of {run.cells} cells"
+    if run.count("outside") + run.count("impossible"):
+        return "outside", "outside tolerance"
+    return ("within", "within tolerance") if run.count("within") else ("informative", "informative")
+
+
+def _when(run: RunSummary) -> str:
+    try:
+        return text.moment(datetime.strptime(run.folder.name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC))
+    except ValueError:
+        return run.folder.name
+
+
+def _lab(name: str) -> str:
+    return LABS[name].title if name in LABS else name
+
+
+def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Trend]:
+    """The figures of the newest run, those that were expected or have moved."""
+    by_run = {run.folder: {figure.key: figure for figure in run.figures} for run in (*shown, *alike)}
+    before = by_run[alike[1].folder] if len(alike) > 1 else {}
+    trends = []
+    for key, figure in by_run[alike[0].folder].items():
+        moved = key in before and figure.moved_from(before[key])
+        if figure.verdict == "informative" and not moved:
+            continue
+        past = [each for run in reversed(alike) if (each := by_run[run.folder].get(key)) is not None]
+        cells = [by_run[run.folder].get(key) for run in shown]
+        trends.append(
+            Trend(
+                name=f"{figure.arm}: {figure.metric}",
+                where=figure.where,
+                tolerance=text.bound(figure.tolerance),
+                cells=[(_text(each), each.verdict) if each is not None else (text.NONE, "") for each in cells],
+                moved=moved,
+                spark=_spark([each.measured for each in past if each.measured is not None]),
+                words=f"{_text(past[0])} first, {_text(figure)} now, over {len(past)} runs",
+            )
+        )
+    return trends
+
+
+def _text(figure: RunFigure) -> str:
+    if figure.measured is None:
+        return text.NONE
+    if figure.unit in get_args(Unit):
+        return text.figure(figure.measured, figure.unit)  # type: ignore[arg-type]
+    return f"{figure.measured:.4g} {figure.unit}".strip()
+
+
+def _spark(values: Sequence[float]) -> str:
+    """Points of an SVG polyline; a line that does not move lies in the middle."""
+    if len(values) < 2:
+        return ""
+    least, greatest = min(values), max(values)
+    across, down = _SPARK_WIDTH - 2 * _SPARK_EDGE, _SPARK_HEIGHT - 2 * _SPARK_EDGE
+    points = []
+    for place, value in enumerate(values):
+        share = (value - least) / (greatest - least) if greatest > least else 0.5
+        x, y = _SPARK_EDGE + across * place / (len(values) - 1), _SPARK_EDGE + down * (1 - share)
+        points.append(f"{x:.1f},{y:.1f}")
+    return " ".join(points)
