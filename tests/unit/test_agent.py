@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import alive
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.run.devices.inventory import HostAccess
@@ -98,7 +99,7 @@ def test_programs_end_with_the_connection(way: HostAccess, tmp_path: Path) -> No
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
     wait(lambda: mark.exists() and mark.read_text())
     channel._process.kill()
-    wait(lambda: not Path(f"/proc/{mark.read_text().strip()}").exists(), 5.0)
+    wait(lambda: not alive(int(mark.read_text())), 5.0)
     wait(lambda: folders(tmp_path) == [])
     assert "ssh ended with status -9" in channel.lost and output.status is None
     with pytest.raises(HostLost, match="client is out of reach: ssh ended"):

@@ -17,7 +17,7 @@ impl<'a> Input<'a> {
 
     /// The next two.
     pub fn word(&mut self) -> u16 {
-        u16::from(self.byte()) << 8 | u16::from(self.byte())
+        (u16::from(self.byte()) << 8) | u16::from(self.byte())
     }
 
     /// The next `count`, or as many as there are.

@@ -17,7 +17,7 @@ const IN_A_ROW: u32 = 4;
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (first, second) = (input.byte(), input.byte());
-    let flag = |byte: u8, bit: u8| byte >> bit & 1 == 1;
+    let flag = |byte: u8, bit: u8| (byte >> bit) & 1 == 1;
     let settings = Settings {
         congestion_control: if flag(first, 0) { CongestionControl::Reno } else { CongestionControl::Cubic },
         sack: flag(first, 1),
@@ -28,7 +28,7 @@ pub fn run(bytes: &[u8]) {
         frto: flag(first, 6),
         ecn: flag(first, 7),
         byte_counting: flag(second, 0),
-        initial_window: 1 + u32::from(second >> 1 & 15),
+        initial_window: 1 + u32::from((second >> 1) & 15),
         receive_buffer: 3_000 + u64::from(input.word()) * 3,
         send_buffer: 3_000 + u64::from(input.word()) * 3,
         ..Settings::modern(1500)
@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
     let lost = Rc::clone(&fates);
     net.script = Some(Box::new(move |_, _| {
         let (bytes, at, row) = &mut *lost.borrow_mut();
-        let bit = bytes.get(*at / 8).is_some_and(|byte| byte >> (*at % 8) & 1 == 1);
+        let bit = bytes.get(*at / 8).is_some_and(|byte| (byte >> (*at % 8)) & 1 == 1);
         *at += 1;
         *row = if bit { *row + 1 } else { 0 };
         bit && *row <= IN_A_ROW

@@ -245,7 +245,7 @@ mod tests {
     fn address() -> impl Strategy<Value = IpAddr> {
         (any::<bool>(), 0u8..8, 0u8..4).prop_map(|(six, a, b)| match six {
             false => Ipv4Addr::new(a << 5, b << 6, 0, b).into(),
-            true => Ipv6Addr::from(u128::from(a) << 125 | u128::from(b) << 100 | u128::from(b)).into(),
+            true => Ipv6Addr::from((u128::from(a) << 125) | (u128::from(b) << 100) | u128::from(b)).into(),
         })
     }
 

@@ -13,7 +13,17 @@ use crate::namespace::Namespace;
 
 /// The groups of `linux/rtnetlink.h` that are heard: links, neighbours, traffic control, addresses, routes and rules
 /// of both versions of IP, and settings of interfaces.
-const GROUPS: u32 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 18 | 1 << 23 | 1 << 24;
+const GROUPS: u32 = bits([1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25]);
+
+/// The first group is the lowest bit.
+const fn bits<const N: usize>(groups: [u32; N]) -> u32 {
+    let (mut bits, mut at) = (0, 0);
+    while at < N {
+        bits |= 1 << (groups[at] - 1);
+        at += 1;
+    }
+    bits
+}
 
 const INET: u8 = libc::AF_INET as u8;
 const INET6: u8 = libc::AF_INET6 as u8;

@@ -19,7 +19,7 @@ use crate::namespace::Namespace;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The tables of nftables: subsystem 10, `NFT_MSG_GETTABLE`.
-const NFTABLES: Request = Request { kind: 10 << 8 | 1, family: 0, length: 4 };
+const NFTABLES: Request = Request { kind: (10 << 8) | 1, family: 0, length: 4 };
 /// The policies of IPsec, `XFRM_MSG_GETPOLICY`.
 const IPSEC: Request = Request { kind: 0x15, family: 0, length: 0 };
 

@@ -64,11 +64,11 @@ pub fn routes() -> impl Strategy<Value = Vec<RouteSpec>> {
     let made = route.prop_map(|(six, a, b, length, kind, (port, host), more)| {
         let prefix = match six {
             false => {
-                let bits = 10 << 24 | a << 20 | b << 6 | b;
+                let bits = (10 << 24) | (a << 20) | (b << 6) | b;
                 format!("{}/{length}", Ipv4Addr::from(bits & u32::MAX.checked_shl(32 - length).unwrap_or(0)))
             }
             true => {
-                let bits = 0x2001_0db8 << 96 | u128::from(a) << 84 | u128::from(b) << 32 | u128::from(b);
+                let bits = (0x2001_0db8 << 96) | (u128::from(a) << 84) | (u128::from(b) << 32) | u128::from(b);
                 let mask = u128::MAX.checked_shl(128 - length * 4).unwrap_or(0);
                 format!("{}/{}", Ipv6Addr::from(bits & mask), length * 4)
             }
@@ -126,16 +126,17 @@ fn address(six: bool) -> impl Strategy<Value = IpAddr> {
     (kind, 0..PORTS as u8, 1..=HOSTS + 3, 0u32..16, 0u32..4).prop_map(move |(kind, port, host, a, b)| match six {
         false => match kind {
             0 => [10, 0, port, host].into(),
-            1 => Ipv4Addr::from(10 << 24 | a << 20 | b << 6 | b).into(),
-            2 => Ipv4Addr::from(a << 28 | b).into(),
+            1 => Ipv4Addr::from((10 << 24) | (a << 20) | (b << 6) | b).into(),
+            2 => Ipv4Addr::from((a << 28) | b).into(),
             3 => [10, 0, port, 255].into(),
             4 => [10, 0, port, 1].into(),
             _ => [[224, 0, 0, 5], [127, 0, 0, 1], [255; 4], [0, 0, 0, 7], [169, 254, 1, 1]][port as usize].into(),
         },
         true => match kind {
             0 => Ipv6Addr::new(0x2001, 0xdb8, 0, port.into(), 0, 0, 0, host.into()).into(),
-            1 => Ipv6Addr::from(0x2001_0db8 << 96 | u128::from(a) << 84 | u128::from(b) << 32 | u128::from(b)).into(),
-            2 => Ipv6Addr::from(u128::from(a) << 124 | u128::from(b)).into(),
+            1 => Ipv6Addr::from((0x2001_0db8 << 96) | (u128::from(a) << 84) | (u128::from(b) << 32) | u128::from(b))
+                .into(),
+            2 => Ipv6Addr::from((u128::from(a) << 124) | u128::from(b)).into(),
             3 => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host.into()).into(),
             4 => Ipv6Addr::new(0x2001, 0xdb8, 0, port.into(), 0, 0, 0, 1).into(),
             _ => ["ff02::1", "::1", "::ffff:10.0.1.2", "::"][port as usize].parse::<Ipv6Addr>().unwrap().into(),
@@ -296,11 +297,11 @@ impl Bench {
     /// Sources and destinations.
     pub fn pairs(&self, input: usize) -> impl Iterator<Item = (IpAddr, IpAddr)> {
         let four = (0..64u32).map(move |n| {
-            let to = Ipv4Addr::from(10 << 24 | (n / 4) << 20 | (n % 4) << 6 | (n % 4));
+            let to = Ipv4Addr::from((10 << 24) | ((n / 4) << 20) | ((n % 4) << 6) | (n % 4));
             (IpAddr::from([10, 0, input as u8, 2]), to.into())
         });
         let six = (0..64u128).map(move |n| {
-            let to = Ipv6Addr::from(0x2001_0db8 << 96 | (n / 4) << 84 | (n % 4) << 32 | (n % 4));
+            let to = Ipv6Addr::from((0x2001_0db8 << 96) | ((n / 4) << 84) | ((n % 4) << 32) | (n % 4));
             (Ipv6Addr::new(0x2001, 0xdb8, 0, input as u16, 0, 0, 0, 2).into(), to.into())
         });
         four.chain(six)
@@ -330,7 +331,7 @@ impl Bench {
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 let next = if spec.odd == Odd::Options { 0 } else { 253 };
                 let length = spec.payload + if spec.odd == Odd::Length { 2000 } else { 0 };
-                frame.extend([0x86, 0xdd, 0x60 | spec.tos >> 4, spec.tos << 4, 0, 0]);
+                frame.extend([0x86, 0xdd, 0x60 | (spec.tos >> 4), spec.tos << 4, 0, 0]);
                 frame.extend((length as u16).to_be_bytes());
                 frame.extend([next, spec.ttl]);
                 frame.extend([source.octets(), destination.octets()].concat());
