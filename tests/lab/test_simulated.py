@@ -145,6 +145,12 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
 
+    results = [*newest(clean).glob("tables/*.parquet"), *newest(clean).glob("comparison.*")]
+    assert len(results) > 10, results
+    made = {file.name: file.read_bytes() for file in results}
+    assert Command(clean, "report", str(newest(clean))).end()[0] == 0
+    assert made == {file.name: file.read_bytes() for file in results}, "it was read while other cells ran"
+
 
 @pytest.mark.slow
 def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pandas as pd
 
-from qoslab.analysis import run as analysis
+from qoslab.analysis import reading as analysis
 from qoslab.analysis import steady
 from qoslab.analysis.statistics import Values, WarmUp
 

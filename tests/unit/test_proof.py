@@ -17,7 +17,7 @@ import prove  # noqa: E402
 from analysis_mistakes import ANALYSIS  # noqa: E402
 from document import FileProof, document  # noqa: E402
 
-from qoslab.analysis import run as analysis  # noqa: E402
+from qoslab.analysis import reading as analysis  # noqa: E402
 
 CATALOGUE = re.findall(
     r'^    (\w+), "([a-z0-9-]+)", "', (TOP / "crates/mistakes/src/lib.rs").read_text(encoding="utf-8"), re.MULTILINE

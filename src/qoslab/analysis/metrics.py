@@ -5,7 +5,7 @@ What computes them registers itself (`qoslab.analysis.registry`); here the table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -126,6 +126,21 @@ def metrics(found: Mapping[str, pd.DataFrame], around: Circumstances, wanted: It
                     asked = [each for each in wanted if each.at is not None and each.selector == selector]
                     rows += [_row(key, *figure) for figure in _at_moments(selection, asked)]
     return tables.frame("metrics", rows)
+
+
+def of_all_cells(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The `metrics` of single cells in one table, in the order in which `metrics` has those of many: by the table that
+    they are computed from, then by cell."""
+    if not parts:
+        return tables.frame("metrics", [])
+    found = tables.conform("metrics", pd.concat(parts, ignore_index=True))
+    order = {name: place for place, source in enumerate(_SOURCES) for name in _names_of(source.table)}
+    place = {name: order[Reference.parse(name).metric.name] for name in found["metric"].unique()}
+    return found.iloc[found["metric"].map(place).astype(int).argsort(kind="stable")].reset_index(drop=True)
+
+
+def _names_of(table: TableName) -> list[str]:
+    return [name for function in functions_of(table) for name in function.names]
 
 
 def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[tuple[Reference, float | Missing]]:

@@ -7,7 +7,7 @@ import json
 import os
 import select
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -34,7 +34,7 @@ from qoslab.schema import load_published
 from qoslab.schema.expectations import parameters_of
 
 if TYPE_CHECKING:
-    from qoslab.analysis import Outcome
+    from qoslab.analysis import Outcome, Readings
     from qoslab.model.comparison import PublishedFigure
     from qoslab.model.experiment import Enough, Experiment
     from qoslab.results import Cell, RunFolder
@@ -109,8 +109,7 @@ def command(
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
 
-    plan = choice.plan(sweep)
-    matrix, kind = bool(sweep.parameters), choice.kind
+    plan, kind, matrix = choice.plan(sweep), choice.kind, bool(sweep.parameters)
     side_by_side = _side_by_side(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler(len(plan.cells))
     expected = expected_labs(side_by_side, len(plan.cells))
@@ -121,15 +120,16 @@ def command(
         _check_filters(plan)
     from qoslab.run.runner import Request
 
+    analysis = _Analysis(plan.experiment, published_figures(file, sweep.experiment))
     request = Request(
         file,
         plan,
-        published_figures(file, sweep.experiment),
+        analysis.published,
         (*(f"--set {each}" for each in sets), *choice.words()),
         RUNS,
         jobs=side_by_side,
         # In a sweep, whose labs leave little time, it would only be in the way.
-        meanwhile=None if matrix else _load_analysis,
+        meanwhile=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
@@ -139,10 +139,28 @@ def command(
         place=choice.place,
         tls=tls,
     )
-    return _carry_out(request, expected, as_json=as_json)
+    return _carry_out(request, expected, analysis, as_json=as_json)
 
 
-def _carry_out(request: Request, expected: int, *, as_json: bool) -> ExitStatus:
+class _Analysis:
+    """What is analysed of a run's cells while others run."""
+
+    def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...]) -> None:
+        self._experiment = experiment
+        self.published = published
+        self.readings: Readings | None = None
+        """Of the cells that were read so far; None where nothing was."""
+
+    def begin(self) -> Callable[[Cell], object]:
+        """Import what comes after the traffic, which takes a second; what reads each cell."""
+        import qoslab.report  # noqa: F401
+        from qoslab.analysis import Readings, references
+
+        self.readings = Readings(references(self._experiment, self.published))
+        return self.readings.of
+
+
+def _carry_out(request: Request, expected: int, analysis: _Analysis, *, as_json: bool) -> ExitStatus:
     """Run it and show what came of it; `expected` is the number of labs that it is estimated with."""
     from qoslab.run.progress import RUN, RunProgress
     from qoslab.run.runner import carry_out
@@ -154,7 +172,7 @@ def _carry_out(request: Request, expected: int, *, as_json: bool) -> ExitStatus:
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
-        outcome = _report(made)
+        outcome = _report(made, analysis.readings)
         made.publish()
     from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
 
@@ -234,11 +252,11 @@ def _forget_terminal() -> None:
                 os.close(nowhere)
 
 
-def _report(made: RunFolder) -> Outcome:
+def _report(made: RunFolder, readings: Readings | None = None) -> Outcome:
     from qoslab.analysis import analyse
     from qoslab.report import render
 
-    outcome = analyse(made)
+    outcome = analyse(made, readings)
     render(made, outcome)
     return outcome
 
@@ -307,9 +325,3 @@ def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:
     from qoslab.analysis import enough
 
     return enough(wanted, cells)
-
-
-def _load_analysis() -> None:
-    """Import what comes after the traffic: it takes a second."""
-    import qoslab.analysis
-    import qoslab.report  # noqa: F401

@@ -16,13 +16,14 @@ from qoslab.labs import lab_kind
 from qoslab.model.comparison import PublishedFigure
 from qoslab.plan import Plan
 from qoslab.redaction import KNOWN
-from qoslab.results import Cell, Manifest, RunFolder, Session
+from qoslab.results import Cell, CellRecord, Manifest, RunFolder, Session
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
 from qoslab.run.events import Interrupted, cells_at_a_time, silent
 from qoslab.run.jobs import Jobs
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
+from qoslab.run.meanwhile import Begin, Meanwhile
 from qoslab.run.progress import RunProgress
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask
@@ -42,8 +43,9 @@ class Request:
     """The folder of run folders."""
     jobs: int | None = 1
     """Cells that have traffic at the same time; None: as many as the machine has time for."""
-    meanwhile: Callable[[], None] | None = None
-    """Called once, in a thread of least priority, when the first traffic starts."""
+    meanwhile: Begin | None = None
+    """Begun when the first traffic starts, and called with each valid cell while others run; where cells must be
+    punctual in a thread of least priority. It has ended before `carry_out` gives the folder."""
     resume: RunFolder | None = None
     """Run what this run lacks, into its folder."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -71,21 +73,23 @@ class _Shared:
     progress: RunProgress
     schedule: Schedule
     interrupted: threading.Event
+    meanwhile: Meanwhile
     lab: dict[str, Any] = field(default_factory=dict)
     """How the virtual lab described itself."""
     configurations: dict[str, str] = field(default_factory=dict)
-    meanwhile: threading.Thread | None = None
 
     @contextmanager
     def turn(self, worker: int) -> Iterator[None]:
         """The turn of a worker's traffic; do what the request wants to be done meanwhile."""
-        call = self.request.meanwhile
         with self.schedule.turn(worker):
-            with self.schedule.changed:
-                if call is not None and self.meanwhile is None:
-                    self.meanwhile = threading.Thread(target=_with_least_priority, args=(call,), daemon=True)
-                    self.meanwhile.start()
+            self.meanwhile.start()
             yield
+
+    def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
+        """Enter the outcome of a leased cell."""
+        self.schedule.finish(task, record, lost=lost, worker=worker)
+        if record.valid:
+            self.meanwhile.take(self.folder.cell_of(task.identity, task.attempt))
 
     def folder_of(self, task: CellTask) -> Cell:
         """Where an attempt's results go."""
@@ -126,13 +130,17 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             attempts=request.attempts,
             enough=request.enough,
         )
-        shared = _Shared(request, folder, progress, schedule, interrupted)
+        real_time = lab_kind(request.plan.lab).real_time
+        shared = _Shared(
+            request, folder, progress, schedule, interrupted, Meanwhile(request.meanwhile, punctual=real_time)
+        )
         started = datetime.now(UTC)
         crew = _Crew(shared)
         measured = False
         try:
             try:
                 crew.wait_measured()
+                shared.meanwhile.end()
                 measured = True
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
@@ -168,6 +176,7 @@ class _Crew:
             return
         if not self._kind.real_time and count:
             shared.progress.note(cells_at_a_time(count))
+            shared.meanwhile.start()
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
 
@@ -209,7 +218,7 @@ class _Crew:
             ClusterCrew(
                 shared.request.scheduler,
                 lease=shared.schedule.lease_now,
-                finish=shared.schedule.finish,
+                finish=shared.finish,
                 folder_of=shared.folder_of,
                 interrupted=shared.interrupted,
                 note=shared.progress.note,
@@ -230,7 +239,7 @@ class _Crew:
         cell.sync()
         with shared.schedule.changed:
             shared.lab = shared.lab or dict(worker.described)
-        shared.schedule.finish(task, record, worker=number)
+        shared.finish(task, record, worker=number)
 
     def wait_measured(self) -> None:
         """Wait for the last cell. Raises what ended a worker early, once all have ended."""
@@ -266,15 +275,6 @@ def _wait(events: list[threading.Event]) -> None:
     for event in events:
         while not event.wait(0.2):
             pass
-
-
-LEAST_PRIORITY = 19
-"""The nice value of work that must not disturb the traffic."""
-
-
-def _with_least_priority(call: Callable[[], None]) -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
-    call()
 
 
 class _Background:

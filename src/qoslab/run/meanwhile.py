@@ -1,0 +1,63 @@
+"""What is done with cells that are over while others run, in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+
+from qoslab.results import Cell
+
+LEAST_PRIORITY = 19
+"""The nice value of work that must not disturb traffic."""
+POLL_S = 0.2
+
+Begin = Callable[[], Callable[[Cell], object]]
+"""Prepares, which may take seconds, and returns what is done with each cell."""
+
+
+class Meanwhile:
+    """Its methods may be called from any thread, `end` from the main one."""
+
+    def __init__(self, begin: Begin | None, *, punctual: bool) -> None:
+        """`punctual`: whether something beside it must be, so that it gets what is left of the machine."""
+        self._begin, self._punctual = begin, punctual
+        self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = False
+        self._stop = threading.Event()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begin, if that was not done yet."""
+        with self._lock:
+            if self._begin is None or self._started:
+                return
+            self._started = True
+            threading.Thread(target=self._work, args=(self._begin,), name="meanwhile", daemon=True).start()
+
+    def take(self, cell: Cell) -> None:
+        """A cell is over and valid."""
+        self._cells.put(cell)
+
+    def end(self) -> None:
+        """Wait until nothing is done any more; what has not been begun is left."""
+        self._stop.set()
+        self._cells.put(None)
+        # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
+        while self._started and not self._over.wait(POLL_S):
+            pass
+
+    def _work(self, begin: Begin) -> None:
+        try:
+            if self._punctual:
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
+            with_each = begin()
+            while (cell := self._cells.get()) is not None and not self._stop.is_set():
+                with_each(cell)
+        except Exception:
+            # It is only ahead of time: whoever does the same at the end meets the error where it can be told.
+            return
+        finally:
+            self._over.set()

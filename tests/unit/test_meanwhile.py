@@ -1,0 +1,119 @@
+"""Cells that are read while others run, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_run
+
+from qoslab.analysis import Readings, analyse, references
+from qoslab.model.comparison import PublishedFigure
+from qoslab.results import Cell, RunFolder
+from qoslab.run.meanwhile import LEAST_PRIORITY, Meanwhile
+from qoslab.schema import CellIdentity
+
+
+def results(folder: RunFolder) -> dict[str, bytes]:
+    files = [*folder.tables.glob("*.parquet"), *folder.path.glob("comparison.*")]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def readings_of(folder: RunFolder) -> Readings:
+    manifest = folder.manifest()
+    published: tuple[PublishedFigure, ...] = manifest.published
+    return Readings(references(manifest.experiment, published))
+
+
+def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None:
+    folder = sample_run.make_run(tmp_path)
+    analyse(folder)
+    at_once = results(folder)
+    assert len(at_once) > 10
+    for file in folder.tables.glob("*"):
+        file.unlink()
+    readings = readings_of(folder)
+    for cell in reversed(folder.cells()):
+        readings.of(cell)
+    analyse(folder, readings)
+    assert results(folder) == at_once
+
+
+def test_a_cell_is_read_once_and_again_where_its_record_is_another(tmp_path: Path) -> None:
+    folder = sample_run.make_run(tmp_path)
+    readings, cell = readings_of(folder), folder.cells()[0]
+    first = readings.of(cell)
+    assert readings.of(cell) is first
+
+    def refuse(record: dict[str, Any]) -> None:
+        record["valid"], record["reasons"] = False, ["a dog ate it"]
+
+    sample_run.change_json(cell.record_file, refuse)
+    assert first.problems == () and readings.of(cell).problems == ("a dog ate it",)
+
+
+def cell(number: int) -> Cell:
+    return Cell(Path("cells", "a", str(number)), CellIdentity("a", (), number))
+
+
+def test_cells_are_taken_in_order_with_least_priority() -> None:
+    seen: list[tuple[int, int]] = []
+    both = threading.Event()
+
+    def each(taken: Cell) -> None:
+        seen.append((taken.repetition, os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
+        if len(seen) == 2:
+            both.set()
+
+    meanwhile = Meanwhile(lambda: each, punctual=True)
+    meanwhile.take(cell(1))
+    meanwhile.start()
+    meanwhile.start()
+    meanwhile.take(cell(2))
+    assert both.wait(60)
+    meanwhile.end()
+    assert seen == [(1, LEAST_PRIORITY), (2, LEAST_PRIORITY)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) < LEAST_PRIORITY
+
+
+def test_what_was_not_begun_is_left() -> None:
+    seen: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def each(taken: Cell) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        seen.append(taken.repetition)
+
+    meanwhile = Meanwhile(lambda: each, punctual=False)
+    meanwhile.start()
+    for number in (1, 2):
+        meanwhile.take(cell(number))
+    assert begun.wait(60)
+    threading.Timer(0.1, go_on.set).start()
+    meanwhile.end()
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("where", ["begin", "each"])
+def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> None:
+    met = threading.Event()
+
+    def fail(*_: object) -> Any:
+        met.set()
+        raise json.JSONDecodeError("damaged", "", 0)
+
+    meanwhile = Meanwhile(fail if where == "begin" else lambda: fail, punctual=False)
+    meanwhile.start()
+    meanwhile.take(cell(1))
+    assert met.wait(60)
+    meanwhile.end()
+
+
+def test_nothing_is_waited_for_where_nothing_was_begun() -> None:
+    Meanwhile(None, punctual=True).end()
+    Meanwhile(lambda: lambda cell: None, punctual=True).end()
