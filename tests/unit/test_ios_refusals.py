@@ -117,7 +117,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("interface s0/0\nduplex full", "@0"),
     ("interface fa0/0\nspeed 1000", "@6"),
     ("interface fa0/0\nspeed 10", "@6"),
-    ("interface fa0/0\nduplex half", "@7"),
+    ("interface fa0/0\nduplex quarter", "@7"),
     ("interface fa0/0\nload-interval 45", "% Load interval must be a multiple of 30 seconds"),
     ("interface fa0/0\nload-interval 601", "@14"),
     ("interface fa0/1\nservice-policy output Missing", "% policy map Missing not configured"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.addressing import check_others, interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
@@ -250,17 +250,20 @@ def _keepalive(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add(
     "interface",
-    "duplex (auto|full)",
+    "duplex (auto|full|half)",
     no=True,
     help={
         "duplex": "Configure duplex operation",
         "auto": "Enable AUTO duplex configuration",
         "full": "Force full duplex operation",
+        "half": "Force half-duplex operation",
     },
 )
 def _duplex(session: ConfigSession, args: Args) -> None:
+    """Keep it, for show commands: a virtual line has no collisions."""
     _ethernet_only(session, args, "duplex")
-    session.interface.duplex = "full" if "full" in args and not args.unset else "auto"
+    forced: tuple[Literal["full", "half"], ...] = ("full", "half")
+    session.interface.duplex = next((each for each in forced if each in args and not args.unset), "auto")
 
 
 @CONFIG.add(

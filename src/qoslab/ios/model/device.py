@@ -109,7 +109,7 @@ class Interface:
     """Whether the frames of its VLAN have no tag."""
     load_interval_s: int | None = None
     shutdown: bool = False
-    duplex: Literal["auto", "full"] = "auto"
+    duplex: Literal["auto", "full", "half"] = "auto"
     speed: Speed = "auto"
     tx_ring_limit: int | None = None
     """Packets; of an ATM circuit particles."""

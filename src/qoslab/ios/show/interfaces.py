@@ -171,7 +171,8 @@ class InterfaceView:
             yield "  CRC checking enabled"
         else:
             media = "100BaseTX/FX" if interface.port is None else "media type is 10/100/1000BaseTX"
-            yield f"  Full-duplex, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, {media}"
+            duplex = "Half-duplex" if interface.duplex == "half" else "Full-duplex"
+            yield f"  {duplex}, {self.counters['line_rate_bps'] // 1_000_000}Mb/s, {media}"
             if interface.port is not None:
                 yield "  input flow-control is off, output flow-control is unsupported "
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"

@@ -79,7 +79,7 @@ def show_interfaces_status(device: Device, ports: Mapping[str, Port]) -> str:
         if port is not None and port.switched and port.mode == "trunk":
             vlan = "trunk"
         speed = interface.speed if interface.speed != "auto" else "a-1000" if up else "auto"
-        duplex = "full" if interface.duplex == "full" else "a-full" if up else "auto"
+        duplex = interface.duplex if interface.duplex != "auto" else "a-full" if up else "auto"
         described = (interface.description or "")[:18]
         lines.append(
             f"{short_name(name):<10}{described:<19}{status:<13}{vlan:<10} {duplex:>6} {speed:>6} 10/100/1000BaseTX"
