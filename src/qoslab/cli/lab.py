@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.options import experiment_file, json_option, set_option
+from qoslab.cli.options import experiment_argument, experiment_file, json_option, open_sweep, set_option
 from qoslab.errors import UserError
+from qoslab.labs import kind_at
 from qoslab.platforms import platform_of
 from qoslab.printing import echo
 
@@ -152,6 +153,32 @@ def down(name: str | None, every: bool) -> None:
     for lab in Lab.all() if every else [Lab.find(name)]:
         lab.down()
         echo(f"lab {lab.name} is down", err=True)
+
+
+@command.command()
+@click.argument("inventory", type=click.Path(path_type=Path))
+@experiment_argument
+@set_option
+def check(inventory: Path, experiment: str, sets: Sequence[str]) -> None:
+    """Look whether an experiment can be run on the nodes of an inventory, as a run does first. Nothing is changed.
+
+    Findings are printed a line each: what was found, what was expected, what to do.
+    """
+    from qoslab.run.labs import machinery
+
+    kind = kind_at(str(inventory))
+    look = machinery(kind).check if kind.placed else None
+    if look is None:
+        raise UserError(f"found {inventory}, expected the path of an inventory")
+    _, sweep = open_sweep(experiment, sets, str(inventory))
+    checked = look(str(inventory), sweep.experiment)
+    for line in checked.seen:
+        echo(line)
+    for note in checked.notes:
+        echo(f"note: {note}", err=True)
+    if checked.refused is not None:
+        raise checked.refused
+    echo(f"{sweep.experiment.name} can be run on {inventory}", err=True)
 
 
 @command.command()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.results import Cell, CellRecord
 from qoslab.run.events import Tell
@@ -61,6 +62,18 @@ class WorkerSlot:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """What was seen of a lab that is there already, before anything is done in it."""
+
+    seen: Sequence[str]
+    """Lines for people: what there is."""
+    notes: Sequence[str]
+    """What does not keep a run from beginning."""
+    refused: UserError | None
+    """What a run would be refused with."""
+
+
+@dataclass(frozen=True)
 class Machinery:
     """What a kind of lab needs to run cells."""
 
@@ -71,3 +84,5 @@ class Machinery:
     the same."""
     packages: Callable[[], Mapping[str, str]]
     """Python packages that touch the figures, with their versions."""
+    check: Callable[[str, Experiment], Checked] | None = None
+    """Looks whether an experiment can be run at a place, and changes nothing there; of kinds that are `placed`."""

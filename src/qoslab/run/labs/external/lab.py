@@ -5,21 +5,19 @@ from __future__ import annotations
 import platform
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
-from qoslab.errors import MachineError, QoslabError, UserError
-from qoslab.model.experiment import Experiment, TcpProfile, Topology
+from qoslab.errors import MachineError, UserError
+from qoslab.model.experiment import TcpProfile, Topology
 from qoslab.model.inventory import HostSettings
-from qoslab.platforms import hosts_of, tcp
+from qoslab.platforms import tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.programs import OWN_PROGRAMS, own_program
-from qoslab.run.devices.inventory import LabInventory
-from qoslab.run.faults import PassingFault
 from qoslab.run.lab import Load, Tap
 from qoslab.run.labs.external.channel import Channel, HostLost, Output
 
@@ -127,11 +125,25 @@ class ExternalHost:
         """Why it is out of reach; empty while it is not."""
         return self._channel.lost
 
+    @property
+    def name(self) -> str:
+        """The experiment's."""
+        return self._place.name
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """What its agent said of it at first."""
+        return self._channel.facts
+
+    def ask(self, op: str, **keys: Any) -> dict[str, Any]:
+        """What its agent answers; see `Channel.ask`."""
+        return self._channel.ask(op, **keys)
+
     def isolate(self) -> list[str]:
         """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
         interfaces = self._place.interfaces()
         failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
-        offset, error = self._clock()
+        offset, error = self.clock()
         self.described = {
             **{key: self._channel.facts[key] for key in ("kernel", "boot", "root", "python")},
             "isolate": self._place.settings.isolate,
@@ -140,7 +152,7 @@ class ExternalHost:
         }
         return list(failed)
 
-    def _clock(self) -> tuple[int, int]:
+    def clock(self) -> tuple[int, int]:
         """How far its wall clock is ahead of this machine's, and how wrong that may be; in ns."""
         found = []
         for _ in range(CLOCK_READINGS):
@@ -210,40 +222,10 @@ class ExternalLab:
         self._hosts = hosts
         self._settings = settings
 
-    @classmethod
-    def reach(
-        cls, inventory: LabInventory, experiment: Experiment, who: str, note: Callable[[str], None]
-    ) -> ExternalLab:
-        """Have an agent on each host of the experiment, and its interfaces ready. None stays where one cannot."""
-        names = hosts_of(experiment.topology)
-        settings = {name: inventory.nodes.hosts[name] for name in names}
-
-        def begin(name: str) -> ExternalHost:
-            channel = Channel(name, inventory.hosts[name], who)
-            host = ExternalHost(channel, Place(experiment.topology, name, settings[name]))
-            try:
-                for each in host.isolate():
-                    note(f"{name}: an earlier run has left this, which could not be put back: {each}")
-            except BaseException:
-                host.close()
-                raise
-            return host
-
-        hosts: dict[str, ExternalHost] = {}
-        errors: list[QoslabError] = []
-        with ThreadPoolExecutor(max(len(names), 1)) as pool:
-            for name, future in {name: pool.submit(begin, name) for name in names}.items():
-                try:
-                    hosts[name] = future.result()
-                except QoslabError as error:
-                    errors.append(error)
-        lab = cls(hosts, settings)
-        if errors:
-            lab.close()
-            hint = next((error.hint for error in errors if error.hint), "")
-            kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
-            raise kind("\n".join(error.message for error in errors), hint=hint)
-        return lab
+    @property
+    def hosts(self) -> Mapping[str, ExternalHost]:
+        """By name."""
+        return self._hosts
 
     @property
     def described(self) -> dict[str, Any]:

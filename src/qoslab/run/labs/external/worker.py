@@ -21,6 +21,10 @@ from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
+from qoslab.run.labs.external.looks.cabling import proofs, unseen
+from qoslab.run.labs.external.looks.facts import Facts
+from qoslab.run.labs.external.looks.gather import Gathering
+from qoslab.run.labs.external.reach import isolate, left_on_failure, look_around, reach_hosts
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.provenance import TOOLS
@@ -69,28 +73,41 @@ class ExternalWorker(MeasuredWorker):
         self._times += 1
         try:
             self._tell(self._label, "reach the lab")
+            self._shared.get()  # takes seconds to start, and reads what routers show
             # Left last: the routers are restored by their doors.
             door = self._open_doors(inventory, experiment)
             self._enter(experiment, state.folder)
-            self._reach_routers(inventory, experiment, door)
-            self._lab = ExternalLab.reach(inventory, experiment, _who(experiment), self._note)
+            lab = reach_hosts(inventory, experiment, who_runs(experiment), door)
+            with left_on_failure(lab):
+                facts = self._make_ready(Gathering(experiment, inventory, lab, door, self._shared.get()))
+                self._reach_routers(inventory, experiment, door)
+            self._lab = lab
             self._topology = experiment.topology
         except BaseException:
             self._leave()
             raise
-        self.described = self.described or {"inventory": str(self._file), "hosts": self._lab.described}
+        self.described = self.described or {
+            "inventory": str(self._file),
+            "hosts": lab.described,
+            "links": dict(proofs(facts)),
+        }
         self._tell(self._label, "")
 
+    def _make_ready(self, gathering: Gathering) -> Facts:
+        """Look before anything is changed; then have the interfaces ready, and look at those that were down."""
+        self._tell(self._label, "look at the lab")
+        facts = look_around(gathering, self._note)
+        isolate(gathering.lab, self._note)
+        return look_around(gathering, lambda _: None) if unseen(facts) else facts
+
     def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> Door | None:
-        """Log in to the routers that have a command line; None where there are none."""
+        """Doors to the routers that have a command line; None where there are none."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         ways = ways_to(inventory.file, routers, inventory.nodes.routers)
         if not ways:
             return None
         transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
-        door = self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
-        door.open()
-        return door
+        return self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
 
     def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None) -> None:
         """Tell Ansible and the observer of the routers, those with a command line by their doors."""
@@ -151,7 +168,7 @@ class ExternalWorker(MeasuredWorker):
         self._forget_state()
 
 
-def _who(experiment: Experiment) -> str:
+def who_runs(experiment: Experiment) -> str:
     """Whose run it is, for others who want the same interfaces."""
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
@@ -165,7 +182,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         raise UserError("\n".join(map(str, findings)))
 
     def ask(name: str) -> Mapping[str, str | None]:
-        channel = Channel(name, inventory.hosts[name], _who(experiment))
+        channel = Channel(name, inventory.hosts[name], who_runs(experiment))
         try:
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
             return found

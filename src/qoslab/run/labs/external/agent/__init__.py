@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MODULES = ("settings", "serve")
+MODULES = ("settings", "look", "serve")
 
 
 def source(who: str) -> bytes:

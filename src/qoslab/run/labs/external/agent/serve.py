@@ -26,6 +26,7 @@ import tempfile
 import time
 from typing import IO, Any
 
+from qoslab.run.labs.external.agent.look import look_around, on_cable
 from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
 
 LENGTHS = struct.Struct("!II")
@@ -327,6 +328,14 @@ class Agent:
     def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
         """The wall clock."""
         return {"wall_ns": time.time_ns()}
+
+    def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
+        """See `look.look_around`."""
+        return {"facts": look_around(programs, far, self.folder)}
+
+    def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:
+        """See `look.on_cable`."""
+        return {"cable": on_cable(**asked)}
 
     def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
         """See `Settings.isolate`."""

@@ -1,0 +1,88 @@
+"""`qoslab lab check`: all looks that a run begins with, and nothing else."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.model.experiment import Experiment
+from qoslab.platforms import routers_of
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import read_lab
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.door.client import Door
+from qoslab.run.door.inventory import ways_to
+from qoslab.run.labs.external.looks import look, refusal
+from qoslab.run.labs.external.looks.cabling import proofs
+from qoslab.run.labs.external.looks.facts import Facts, Found
+from qoslab.run.labs.external.looks.gather import Gathering
+from qoslab.run.labs.external.looks.rest import round_trips
+from qoslab.run.labs.external.reach import reach_hosts
+from qoslab.run.labs.worker import Checked
+from qoslab.schema.inventory import lacking
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a check has seen, and found."""
+
+    facts: Facts
+    found: tuple[Found, ...]
+
+    @property
+    def seen(self) -> list[str]:
+        """What there is, a line each: routers, hosts, links."""
+        lines = [
+            f"{name}: {each.model or 'a router'}, release {each.release}" for name, each in self.facts.routers.items()
+        ]
+        lines += [
+            f"{name}: clock {each.clock_ahead_ms:+.1f} ms (±{each.clock_error_ms:.1f} ms), {each.free >> 20} MiB free"
+            for name, each in self.facts.hosts.items()
+        ]
+        proven = proofs(self.facts)
+        for link in self.facts.experiment.topology.links:
+            trips = round_trips(self.facts, link)
+            took = ""
+            if trips is not None and trips.took_ms:
+                took = f", round trip {trips.median_ms:.1f} ms, {trips.lost} of {trips.sent} lost"
+            lines.append(f"link {link.name}: {proven[link.name]}{took}")
+        return lines
+
+
+def check(place: str, experiment: Experiment) -> Checked:
+    """See `Machinery.check`."""
+    with Collector() as collector:  # takes seconds to start
+        looked = check_lab(Path(place), experiment, collector)
+    notes = [str(each) for each in looked.found if not each.grave]
+    return Checked(looked.seen, notes, refusal(looked.found))
+
+
+def check_lab(file: Path, experiment: Experiment, collector: Collector) -> Looked:
+    """Look at all nodes of an inventory for an experiment. `UserError` where one cannot be looked at.
+
+    `collector` parses; one that has been started just now is ready when there is something to parse.
+    """
+    inventory = read_lab(file)
+    if missing := lacking(experiment, inventory.nodes, file):
+        raise UserError("\n".join(map(str, missing)))
+    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+    with ExitStack() as stack:
+        door = stack.enter_context(Door(ways)) if ways else None
+        lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
+        stack.callback(lab.close)
+        facts = Gathering(experiment, inventory, lab, door, collector).facts()
+    return Looked(facts, (*_left_behind(file), *look(facts)))
+
+
+def _left_behind(file: Path) -> list[Found]:
+    state = RestoreState.of(file)
+    if not state.is_there():
+        return []
+    about = state.about()
+    message = f"found what the run {about.run} has configured, since {about.since}, expected it restored"
+    return [Found("routers", message, f"qoslab lab rescue {file}, unless it is under way")]

@@ -1,0 +1,47 @@
+"""Looks before the first packet: whether the nodes of an inventory are what the experiment says.
+
+A look is a function from `Facts` to what it has found, and a line in `LOOKS`. It asks nobody: what it needs to know
+that no other does is a field of `facts`, which `gather` fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from qoslab.errors import UserError
+from qoslab.run.labs.external.looks.addresses import addresses
+from qoslab.run.labs.external.looks.cabling import cabling
+from qoslab.run.labs.external.looks.devices import devices, interfaces
+from qoslab.run.labs.external.looks.facts import Facts, Found
+from qoslab.run.labs.external.looks.hosts import clocks, disk, programs, rights
+from qoslab.run.labs.external.looks.management import management
+from qoslab.run.labs.external.looks.ports import damage, ports
+from qoslab.run.labs.external.looks.rest import at_rest
+
+Look = Callable[[Facts], Iterable[Found]]
+
+LOOKS: tuple[Look, ...] = (
+    rights,
+    devices,
+    interfaces,
+    addresses,
+    ports,
+    cabling,
+    management,
+    at_rest,
+    damage,
+    programs,
+    disk,
+    clocks,
+)
+
+
+def look(facts: Facts) -> list[Found]:
+    """All that stands against a run, and what is to be noted."""
+    return [found for each in LOOKS for found in each(facts)]
+
+
+def refusal(found: Iterable[Found]) -> UserError | None:
+    """What a run is refused with; None where nothing is grave."""
+    grave = [str(each) for each in found if each.grave]
+    return UserError("\n".join(grave)) if grave else None

@@ -1,0 +1,74 @@
+"""Whether routers are what the experiment takes them for, and have its interfaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from qoslab.model.experiment import Generation
+from qoslab.platforms import is_switch, routers_of
+from qoslab.run.labs.external.looks.facts import Facts, Found
+
+_PARTS = re.compile(r"(\d+)\.(\d+)(?:\((\d+)\w*\)([A-Z]*))?")
+MQC = (12, 0, 5)
+"""12.0(5)T is the first release with class-maps and policy-maps."""
+HQF = (12, 4, 20)
+"""12.4(20)T is the first of the T train with HQF."""
+
+
+def generation_of(release: str) -> Generation | None:
+    """The QoS generation of a release of the routers' trains; None of what is too old for either, or unknown."""
+    parts = _PARTS.match(release)
+    if parts is None:
+        return None
+    number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+    if number < MQC or (number[:2] == MQC[:2] and "T" not in (parts[4] or "")):
+        return None
+    # Of 12.4 mainline, which has numbers as high, the T train tells itself apart.
+    return "hqf" if number[0] >= 15 or (number >= HQF and (parts[4] or "").startswith("T")) else "classic"
+
+
+def devices(facts: Facts) -> Iterator[Found]:
+    """Release, model, generation."""
+    for name in routers_of(facts.experiment.topology):
+        router = facts.routers.get(name)
+        if router is None:
+            continue
+        if not router.ios:
+            hint = "see whether the inventory has the address of another device for it"
+            yield Found(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
+            continue
+        node = facts.experiment.topology.nodes[name]
+        if node.model is not None and router.model and node.model not in router.model:
+            hint = f"see whether it is the right device, or run with --set {name}.model={router.model}"
+            yield Found(name, f"found a {router.model}, expected a {node.model}", hint)
+        if is_switch(node):
+            continue
+        found, expected = generation_of(router.release), facts.generation(name)
+        if found is None:
+            message = (
+                f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
+            )
+            yield Found(name, message, "load a later release, or take another device")
+        elif expected not in (None, found):
+            message = f"found release {router.release}, whose queueing is {found}, expected {expected}"
+            yield Found(name, message, f"load another release, or run with --set {name}.generation={found}")
+
+
+def interfaces(facts: Facts) -> Iterator[Found]:
+    """Every interface of the experiment is there."""
+    for link, end, _ in facts.ends():
+        device = facts.device(end)
+        if end.node in facts.hosts:
+            there = [name for name in facts.hosts[end.node].cards if name != "lo"]
+            hint = "name the right one in qoslab_interfaces"
+        elif end.node in facts.routers and facts.routers[end.node].ios:
+            there = list(facts.routers[end.node].ports)
+            hint = "see whether it is the right device, and has the module"
+        else:
+            continue
+        if device not in there:
+            message = (
+                f"found no interface {device} for the link {link.name}, expected it beside {', '.join(there) or 'none'}"
+            )
+            yield Found(end.node, message, hint)

@@ -1,0 +1,143 @@
+"""Gathers facts: agents of hosts say what is there and who is on their cables, routers are asked show commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from qoslab.model.experiment import Experiment, Link
+from qoslab.platforms import is_switch, platform_of, routers_of
+from qoslab.programs import OWN_PROGRAMS
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.inventory import LabInventory
+from qoslab.run.door.client import Door
+from qoslab.run.labs.external.lab import ExternalHost, ExternalLab
+from qoslab.run.labs.external.looks.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
+from qoslab.run.labs.external.looks.shown import commands, router_facts
+from qoslab.traffic import tool
+
+SAMPLES = 20
+"""Round trips of a link, for its delay and for loss at rest."""
+BURST = 400
+"""Further requests on a link of which a part shall be lost."""
+ANSWER_S = 0.5
+"""How long an answer may take, besides what the link is to delay it."""
+ROUTER_PINGS = 10
+"""Of a router to a router."""
+EVERYWHERE = ("ip", "tc", "nsenter")
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """Who is asked."""
+
+    experiment: Experiment
+    inventory: LabInventory
+    lab: ExternalLab
+    door: Door | None
+    """None where no router has a command line."""
+    collector: Collector
+    """Parses."""
+
+    def facts(self) -> Facts:
+        """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
+        topology = self.experiment.topology
+        hosts = self.lab.hosts
+        routers = [] if self.door is None else list(routers_of(topology))
+        switches = [name for name in routers if is_switch(topology.nodes[name])]
+        with ThreadPoolExecutor(max(len(hosts) + len(routers), 1)) as pool:
+            asked = {name: pool.submit(self._host, name, host) for name, host in hosts.items()}
+            answers = {name: pool.submit(self._ask, name) for name in routers if name not in switches}
+            found_hosts = {name: future.result() for name, future in asked.items()}
+            answers |= {name: pool.submit(self._ask, name) for name in switches}
+            found_routers = {name: self._read(name, *future.result()) for name, future in answers.items()}
+        return Facts(
+            self.experiment,
+            {name: self.inventory.nodes.hosts[name] for name in hosts},
+            {name: self.inventory.nodes.routers[name] for name in routers_of(topology)},
+            found_hosts,
+            found_routers,
+        )
+
+    # hosts
+
+    def _host(self, name: str, host: ExternalHost) -> HostFacts:
+        topology = self.experiment.topology
+        ends = [end for link in topology.links for end in link.ends if end.node != name]
+        addresses = [str(end.address.ip) for end in ends if end.address is not None]
+        told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
+        ahead, error = host.clock()
+        return HostFacts(
+            root=bool(host.said["root"]),
+            cards=cards_of(told["cards"]),
+            routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
+            management=told["management"]["device"],
+            missing=tuple(told["missing"]),
+            congestion=frozenset(told["congestion"]),
+            free=told["free"],
+            clock_ahead_ms=ahead / 1e6,
+            clock_error_ms=error / 1e6,
+            cables={
+                near.interface: self._cable(
+                    host, link, self.inventory.nodes.hosts[name].device(near.interface), addresses
+                )
+                for link, near, _ in topology.links_of(name)
+            },
+        )
+
+    def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> OnCable:
+        near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
+        target = "" if far.address is None else str(far.address.ip)
+        told: Mapping[str, Any] = host.ask(
+            "cable",
+            device=device,
+            sender="" if near.address is None else str(near.address.ip),
+            far=target,
+            others=[each for each in addresses if each != target],
+            count=SAMPLES,
+            burst=BURST if link.loss is not None else 0,
+            within_s=ANSWER_S + 4 * link.delay.seconds,
+        )["cable"]
+        answers = target in told["macs"] or bool(told["took_ms"])
+        trips = RoundTrips(told["asked"], tuple(told["took_ms"]), told["burst"], told["answered"])
+        macs = {address: tuple(each) for address, each in told["macs"].items()}
+        return OnCable(macs, trips if answers else None, told["why"])
+
+    def _programs(self, name: str) -> list[str]:
+        """What the experiment needs on a host that is not sent there."""
+        found = list(EVERYWHERE)
+        for arm in self.experiment.arms:
+            for flow in self.experiment.flows_of(arm):
+                if name in (flow.source, flow.destination):
+                    found += [each for each in tool(flow.tool).programs if each not in OWN_PROGRAMS]
+        if any(point.node == name for point in self.experiment.captures):
+            found.append("dumpcap")
+        return list(dict.fromkeys(found))
+
+    # routers
+
+    def _ask(self, name: str) -> tuple[dict[str, str], dict[str, str]]:
+        """What a router says to commands, and to pings by address."""
+        assert self.door is not None
+        topology = self.experiment.topology
+        links = topology.links_of(name)
+        serials = tuple(near.interface for _, near, _ in links if near.interface.startswith("Serial"))
+        far = [
+            str(end.address.ip)
+            for _, _, end in links
+            if end.address is not None and platform_of(topology.nodes[end.node]).is_router
+        ]
+        # Pings first: a router asks for who is there, which `show arp` tells then.
+        pings = [f"ping {address} repeat {ROUTER_PINGS} timeout 1" for address in far]
+        asked = [*pings, *commands(switch=is_switch(topology.nodes[name]), serials=serials)]
+        said = self.door.ask(name, *asked)
+        return dict(zip(asked[len(far) :], said[len(far) :], strict=True)), dict(zip(far, said, strict=False))
+
+    def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, str]) -> RouterFacts:
+        def parse(command: str, text: str) -> Mapping[str, Any]:
+            return self.collector.parse(command, text).parsed or {}
+
+        access = self.inventory.routers[name]
+        return router_facts(answers, parse, pings, access.host or "")

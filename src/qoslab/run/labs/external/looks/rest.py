@@ -1,0 +1,98 @@
+"""Whether links at rest delay and lose what the experiment says, and no more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from qoslab.model.experiment import Link, RandomLoss
+from qoslab.run.labs.external.looks.facts import Facts, Found, RoundTrips
+
+REQUEST_BYTES = 100
+"""Of a router's ping; requests for addresses are smaller."""
+SLACK_MS = 8.0
+"""What two ends may take for an answer, at the quickest."""
+SLACK = 0.05
+"""Of the delay: what makes it has a clock of its own."""
+ENOUGH = 100
+"""Requests, from which on a share of losses is told from none."""
+DEVIATIONS = 4.0
+"""Of a share of losses, from the one that was expected."""
+
+
+def at_rest(facts: Facts) -> Iterator[Found]:
+    """Each link by the end that could ask."""
+    for link in facts.experiment.topology.links:
+        trips = round_trips(facts, link)
+        if trips is None or not trips.took_ms:
+            continue
+        yield from _delay(link, trips)
+        yield from _loss(link, trips)
+
+
+def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
+    """What was measured on a link; None where nobody could ask."""
+    for near, far in (link.ends, link.ends[::-1]):
+        host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
+        if host is not None and near.interface in host.cables and host.cables[near.interface].round_trips is not None:
+            return host.cables[near.interface].round_trips
+        if router is not None and far.address is not None and str(far.address.ip) in router.pings:
+            return router.pings[str(far.address.ip)]
+    return None
+
+
+def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    delay, jitter = 2000 * link.delay.seconds, link.jitter
+    spread = 0.0 if jitter is None else 2000 * jitter.size.seconds
+    # The quickest answer: a busy machine is late now and then, a line always. Normal jitter is cut at four.
+    earlier = {"uniform": spread, "normal": 4 * spread, "exponential": 0.0}[jitter.distribution] if jitter else 0.0
+    line = 2000 * 8 * REQUEST_BYTES / link.rate.bps
+    least, most = delay * (1 - SLACK) - earlier - 0.5, delay * (1 + SLACK) + spread + line + SLACK_MS
+    found = min(trips.took_ms)
+    # A router says whole milliseconds, the part of one cut off.
+    if found < least - 1 or found > most:
+        expected = f"{delay:g} ms" if delay else f"at most {most:.0f} ms"
+        message = f"found a round trip of {found:.1f} ms at rest, expected {expected}"
+        hint = (
+            "see what makes the delay of this link"
+            if delay
+            else "see what is between; the experiment has a plain cable"
+        )
+        yield Found(f"link {link.name}", message, hint)
+
+
+def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    one_way = _share(link)
+    expected = 1 - (1 - one_way) ** 2
+    # The first is often lost while a router asks who is there.
+    lost, sent = trips.lost, trips.sent
+    if not expected:
+        if lost > 1:
+            message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"
+            yield Found(f"link {link.name}", message, "see cable, duplex, and whether somebody else uses the link")
+        return
+    deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
+    if sent > ENOUGH and abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
+        message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
+        yield Found(f"link {link.name}", message, "see what makes the loss of this link; both directions count")
+
+
+def _share(link: Link) -> float:
+    """The share of frames that are lost one way."""
+    loss = link.loss
+    if loss is None:
+        return 0.0
+    if isinstance(loss, RandomLoss):
+        return loss.probability.fraction
+    turns = loss.p.fraction + loss.r.fraction
+    bad = loss.p.fraction / turns if turns else 0.0
+    return bad * loss.loss_bad.fraction + (1 - bad) * loss.loss_good.fraction
+
+
+def _bursts(link: Link) -> float:
+    """By how much a share of losses spreads more than if each frame were by itself: states last."""
+    loss = link.loss
+    if loss is None or isinstance(loss, RandomLoss):
+        return 1.0
+    kept = abs(1 - loss.p.fraction - loss.r.fraction)
+    return (1 + kept) / max(1 - kept, 1e-6)

@@ -1,0 +1,102 @@
+"""Getting in: to all routers and hosts side by side, and whoever refuses is named with the others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from qoslab.errors import QoslabError, UserError
+from qoslab.model.experiment import Experiment
+from qoslab.platforms import hosts_of
+from qoslab.run.devices.inventory import LabInventory
+from qoslab.run.door.client import Door
+from qoslab.run.faults import PassingFault
+from qoslab.run.labs.external.channel import Channel
+from qoslab.run.labs.external.lab import ExternalHost, ExternalLab, Place
+from qoslab.run.labs.external.looks import look, refusal
+from qoslab.run.labs.external.looks.facts import Facts
+from qoslab.run.labs.external.looks.gather import Gathering
+
+_Result = TypeVar("_Result")
+
+
+def side_by_side(calls: Mapping[str, Callable[[], _Result]]) -> tuple[dict[str, _Result], list[QoslabError]]:
+    """What these return, by name, and what they raise."""
+    results: dict[str, _Result] = {}
+    errors: list[QoslabError] = []
+    with ThreadPoolExecutor(max(len(calls), 1)) as pool:
+        for name, future in {name: pool.submit(call) for name, call in calls.items()}.items():
+            try:
+                results[name] = future.result()
+            except QoslabError as error:
+                errors.append(error)
+    return results, errors
+
+
+def together(errors: Sequence[QoslabError]) -> QoslabError:
+    """One error that says all; one that passes where each does."""
+    if len(errors) == 1:
+        return errors[0]
+    hint = next((error.hint for error in errors if error.hint), "")
+    kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
+    return kind("\n".join(error.message for error in errors), hint=hint)
+
+
+def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door: Door | None = None) -> ExternalLab:
+    """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
+
+    None stays where one cannot be reached.
+    """
+    names = hosts_of(experiment.topology)
+    settings = {name: inventory.nodes.hosts[name] for name in names}
+
+    def begin(name: str) -> ExternalHost:
+        channel = Channel(name, inventory.hosts[name], who)
+        return ExternalHost(channel, Place(experiment.topology, name, settings[name]))
+
+    def open_door() -> None:
+        if door is not None:
+            door.open()
+
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(side_by_side, {"routers": open_door})
+        hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names})
+        errors = [*opening.result()[1], *errors]
+    lab = ExternalLab(hosts, settings)
+    if errors:
+        lab.close()
+        raise together(errors)
+    return lab
+
+
+def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
+    """Have the interfaces of all hosts ready."""
+    left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
+    for name, each in ((name, each) for name, failed in left.items() for each in failed):
+        note(f"{name}: an earlier run has left this, which could not be put back: {each}")
+    if errors:
+        raise together(errors)
+
+
+@contextmanager
+def left_on_failure(lab: ExternalLab) -> Iterator[None]:
+    """Leave all hosts if the block fails."""
+    try:
+        yield
+    except BaseException:
+        lab.close()
+        raise
+
+
+def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
+    """What there is. `UserError` with all that stands against a run; what does not is noted."""
+    facts = gathering.facts()
+    found = look(facts)
+    if refused := refusal(found):
+        raise refused
+    for each in found:
+        note(str(each))
+    return facts

@@ -1,0 +1,225 @@
+"""Looks before the first packet: in a lab that is reached by SSH alone, what is wrong is made as a user would."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from commands import run
+from labs import topology
+from test_external import state
+from test_iosd import Login, connection
+
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.model.experiment import Topology
+from qoslab.run.devices.collector import Collector
+from qoslab.run.labs.external.check import Looked, check_lab
+from qoslab.run.labs.external.looks import refusal
+from qoslab.schema import load_sweep
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+
+FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
+EXPERIMENT = load_sweep(FILE, {}).experiment
+ROUTER = {"platform": "ios", "model": "3725"}
+
+
+@contextmanager
+def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path]]:
+    """A lab and its inventory."""
+    file = folder / "here.yml"
+    with Lab.up(made, name=f"looks-{name}-{os.getpid()}") as lab:
+        expose(lab, file)
+        yield lab, file
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]:
+    """The experiment's own."""
+    with exposed(tmp_path_factory.mktemp("here"), "own", EXPERIMENT.topology) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    """Starts once."""
+    with Collector() as collector:
+        yield collector
+
+
+@pytest.fixture(autouse=True)
+def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def typed(lab: Lab, router: str, *lines: str) -> str:
+    """What a router says to lines at its privileged prompt."""
+
+    async def enter() -> str:
+        async with connection(lab, router) as client:
+            login = await Login.enabled(lab, client, router)
+            return "".join([await login.send(line) for line in lines])
+
+    return asyncio.run(enter())
+
+
+def configured(lab: Lab, router: str, *lines: str) -> None:
+    said = typed(lab, router, "configure terminal", *lines, "end")
+    assert "%" not in said, said
+
+
+def said(checked: Looked) -> str:
+    """What a run would be refused with; empty where it would not."""
+    refused = refusal(checked.found)
+    return "" if refused is None else refused.message
+
+
+def test_a_lab_as_the_experiment_wants_it_is_left_as_it_was(here: tuple[Lab, Path], collector: Collector) -> None:
+    lab, file = here
+    before = [state(lab, host) for host in ("client", "server")], typed(lab, "R1", "show running-config", "show arp")
+    checked = check_lab(file, EXPERIMENT, collector)
+    after = [state(lab, host) for host in ("client", "server")], typed(lab, "R1", "show running-config", "show arp")
+    assert after == before
+    assert checked.found == ()
+    assert [line.partition(", round")[0] for line in checked.seen if "link" in line] == [
+        "link lan: proven",
+        "link wan: proven",
+    ]
+    assert "R1: 3725, release 12.4(15)T14" in checked.seen
+
+
+ADDRESS = "ip address 192.168.20.1 255.255.255.0"
+CONFIGURED = {
+    "port down": (
+        ("interface Fa0/1", "shutdown"),
+        ("interface Fa0/1", "no shutdown"),
+        "R1: found FastEthernet0/1 shut down, expected it up for the link wan; enter `no shutdown` there",
+    ),
+    "half duplex": (
+        ("interface Fa0/1", "duplex half"),
+        ("interface Fa0/1", "no duplex"),
+        "R1: found FastEthernet0/1 half duplex, expected full duplex; set both ends to `duplex full`, or both to auto",
+    ),
+    "wrong address": (
+        ("interface Fa0/1", "ip address 192.168.20.9 255.255.255.0"),
+        ("interface Fa0/1", ADDRESS),
+        "R1: found 192.168.20.9/24 on FastEthernet0/1, expected 192.168.20.1/24; "
+        "give it that address, or see whether it is the right interface",
+    ),
+    "wrong tag": (
+        ("interface Fa0/1", "no ip address", "interface Fa0/1.30", "encapsulation dot1Q 30", ADDRESS),
+        ("no interface Fa0/1.30", "interface Fa0/1", ADDRESS),
+        "R1: found no address on FastEthernet0/1 (192.168.20.1/24 is on FastEthernet0/1.30), expected 192.168.20.1/24; "
+        "give it that address, or see whether it is the right interface",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", CONFIGURED)
+def test_what_is_configured_wrongly_is_named(here: tuple[Lab, Path], collector: Collector, fault: str) -> None:
+    lab, file = here
+    wrong, right, expected = CONFIGURED[fault]
+    configured(lab, "R1", *wrong)
+    try:
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [expected]
+    finally:
+        configured(lab, "R1", *right)
+
+
+def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], collector: Collector) -> None:
+    lab, file = here
+    card = "ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up"
+    card += "; ip addr add 192.168.20.77/25 dev mgmt0"
+    lab.run("client", ["sh", "-c", card], check=True)
+    try:
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+            "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
+            "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; mend the route to 192.168.20.0/25",
+        ]
+    finally:
+        lab.run("client", ["ip", "link", "del", "mgmt0"], check=True)
+
+
+def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
+    swapped = topology(client="host", R1=ROUTER, server="host")(
+        "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
+        "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
+    )
+    with exposed(tmp_path, "swapped", swapped) as (lab, file):
+        away = ("interface Fa0/0", "no ip address", "interface Fa0/1", ADDRESS)
+        configured(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+            "link lan: found FastEthernet0/1 of R1 at eth0 of client, expected FastEthernet0/0 of R1; "
+            "plug the cable in there, or name the interfaces in the inventory",
+            "link wan: found FastEthernet0/0 of R1 at eth0 of server, expected FastEthernet0/1 of R1; "
+            "plug the cable in there, or name the interfaces in the inventory",
+        ]
+
+
+def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> None:
+    client = {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]}
+    between = topology(client=client, SW={"platform": "ios", "model": "3750G"}, R1=ROUTER, server="host")(
+        "client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1",
+        "SW GigabitEthernet1/0/2 - R1 FastEthernet0/0 192.168.10.1/24",
+        "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
+    )
+    with exposed(tmp_path, "vlan", between) as (lab, file):
+        assert said(check_lab(file, EXPERIMENT, collector)) == ""
+        configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+            "link lan: found nobody who answers for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
+            "see the cable, and the VLAN of switch ports between",
+        ]
+
+
+def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
+    cut = topology(client="host", R1=ROUTER, server="host", other="host")(
+        "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
+        "server eth0 192.168.20.2/24 - other eth0 192.168.20.3/24",
+    )
+    with exposed(tmp_path, "cut", cut) as (lab, file):
+        configured(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+            "R1: found FastEthernet0/1 down, expected it up for the link wan; "
+            "see whether the cable is in, and the other end is up",
+        ]
+
+
+def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
+    other = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
+        "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
+        "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
+    )
+    with exposed(tmp_path, "device", other) as (_, file):
+        assert said(check_lab(file, EXPERIMENT, collector)).splitlines() == [
+            "R1: found a 2811, expected a 3725; see whether it is the right device, or run with --set R1.model=2811",
+            "R1: found release 12.4(24)T2, whose queueing is hqf, expected classic; "
+            "load another release, or run with --set R1.generation=hqf",
+        ]
+
+
+def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tuple[Lab, Path], clean: Path) -> None:
+    lab, file = here
+    before = [state(lab, host) for host in ("client", "server")]
+    configured(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")
+    try:
+        running = typed(lab, "R1", "show running-config")
+        status, output, errors = run(
+            clean, "run", str(FILE), "--lab", str(file), "--duration", "2s", "--arm", "policed"
+        )
+        assert status == 2, errors + output
+        assert "R1: found FastEthernet0/0 shut down" in errors and "R1: found FastEthernet0/1 half duplex" in errors
+        assert typed(lab, "R1", "show running-config") == running
+        status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
+        assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output
+        assert "link wan: proven, round trip " in output
+    finally:
+        configured(lab, "R1", "interface Fa0/1", "no duplex", "interface Fa0/0", "no shutdown")
+    assert [state(lab, host) for host in ("client", "server")] == before
+    status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
+    assert status == 0 and "policing-vs-shaping can be run on " in errors, errors + output

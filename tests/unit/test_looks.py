@@ -1,0 +1,327 @@
+"""Looks before the first packet, by facts: what is found of labs that no virtual one shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qoslab.genie.parse import parse as genie_parse
+from qoslab.model.experiment import Experiment
+from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
+from qoslab.run.labs.external.looks import look, refusal
+from qoslab.run.labs.external.looks.cabling import proofs, unseen
+from qoslab.run.labs.external.looks.devices import generation_of
+from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.labs.external.looks.shown import round_trips, router_facts
+from qoslab.schema import load_sweep
+
+POLICING = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
+MACS = {
+    "Fa0": "02:00:00:00:00:10",
+    "Fa1": "02:00:00:00:00:11",
+    "client": "02:00:00:00:00:01",
+    "server": "02:00:00:00:00:02",
+}
+QUICK = RoundTrips(20, (0.3,) * 20)
+
+
+def card(mac: str, **changed: Any) -> Card:
+    return replace(Card(True, True, mac, (), 0, "e1000e", 100, "full"), **changed)
+
+
+def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:
+    found = HostFacts(
+        root=True,
+        cards={
+            "eth0": card(MACS[name], addresses=(address,)),
+            "mgmt": card("02:00:00:00:01:00", addresses=("192.0.2.7/24",)),
+        },
+        routes={},
+        management="mgmt",
+        missing=(),
+        congestion=frozenset({"reno", "cubic"}),
+        free=10**12,
+        clock_ahead_ms=0.0,
+        clock_error_ms=0.2,
+        cables={"eth0": OnCable({far: (far_mac,)}, QUICK)},
+    )
+    return replace(found, **changed)
+
+
+def port(mac: str, *addresses: str, **changed: Any) -> Port:
+    return replace(Port(False, True, mac, addresses, 100.0, "full", {}), **changed)
+
+
+def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> Facts:
+    """All is well, but for what is changed: of R1 (`release`, `ports`, …), `client` and `server`."""
+    hosts = {
+        "client": host("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
+        "server": host("server", "192.168.20.2/24", "192.168.20.1", MACS["Fa1"], **changed.pop("server", {})),
+    }
+    router = RouterFacts(
+        software="Cisco IOS Software, …",
+        ios=True,
+        release="12.4(15)T14",
+        model="3725",
+        ports={
+            "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"),
+            "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24"),
+        },
+        arp={},
+        learnt={},
+        neighbours=(),
+        pings={},
+        address="192.0.2.1",
+    )
+    settings = {name: HostSettings(isolate=way) for name in hosts}
+    return Facts(experiment, settings, {"R1": RouterSettings()}, hosts, {"R1": replace(router, **changed)})
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    assert look(facts()) == []
+    assert proofs(facts()) == {"lan": "proven", "wan": "proven"}
+
+
+@pytest.mark.parametrize(
+    ("release", "generation"),
+    [
+        ("12.4(15)T14", "classic"),
+        ("12.4(20)T", "hqf"),
+        ("12.4(25)", "classic"),
+        ("12.0(5)T", "classic"),
+        ("12.0(4)T", None),
+        ("12.0(28)", None),
+        ("11.2(18)", None),
+        ("12.2(55)SE3", "classic"),
+        ("15.0(1)M4", "hqf"),
+        ("15.1(4)M12a", "hqf"),
+        ("17.03.04", "hqf"),
+        ("nothing", None),
+    ],
+)
+def test_generation_follows_from_the_release(release: str, generation: str | None) -> None:
+    assert generation_of(release) == generation
+
+
+UP = {"FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"), "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24")}
+WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "no IOS": (
+        {"ios": False, "software": "JUNOS 12.1X47", "ports": {}},
+        ['R1: found "JUNOS 12.1X47" as its version, expected Cisco IOS; see whether the inventory has the address of '],
+    ),
+    "too old": (
+        {"release": "11.2(18)"},
+        ["R1: found release 11.2(18), expected one with class-maps: 12.0(5)T or later; "],
+    ),
+    "interface": (
+        {"ports": {"FastEthernet0/0": UP["FastEthernet0/0"], "Serial0/0": port("")}},
+        ["R1: found no interface FastEthernet0/1 for the link wan, expected it beside FastEthernet0/0, Serial0/0; "],
+    ),
+    "slow port": (
+        {"ports": {**UP, "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
+        ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port cannot carry it: "],
+    ),
+    "rights of a router": (
+        {"refused": "% Invalid input detected"},
+        ['R1: found "% Invalid input detected" for its configuration, expected to see it; log in'],
+    ),
+    "rights of a host": (
+        {"client": {"root": False}},
+        ['client: found a login without root\'s rights, expected them for qoslab_isolate: "in place"; '],
+    ),
+    "program": (
+        {"server": {"missing": ("iperf3",)}},
+        ["server: found no program iperf3 in its path, expected it; install"],
+    ),
+    "congestion control": (
+        {"server": {"congestion": frozenset({"cubic"})}},
+        ["server: found no TCP congestion control reno, expected it beside cubic; modprobe tcp_reno"],
+    ),
+    "disk": ({"server": {"free": 10**7}}, ["server: found 10 MB free for captures, expected 67 MB or more; make room"]),
+    "reached by a test card": (
+        {"client": {"management": "eth0"}},
+        ["client: found the way to it by eth0, expected another interface than that of the test; "],
+    ),
+    "test network elsewhere": (
+        {
+            "client": {
+                "cards": {
+                    "eth0": card(MACS["client"]),
+                    "mgmt": card("02:00:00:00:01:00", addresses=("192.168.20.9/24",)),
+                }
+            }
+        },
+        ["client: found 192.168.20.9/24 on mgmt, expected no test network but on eth0; take that address away; "],
+    ),
+    "two with an address": (
+        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},
+        ["link lan: found two that answer for 192.168.10.1 at eth0 of client (FastEthernet0/0 of R1 and "],
+    ),
+    "CDP": (
+        {"neighbours": (("FastEthernet0/0", "R1", "FastEthernet0/1"),)},
+        ["link lan: found FastEthernet0/1 of R1 at FastEthernet0/0 of R1, as it says itself, expected "],
+    ),
+    "delay": (
+        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (40.2,) * 20))}}},
+        ["link lan: found a round trip of 40.2 ms at rest, expected at most 8 ms; "],
+    ),
+    "loss": (
+        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (0.3,) * 17))}}},
+        ["link lan: found 3 of 20 requests without an answer at rest, expected all answered; "],
+    ),
+    "half duplex at the host": (
+        {"server": {"cards": {"eth0": card(MACS["server"], duplex="half", mbps=10)}}},
+        ["server: found eth0 half duplex, expected full duplex; ", "server: found eth0 at 10 Mb/s, expected 100 Mb/s"],
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
+    changed, expected = WRONG[fault]
+    refused = refusal(look(facts(**changed)))
+    assert refused is not None
+    lines = refused.message.splitlines()
+    assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
+
+
+def test_what_is_only_noted_refuses_nothing() -> None:
+    worn = {**UP, "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
+    found = look(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
+    assert refusal(found) is None
+    assert [str(each).partition(";")[0] for each in found] == [
+        "R1: found its command line at 192.168.10.1, within the test network 192.168.10.0/24",
+        "R1: found 3 CRC errors on FastEthernet0/0, expected none on the link lan",
+        "server: found 100 MB free for captures, expected up to 375 MB",
+        "server: found its clock -3.700 s from this machine's, expected at most 1 s",
+    ]
+
+
+def test_a_route_that_the_run_replaces_is_no_matter() -> None:
+    for way, prefix, grave in (
+        ("in place", "default", False),
+        ("in place", "192.168.20.2", True),
+        ("as it is", "default", True),
+    ):
+        changed = {"routes": {"192.168.20.2": ("mgmt", prefix)}}
+        refused = refusal(look(facts(way=way, client=changed)))
+        assert (refused is not None) is grave, (way, prefix)
+
+
+def test_how_sure_a_link_is() -> None:
+    silent = {"cables": {"eth0": OnCable({}, None, "it takes root")}}
+    assert proofs(facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
+    arp = {"192.168.10.2": (MACS["client"], "FastEthernet0/0")}
+    assert proofs(facts(client=silent, arp=arp))["lan"] == "proven"
+    pinged = {"cables": {"eth0": OnCable({}, QUICK)}}
+    assert proofs(facts(client=pinged))["lan"] == "plausible"
+    assert proofs(facts(client=silent, neighbours=(("Fas 0/0", "client", "eth0"),)))["lan"] == "not seen"
+    assert proofs(facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
+
+
+def test_a_switch_says_at_which_port_it_has_learnt_a_host() -> None:
+    silent = {"cables": {"eth0": OnCable({}, None, "")}}
+    there = {MACS["client"]: "Fa0/0"}
+    assert proofs(facts(client=silent, learnt=there))["lan"] == "proven"
+    refused = refusal(look(facts(learnt={MACS["client"]: "Fa0/1"})))
+    assert refused is not None
+    assert refused.message.startswith(
+        "link lan: found eth0 of client at FastEthernet0/1 of R1, expected it at FastEthernet0/0"
+    )
+
+
+def test_a_card_that_is_down_is_looked_at_once_more() -> None:
+    down = {
+        "cards": {"eth0": card(MACS["client"], up=False, carrier=False)},
+        "cables": {"eth0": OnCable({}, None, "no link")},
+    }
+    assert unseen(facts(client=down)) and look(facts(client=down)) == []
+    assert not unseen(facts())
+    stays = refusal(look(facts(way="as it is", client=down)))
+    assert stays is not None and "client: found eth0 down, expected it up for the link lan; ip link set eth0 up" in str(
+        stays
+    )
+
+
+def emulated(**link: Any) -> Experiment:
+    """The experiment with a wan that delays or loses."""
+    written = json.loads(POLICING.model_dump_json(by_alias=True))
+    written["topology"]["links"][1] |= link
+    return Experiment.model_validate_json(json.dumps(written))
+
+
+@pytest.mark.parametrize(
+    ("link", "trips", "expected"),
+    [
+        ({"delay": "50 ms"}, RoundTrips(20, (100.4,) * 20), ""),
+        ({"delay": "50 ms"}, RoundTrips(20, (0.4,) * 20), "found a round trip of 0.4 ms at rest, expected 100 ms"),
+        ({"delay": "50 ms"}, RoundTrips(20, (130.0,) * 20), "found a round trip of 130.0 ms at rest, expected 100 ms"),
+        ({"delay": "50 ms", "jitter": {"size": "5 ms"}}, RoundTrips(20, (91.0, 108.0) * 10), ""),
+        ({"loss": {"model": "random", "probability": "10 %"}}, RoundTrips(20, (0.3,) * 17, 400, 320), ""),
+        (
+            {"loss": {"model": "random", "probability": "10 %"}},
+            RoundTrips(20, (0.3,) * 20, 400, 400),
+            "found 0 % of 420 requests lost at rest, expected 19 %",
+        ),
+        ({"loss": {"model": "gilbert-elliott", "p": "1 %", "r": "9 %"}}, RoundTrips(20, (0.3,) * 20, 400, 330), ""),
+    ],
+)
+def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
+    cables = {"eth0": OnCable({"192.168.20.1": (MACS["Fa1"],)}, trips)}
+    found = [str(each) for each in look(facts(emulated(**link), server={"cables": cables}))]
+    assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
+
+
+def test_what_ping_says_is_read() -> None:
+    text = "Success rate is 80 percent (4/5), round-trip min/avg/max = 48/52/60 ms\n"
+    assert round_trips(text) == RoundTrips(5, (48.0, 52.0, 52.0, 60.0))
+    assert round_trips("Success rate is 0 percent (0/5)\n") == RoundTrips(5, ())
+    assert round_trips("% Unrecognized host or address, or protocol not running.\n") == RoundTrips(0, ())
+
+
+def test_facts_are_read_from_what_a_router_prints() -> None:
+    interfaces = """\
+GigabitEthernet0/1 is up, line protocol is up 
+  Hardware is CN Gigabit Ethernet, address is 7c69.f6a1.0001 (bia 7c69.f6a1.0001)
+  Internet address is 192.168.10.1/24
+  MTU 1500 bytes, BW 1000000 Kbit/sec, DLY 10 usec, 
+     reliability 255/255, txload 1/255, rxload 1/255
+  Encapsulation ARPA, loopback not set
+  Keepalive set (10 sec)
+  Half Duplex, 1Gbps, media type is RJ45
+  ARP type: ARPA, ARP Timeout 04:00:00
+     9 packets input, 900 bytes, 0 no buffer
+     17 input errors, 17 CRC, 0 frame, 0 overrun, 0 ignored
+     9 output errors, 3 collisions, 0 interface resets
+"""  # noqa: W291
+    answers = {
+        "show version": "Cisco IOS Software, C2900 Software (C2900-UNIVERSALK9-M), Version 15.1(4)M4, RELEASE\n",
+        "show interfaces": interfaces,
+        "show arp": (
+            "Protocol  Address          Age (min)  Hardware Addr   Type   Interface\n"
+            "Internet  192.168.10.2            3   0200.0000.0001  ARPA   GigabitEthernet0/1\n"
+        ),
+        "show running-config": "interface GigabitEthernet0/1\n ipv6 address 2001:DB8::1/64\n!\nend\n",
+        "show cdp neighbors detail": "% CDP is not enabled\n",
+        "show lldp neighbors detail": "% LLDP is not enabled\n",
+        "show mac address-table": (
+            "   1    0200.0000.0001    DYNAMIC     Gi1/0/15\n 20    0200.0000.0002    DYNAMIC     Po1\n"
+        ),
+    }
+
+    def parse(command: str, text: str) -> Any:
+        return genie_parse("ios", command, text).parsed or {}
+
+    found = router_facts(answers, parse, {}, "192.0.2.1")
+    assert (found.ios, found.release, found.refused) == (True, "15.1(4)M4", "")
+    there = found.ports["GigabitEthernet0/1"]
+    assert (there.duplex, there.mbps, there.line) == ("half", 1000.0, True)
+    assert there.addresses == ("192.168.10.1/24", "2001:DB8::1/64")
+    assert there.errors == {"CRC errors": 17, "input errors": 17, "output errors": 9, "collisions": 3}
+    assert found.arp == {"192.168.10.2": ("02:00:00:00:00:01", "GigabitEthernet0/1")}
+    assert found.learnt == {"02:00:00:00:00:01": "Gi1/0/15", "02:00:00:00:00:02": "Po1"}
+    assert found.neighbours == ()
