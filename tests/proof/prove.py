@@ -2,18 +2,18 @@
 
     tox -e prove                        all mistakes
     tox -e prove -- ring-longer         these mistakes only
+    PROVE_FILES='hqf-*' tox -e prove    these files; PROVE_UNNOTICED=1: mistakes that nothing is known to notice yet
 
 A mistake of a router is a switch in a build of `qos-sim` with the feature `mistakes` (crates/mistakes), one of the
-analysis a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has come by its switch. An
-expectation notices where it holds without the mistake and not with it.
+analysis a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has come by its switch, and
+computed again if something else came of it. What was simulated is kept (`kept`). An expectation notices where it holds
+without the mistake and not with it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import stat
 import sys
 import tempfile
 import threading
@@ -21,14 +21,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from subprocess import run
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
 from document import FileProof, document
+from kept import Kept
 
+from qoslab.analysis import run as analysis
 from qoslab.analysis.run import judge, metrics_of_cells
 from qoslab.cli.run import published_figures
 from qoslab.errors import QoslabError
@@ -38,8 +43,8 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, make_plan
-from qoslab.programs import SIMULATOR, variable_of
-from qoslab.results import Cell, CellSummary, RunFolder
+from qoslab.programs import SIMULATOR
+from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.labs import machinery
 from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.task import CellTask, make_task
@@ -50,12 +55,17 @@ DOCUMENT = TOP / "docs/proof.md"
 TARGET = TOP / "target/mistakes"
 PROGRAM = TARGET / "release" / SIMULATOR
 FOUND = TARGET / "found"
-REACHED = "reached.txt"
-"""In a cell's folder: the switches that the simulator has come by."""
+RESULTS = TARGET / "kept"
 FILES = "PROVE_FILES"
 """Variable that picks experiment files by a pattern; of the others the document has what was found before."""
+UNNOTICED = "PROVE_UNNOTICED"
+"""Variable that says that only mistakes are made which no row is known to notice yet, file by file."""
 BUILT = "PROVE_BUILT"
 """Variable that says that the simulator is built already."""
+PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "tcp-friendly-policer": (("connections", "1"), ("link", "10 Mb/s")),
+}
+"""Of sweeps, by file: only the cells with these values are simulated, as by `--only`."""
 WITHIN, OUTSIDE = "within", "outside"
 
 Patch = Callable[[], AbstractContextManager[None]]
@@ -81,55 +91,45 @@ class File:
     experiment: Experiment
     published: tuple[PublishedFigure, ...]
     tasks: list[CellTask]
+    all_cells: int = 0
+    """How many it has, of which `tasks` are those that are simulated."""
     cells: list[Cell] = field(default_factory=list)
     metrics: pd.DataFrame = field(default_factory=pd.DataFrame)
+    read: tuple[Any, ...] = ()
+    """What the metrics were computed from."""
     verdicts: Verdicts = field(default_factory=dict)
-
-    def reaching(self, mistake: Mistake) -> list[int]:
-        """The cells that have come by a mistake's switch."""
-        return [
-            number
-            for number, cell in enumerate(self.cells)
-            if mistake.name in (cell.path / REACHED).read_text(encoding="utf-8").split()
-        ]
 
 
 def build() -> list[Mistake]:
     """Build the simulator with the switches; returns the mistakes that it can make."""
-    if BUILT in os.environ:
-        return _listed()
-    cargo = ["cargo", "build", "--release", "-q", "--locked", "-p", SIMULATOR, "--features", "mistakes"]
-    run([*cargo, "--target-dir", str(TARGET)], cwd=TOP, check=True)
-    return _listed()
-
-
-def _listed() -> list[Mistake]:
+    if BUILT not in os.environ:
+        cargo = ["cargo", "build", "--release", "-q", "--locked", "-p", SIMULATOR, "--features", "mistakes"]
+        run([*cargo, "--target-dir", str(TARGET)], cwd=TOP, check=True)
     listed = run([str(PROGRAM), "mistakes"], check=True, capture_output=True, text=True).stdout
     return [Mistake(*line.split("\t")) for line in listed.splitlines()]
 
 
-@contextmanager
-def simulator(mistake: str = "") -> Iterator[None]:
-    """Cells are simulated by the program with the switches, which makes a mistake."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / SIMULATOR
-        made = f" --mistake {mistake}" if mistake else ""
-        script.write_text(f'#!/bin/sh\nexec {PROGRAM} --reached {REACHED}{made} "$@"\n', encoding="utf-8")
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        os.environ[variable_of(SIMULATOR)] = str(script)
-        try:
-            yield
-        finally:
-            del os.environ[variable_of(SIMULATOR)]
-
-
 def load(path: Path) -> File:
-    """An experiment file with its cells. Captures and shows decide no expectation, and are left out."""
+    """An experiment file with its cells: of arms of which something is expected, and of sweeps what is `PICKED`.
+
+    Captures, shows, graphs and notes decide no expectation, and are left out.
+    """
     sweep = load_sweep(path, {}, lab_kind(Simulated.name).check)
-    tasks = [make_task(cell, {}) for cell in make_plan(sweep, Options(lab=Simulated.name)).cells]
-    bare = {"captures": (), "observe": ()}
+    compare = sweep.experiment.compare
+    expected = {arm for each in compare.expectations for arm in each.arms} if compare else set()
+    expected |= {each.arm for each in compare.averages} if compare else set()
+    arms = tuple(arm.name for arm in sweep.experiment.arms if arm.name in expected)
+    options = Options(lab=Simulated.name, arms=arms, only=PICKED.get(path.stem, ()))
+    tasks = [make_task(cell, {}) for cell in make_plan(sweep, options).cells]
+    bare = {"captures": (), "observe": (), "graphs": (), "traces": (), "notes": ()}
     tasks = [replace(task, experiment=task.experiment.model_copy(update=bare)) for task in tasks]
-    return File(path.stem, sweep.experiment, published_figures(path, sweep.experiment), tasks)
+    return File(
+        path.stem,
+        sweep.experiment.model_copy(update=bare),
+        published_figures(path, sweep.experiment),
+        tasks,
+        len(make_plan(sweep, Options(lab=Simulated.name)).cells),
+    )
 
 
 def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
@@ -175,27 +175,52 @@ def _place(row: Mapping[str, Any]) -> str:
     return f"{row['arm']} ({where})" if where else str(row["arm"])
 
 
+@contextmanager
+def recorded(file: File) -> Iterator[None]:
+    """Of the metrics that are computed, what they are computed from is kept with the file."""
+    compute = analysis.metrics
+
+    def record(*given: Any) -> pd.DataFrame:
+        file.read = given
+        return compute(*given)
+
+    with patch.object(analysis, "metrics", record):
+        yield
+
+
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
-    with simulator():
+    with Kept.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
-    file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
+    with recorded(file):
+        file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
         raise SystemExit(f"{file.name} is not valid without a mistake: {invalid}")
+
+
+def touched(file: File, mistake: Mistake) -> list[int] | None:
+    """The cells of which something else comes with a mistake; None where none comes by its switch."""
+    without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
+    reaching = [number for number, cell in enumerate(file.cells) if mistake.name in without.reached(cell)]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda number: mistaken.result(file.cells[number]), reaching))
+    found = zip(reaching, results, strict=True)
+    return [number for number, result in found if result != without.result(file.cells[number])] if reaching else None
 
 
 def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
     """The expectations that notice; None where no cell comes by the switch."""
     if mistake.patch is not None:
         with mistake.patch():
-            metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells)
-            return changed(file, verdicts(file, metrics, invalid))
-    numbers = file.reaching(mistake)
+            parameters = {cell.name: cell.parameters for cell in file.cells}
+            metrics = tables.with_parameters(analysis.metrics(*file.read), parameters)
+        return changed(file, verdicts(file, metrics, {}))
+    numbers = touched(file, mistake)
     if not numbers:
-        return None
+        return None if numbers is None else []
     try:
-        with simulator(mistake.name):
+        with Kept.of(PROGRAM, RESULTS, mistake.name).used():
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [f"it is refused: {error.message}"]
@@ -210,46 +235,72 @@ def changed(file: File, found: Verdicts) -> list[str]:
     return [f"{place} {metric}" for place, metric in held if found.get((place, metric)) != WITHIN]
 
 
-def prove(file: File, mistakes: Sequence[Mistake]) -> None:
+def processor_s() -> float:
+    """Processor time of this process and of those that it has started, in seconds."""
+    used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
     """Simulate a file without a mistake, then with each; what is found is kept beside what was found before."""
+    begun = processor_s()
+    file = load(path)
     with tempfile.TemporaryDirectory() as folder:
         begin(file, Path(folder))
         held = sum(verdict == WITHIN for verdict in file.verdicts.values())
         outside = [f"{place} {metric}" for (place, metric), verdict in file.verdicts.items() if verdict == OUTSIDE]
         print(f"{file.name}: {len(file.cells)} cells, {held} rows hold, {len(outside)} do not", flush=True)
-        found = dict(before.noticed) if (before := kept(file.name)) else {}
+        before = kept_proof(path)
+        found = dict(before.noticed) if before else {}
         for each in mistakes:
             with tempfile.TemporaryDirectory() as made:
                 found[each.name] = rows = noticed(file, each, Path(made))
             said = "not made" if rows is None else f"{len(rows)} rows" if rows else "NOT NOTICED"
             print(f"{file.name}: {each.name}: {said}", flush=True)
+            took = processor_s() - begun + (before.processor_s if before else 0)
+            proof = FileProof(file.name, digest(path), len(file.cells), file.all_cells, took, held, outside, found)
             FOUND.mkdir(exist_ok=True)
-            text = json.dumps(asdict(FileProof(file.name, held, outside, found)))
-            (FOUND / f"{file.name}.json").write_text(text, encoding="utf-8")
+            (FOUND / f"{file.name}.json").write_text(json.dumps(asdict(proof)), encoding="utf-8")
 
 
-def kept(name: str) -> FileProof | None:
-    """What was found of an experiment file."""
-    path = FOUND / f"{name}.json"
-    return FileProof(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+def digest(path: Path) -> str:
+    """Of an experiment file and the simulator: what was found with others counts no more."""
+    return sha256(path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
+
+
+def kept_proof(path: Path) -> FileProof | None:
+    """What was found of an experiment file as it is."""
+    found = FOUND / f"{path.stem}.json"
+    if not found.exists():
+        return None
+    read = json.loads(found.read_text(encoding="utf-8"))
+    return FileProof(**read) if read.get("digest") == digest(path) else None
+
+
+def noticed_by(paths: Sequence[Path]) -> set[str]:
+    """The mistakes that a row of one of these files is known to notice."""
+    proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
+    return {name for proof in proofs for name, rows in proof.noticed.items() if rows}
 
 
 def main(names: Sequence[str]) -> int:
-    """Prove, and write the document from all that was found."""
+    """Prove, and write the document from all that was found; the status is 1 where a mistake passes unnoticed."""
     every = build() + [Mistake(name, what, patch) for name, what, patch in ANALYSIS]
     if unknown := sorted(set(names) - {each.name for each in every}):
         print(f"no such mistake: {', '.join(unknown)}; docs/proof.md lists them", file=sys.stderr)
         return 2
     paths = sorted((TOP / "experiments").glob("*.yml"))
-    if not names and FILES not in os.environ:
-        shutil.rmtree(FOUND, ignore_errors=True)
     for path in sorted((TOP / "experiments").glob(f"{os.environ.get(FILES, '*')}.yml")):
-        prove(load(path), [each for each in every if not names or each.name in names])
-    proofs = [proof for path in paths if (proof := kept(path.stem)) is not None]
+        known = noticed_by(paths) if UNNOTICED in os.environ else set()
+        if wanted := [each for each in every if each.name not in known and (not names or each.name in names)]:
+            prove(path, wanted)
+    proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
     missing = sorted({path.stem for path in paths} - {proof.name for proof in proofs})
     listed = [(each.name, each.what) for each in every]
     DOCUMENT.write_text(document(listed, proofs, missing), encoding="utf-8")
-    return 0
+    if unnoticed := [each.name for each in every if each.name not in noticed_by(paths)]:
+        print(f"no row notices: {', '.join(unnoticed)}", file=sys.stderr)
+    return 1 if unnoticed else 0
 
 
 if __name__ == "__main__":

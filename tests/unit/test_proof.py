@@ -61,9 +61,10 @@ def test_what_notices_and_what_does_not_is_written() -> None:
     assert prove.changed(file, {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}) == ["a x"]
     assert prove.changed(file, {("a", "y"): "within"}) == ["a x"], "a row that is gone is noticed"
     noticed = {"seen": ["a x"] * 8, "unseen": [], "elsewhere": None}
-    proof = FileProof("one", 9, ["b x"], noticed)
+    proof = FileProof("one", "0", 3, 5, 7.4, 9, ["b x"], noticed)
     text = document([(name, f"{name} is wrong") for name in noticed], [proof], ["other"])
     assert "1 of 3 mistakes are noticed in 1 files.\n\nNot simulated for this: other." in text
+    assert "| one | 3 of 5 | 9 | 7 s |" in text
     assert "- one: 8 of 9 rows: `a x`, `a x`, `a x`, `a x`, `a x`, `a x` and 2 more" in text
     assert "**No row notices**, though it is made in one." in text and "**No experiment comes by it.**" in text
     assert text.endswith("- one: `b x`\n")
