@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain
 from qoslab.analysis.metrics import Circumstances, metrics
-from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, registered
+from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import steady_figures, together
 from qoslab.errors import ExitStatus
 from qoslab.model.metrics import METRICS
@@ -178,7 +178,7 @@ def test_each_metric_is_yielded_by_one_function() -> None:
 
 def test_a_function_yields_what_it_is_registered_with() -> None:
     rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
-    empty = Selection(pd.DataFrame(), pd.DataFrame(), None, CellFacts({}, 1.0, {}, {}))
+    empty = Selection(pd.DataFrame(), Whole(pd.DataFrame()), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):
         list(rogue.figures(empty))
 

@@ -11,8 +11,8 @@ import pytest
 import sample_run
 from analysis_tables import classes_table, flows_table
 
-from qoslab.analysis import analyse
-from qoslab.analysis.class_metrics import class_figures
+from qoslab.analysis import analyse, class_metrics
+from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line, class_drops
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
@@ -117,7 +117,9 @@ class TestClasses:
     )
 
     def figures(self, selector: str | None) -> dict[str, float]:
-        return dict(class_figures(self.table, ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)}), 9.0))
+        return dict(
+            class_figures(EachClass(self.table, 9.0), ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)}))
+        )
 
     def test_rates_over_the_last_two_thirds_are_counted_bytes(self) -> None:
         found = self.figures("A")
@@ -130,7 +132,7 @@ class TestClasses:
 
     def test_share_of_the_line_counts_what_no_counter_has(self) -> None:
         line = Line(rate_bps=10e6, extra_bytes=24)
-        found = dict(class_figures(self.table, ClassSelector("A"), 9.0, {("R1", "FastEthernet0/1"): line}))
+        found = dict(class_figures(EachClass(self.table, 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A")))
         assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
         assert "class.line_share" not in self.figures("A")
 
@@ -152,10 +154,24 @@ class TestClasses:
         for selector in ("C", "input A", "A/B"):
             assert self.figures(selector) == {}
 
+    def test_each_class_is_computed_once_whatever_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Every class has a share, which is of all classes of its policy: their figures are not made anew for each."""
+        own, computed = class_metrics._over_window, []
+
+        def counted(readings: pd.DataFrame, *rest: Any) -> dict[str, Any]:
+            computed.append(readings["class"].iloc[0])
+            return own(readings, *rest)
+
+        monkeypatch.setattr(class_metrics, "_over_window", counted)
+        found = metrics({"classes": self.table.assign(cell="a/1")}, Circumstances({"a/1": 9.0}, {}, {}))
+        shares = found[found["metric"].str.startswith("class.share(")]
+        assert len(shares) == 3 and shares["value"].sum() == pytest.approx(1.0)
+        assert sorted(computed) == ["A", "B", "class-default"]
+
     def test_a_window_with_a_new_policy_in_it_has_no_rates(self) -> None:
         replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
-        found = dict(class_figures(classes_table(*replies), ClassSelector("A"), 9.0))
+        found = dict(class_figures(EachClass(classes_table(*replies), 9.0), ClassSelector("A")))
         assert "class.passed" not in found and "class.passed.during" in found
 
     def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
@@ -164,7 +180,7 @@ class TestClasses:
             parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
             parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}
         table = classes_table(*replies)
-        every, inner = (dict(class_figures(table, ClassSelector(path), 9.0)) for path in ("*", "A/inner"))
+        every, inner = (dict(class_figures(EachClass(table, 9.0), ClassSelector(path))) for path in ("*", "A/inner"))
         assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert inner["class.share"] == 1
 

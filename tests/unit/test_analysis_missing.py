@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from qoslab.analysis.class_metrics import class_figures
+from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.compare import compare
 from qoslab.analysis.goodput import goodput_figures
@@ -41,7 +41,7 @@ def queueing(packets: int, **counters: Any) -> dict[str, Any]:
 
 def figures(*readings: list[dict[str, object]]) -> dict[str, float | Missing]:
     table = tables.frame("classes", [row for reading in readings for row in reading])
-    return dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))
+    return dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))
 
 
 class TestPrintedDrops:
@@ -82,7 +82,7 @@ class TestPrintedDrops:
     def test_a_queue_whose_drops_are_not_printed(self) -> None:
         shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
         table = tables.frame("classes", printed(6.0, shaped))
-        assert isinstance(dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))["class.drops"], Missing)
+        assert isinstance(dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing)
         row = class_drops(table).iloc[0]
         assert (row["offered"], row["queued"], row["police"]) == (9, 3, 0)
         assert pd.isna(row["tail"]) and pd.isna(row["sent"])
@@ -113,7 +113,7 @@ class TestPrintedDrops:
         found = dict(police_figures(untold))
         assert found["police.conformed_packets"] == 80
         assert isinstance(found["police.exceed_share"], Missing)
-        assert isinstance(dict(class_figures(untold, ClassSelector("A"), TRAFFIC_S))["class.drops"], Missing)
+        assert isinstance(dict(class_figures(EachClass(untold, TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing)
 
 
 @pytest.mark.parametrize("lacking", [f"drops_{reason}_bytes" for reason in DROP_REASONS])
@@ -122,9 +122,9 @@ def test_a_counter_without_one_of_its_reasons(lacking: str) -> None:
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "class": "A"}
     rows = [CELL | place | whole | {"time_s": float(n), "packets": 100 * n, "bytes": 1000 * n} for n in (4, 8)]
     complete = tables.frame("classes", rows)
-    assert dict(class_figures(complete, ClassSelector("A"), TRAFFIC_S))["class.passed"] == 8000
+    assert dict(class_figures(EachClass(complete, TRAFFIC_S), ClassSelector("A")))["class.passed"] == 8000
     table = tables.frame("classes", [{name: value for name, value in row.items() if name != lacking} for row in rows])
-    found = dict(class_figures(table, ClassSelector("A"), TRAFFIC_S))
+    found = dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))
     assert isinstance(found["class.passed"], Missing) and found["class.drops"] == 0
     assert class_rates(complete)["sent_bps"].tolist() == [8000.0]
     assert class_rates(table)["sent_bps"].isna().all()

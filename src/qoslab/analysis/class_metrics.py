@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
+from typing import cast
 
 import pandas as pd
 
@@ -18,6 +19,8 @@ WINDOW_FROM = 1 / 3
 PRINTED_RATE_BPS = 1000
 """Routers print rates in whole multiples of this."""
 
+_Key = tuple[str, str, str, str, str]
+"""What a class is known by: a row of CLASS."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
 """Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""
@@ -38,36 +41,59 @@ _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
     "class.share.during",
     "class.drops.during",
     "class.queue_depth.during",
-    whole=lambda selection: selection.whole,
+    classes=lambda selection: selection.whole.once(EachClass, selection.cell.traffic_s, selection.cell.lines),
     selector=lambda selection: selection.selector,
-    traffic_s=lambda selection: selection.cell.traffic_s,
-    lines=lambda selection: selection.cell.lines,
 )
-def _of_selection(
-    rows: pd.DataFrame, whole: pd.DataFrame, selector: str | None, traffic_s: float, lines: Lines
-) -> Iterator[Figure]:
+def _of_selection(rows: pd.DataFrame, classes: EachClass, selector: str | None) -> Iterator[Figure]:
     """Shares are of all classes of a policy, not only of those that are meant."""
-    yield from class_figures(whole, ClassSelector.parse(selector, interfaces_of(whole)), traffic_s, lines)
+    yield from class_figures(classes, ClassSelector.parse(selector, interfaces_of(classes.readings)))
 
 
-def class_figures(
-    classes: pd.DataFrame, selector: ClassSelector, traffic_s: float, lines: Lines = MappingProxyType({})
-) -> Iterator[Figure]:
-    """The metrics `class.*` of the classes that `selector` means, added up, from one cell's `classes`."""
-    mine = selected(classes, selector)
+class EachClass:
+    """The classes of one cell's `classes`, and figures of each, which are computed when they are first asked for.
+
+    Every class has a share of what its policy passed, which is the sum over all classes of the policy.
+    """
+
+    def __init__(self, readings: pd.DataFrame, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
+        self.readings = readings
+        groups = readings.groupby(CLASS, sort=False)
+        self._each: dict[_Key, pd.DataFrame] = {cast(_Key, key): rows for key, rows in groups}
+        self._traffic_s, self._lines = traffic_s, lines
+        self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
+
+    def added(self, meant: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
+        """The figures of the classes that are meant added up; those that one of the classes lacks are left out."""
+        each = [self._of_one(key, figures) for key in self._each if meant(key)]
+        names = [name for name in each[0] if all(name in other for other in each)] if each else []
+        return {name: _sum([found[name] for found in each]) for name in names}
+
+    def _of_one(self, key: _Key, figures: _OfOne) -> _Figures:
+        if (figures, key) not in self._computed:
+            readings = self._each[key].sort_values("time_s")
+            self._computed[figures, key] = figures(readings, self._traffic_s, self._lines.get(key[:2]))
+        return self._computed[figures, key]
+
+
+def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figure]:
+    """The metrics `class.*` of the classes that `selector` means, added up."""
+    mine = selected(classes.readings, selector)
     if mine.empty:
         return
-    yield "class.drops", total(dropped(last_of_class(mine), "packets"), "drops of every reason")
-    marks = last_of_class(mine)["random_detect_ecn_mark_packets"]
+    last = last_of_class(mine)
+    yield "class.drops", total(dropped(last, "packets"), "drops of every reason")
+    marks = last["random_detect_ecn_mark_packets"]
     if marks.notna().any():
         yield "class.ecn_marks", total(marks.dropna(), "its marks")
+    keys = set(last[CLASS].itertuples(index=False, name=None))
+    levels = {_level(key) for key in keys}
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
-        own = _added(mine, figures, traffic_s, lines)
+        own = classes.added(keys.__contains__, figures)
         for name, value in own.items():
             yield f"class.{name}{suffix}", value
         if "passed" in own:
             passed = own["passed"]
-            of_level = _added(_siblings(classes, mine), figures, traffic_s, lines).get(
+            of_level = classes.added(lambda key: _level(key) in levels, figures).get(
                 "passed", Missing("what its policy passed in all is not known")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
@@ -76,24 +102,9 @@ def class_figures(
                 yield f"class.share{suffix}", passed / of_level
 
 
-def _siblings(classes: pd.DataFrame, mine: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all classes of the policies in which those of `mine` are."""
-
-    def level(table: pd.DataFrame) -> pd.Series:
-        above = table["class"].str.rpartition("/")[0]
-        return table[CLASS[:4]].agg("\0".join, axis=1) + "\0" + above
-
-    return classes[level(classes).isin(set(level(mine)))]
-
-
-def _added(table: pd.DataFrame, figures: _OfOne, traffic_s: float, lines: Lines) -> _Figures:
-    """The figures of several classes added up; those that one of the classes lacks are left out."""
-    each = [
-        figures(one.sort_values("time_s"), traffic_s, lines.get((str(key[0]), str(key[1]))))
-        for key, one in table.groupby(CLASS, sort=False)
-    ]
-    names = [name for name in each[0] if all(name in other for other in each)] if each else []
-    return {name: _sum([found[name] for found in each]) for name in names}
+def _level(key: _Key) -> _Key:
+    """The policy in which a class is: all of its classes have the same."""
+    return (*key[:4], key[4].rpartition("/")[0])
 
 
 def _sum(values: list[float | Missing]) -> float | Missing:

@@ -17,7 +17,7 @@ from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
-from qoslab.analysis.registry import CellFacts, Selection, TableName, functions_of
+from qoslab.analysis.registry import CellFacts, Selection, TableName, Whole, functions_of
 from qoslab.model.metrics import METRICS, ClassSelector, Reference, Selector, SelectorError
 from qoslab.results import tables
 
@@ -107,13 +107,14 @@ def metrics(found: Mapping[str, pd.DataFrame], around: Circumstances, wanted: It
     rows: list[dict[str, object]] = []
     for source in _SOURCES:
         functions = functions_of(source.table)
-        for key, whole in parts[source.table].items():
+        for key, rows_of_cell in parts[source.table].items():
+            whole = Whole(rows_of_cell)
             if key not in facts:
                 own = {name: parts[name].get(key, given[name].iloc[:0]) for name in given}
                 facts[key] = around.of(str(key[2]), own)
             named = (each.selector for each in wanted if each.metric.selector == source.selector)
-            for selector in dict.fromkeys((None, *source.known(whole), *named)):
-                chosen = source.choose(whole, selector)
+            for selector in dict.fromkeys((None, *source.known(whole.rows), *named)):
+                chosen = source.choose(whole.rows, selector)
                 if chosen is None:
                     continue
                 selection = Selection(chosen, whole, selector, facts[key])
@@ -152,7 +153,7 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
         if isinstance(moment, Missing):
             yield from ((each, moment) for each in names)
             continue
-        then = replace(selection, rows=until(selection.rows, moment), whole=until(selection.whole, moment))
+        then = replace(selection, rows=until(selection.rows, moment), whole=Whole(until(selection.whole.rows, moment)))
         found = {name: value for function in functions_of("classes") for name, value in function.figures(then)}
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
 

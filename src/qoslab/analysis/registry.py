@@ -7,7 +7,7 @@ the function that yields it says so, with `metrics_of`. What it needs beside its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -18,6 +18,7 @@ from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS
 
+_T = TypeVar("_T")
 TableName = Literal["flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues"]
 """A table of `docs/architecture.md`; its rows of one cell that a selector means are what a function gets first."""
 
@@ -42,11 +43,26 @@ class CellFacts:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """All rows of one table of one cell, and what was computed of them, whichever selector asked first."""
+
+    rows: pd.DataFrame
+    _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
+
+    def once(self, compute: Callable[..., _T], *further: Any) -> _T:
+        """What `compute` makes of the rows and `further`, which goes by the cell and is the same for each caller."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self.rows, *further)
+        found: _T = self._computed[compute]
+        return found
+
+
+@dataclass(frozen=True)
 class Selection:
     """Rows of one table of one cell that a selector means, and all of them."""
 
     rows: pd.DataFrame
-    whole: pd.DataFrame
+    whole: Whole
     selector: str | None
     cell: CellFacts
 

@@ -87,7 +87,7 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
     return 0
 
 
-@metrics_of("intervals", "goodput.together", whole=lambda selection: selection.whole)
+@metrics_of("intervals", "goodput.together", whole=lambda selection: selection.whole.rows)
 def together(intervals: pd.DataFrame, whole: pd.DataFrame) -> Iterator[Figure]:
     """`goodput.together`: what `intervals` have in the time in which every traffic entry of the cell's `whole` ran.
 
