@@ -389,8 +389,10 @@ def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
         }
     )
     device = testbed.devices["R1"]
-    # With Unicon's own initial commands: they configure the console and the terminal lines.
-    device.connect(log_stdout=False)
+    before = set(Path("/tmp").glob("*.log"))
+    # With Unicon's own initial commands: they configure the console and the terminal lines. A log file of its own it
+    # would leave in /tmp, wherever temporary files belong.
+    device.connect(log_stdout=False, logfile=os.devnull)
     try:
         lines = [f"description line {number}" for number in range(50)]
         device.configure(["interface FastEthernet0/1", *lines], bulk=True)
@@ -407,6 +409,8 @@ def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
         assert "OK" in device.copy(source="running-config", dest="startup-config")
     finally:
         device.disconnect()
+    logs = [log for log in Path("/tmp").glob("*.log") if log not in before]
+    assert [log for log in logs if f"ssh -l {ssh.user} {ssh.host} -p {ssh.port} " in log.read_text()] == []
 
 
 def test_a_client_that_vanishes_leaves_nothing_behind(routed: Lab) -> None:
