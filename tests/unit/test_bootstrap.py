@@ -223,14 +223,19 @@ def test_a_hash_that_is_not_the_locked_one(fresh: Path) -> None:
 
 @pytest.fixture
 def bare(clone: Path) -> dict[str, str]:
-    """A machine without iperf3, whose apt-get says what it was asked for."""
+    """A machine without iperf3, whose apt-get says what it was asked for and whose package lists have everything."""
     folder = clone.parent / "bin"
     folder.mkdir()
     for program in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
         link = folder / program.name
-        if program.name not in ("iperf3", "apt-get", "sudo") and not link.is_symlink():
+        if program.name not in ("iperf3", "apt-get", "apt-cache", "sudo") and not link.is_symlink():
             link.symlink_to(program)
-    for name, text in {"apt-get": 'echo "$@" >>"$UV_CALLS"', "sudo": 'shift; exec "$@"'}.items():
+    stubs = {
+        "apt-get": 'echo "$@" >>"$UV_CALLS"',
+        "apt-cache": 'echo "  Candidate: 2:99.0-1"',
+        "sudo": 'shift; exec "$@"',
+    }
+    for name, text in stubs.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
     (clone / ".qoslab/ready").unlink()

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from fake_router import FakeRouter, typed
 from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
 from ios_configured import configured, lines_of
 
-from ios_strategies import devices
+from ios_strategies import access_lists, grouped_lists, hardware, ipv6_access_lists, object_groups
 from qoslab.errors import IosError
 from qoslab.genie.parse import parse
 from qoslab.ios.commands.access_list import expanded
@@ -154,7 +156,15 @@ def test_a_group_in_use_is_changed_in_place() -> None:
         assert device == wanted
 
 
-@given(devices("hqf"))
+@st.composite
+def grouped_devices(draw: DrawFn) -> Device:
+    """Of a device what an entry is expanded by: its groups and its lists, all other things as they are by default."""
+    groups = draw(object_groups())
+    lists = draw(access_lists()) | draw(ipv6_access_lists()) | draw(grouped_lists(groups))
+    return Device(hardware("hqf"), object_groups=groups, access_lists=lists)
+
+
+@given(grouped_devices())
 def test_what_is_expanded_has_no_groups(device: Device) -> None:
     for each in device.access_lists.values():
         for entry in each.entries:
