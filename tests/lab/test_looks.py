@@ -203,6 +203,25 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("25 ms", ""),
+        ("0 ms", "link wan: found a round trip of "),
+    ],
+)
+def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, made: str, expected: str) -> None:
+    wanted, there = (load_sweep(FILE, {"topology.links.wan.delay": each}).experiment for each in ("25 ms", made))
+    with exposed(tmp_path, "delay", there.topology) as (_, file):
+        if made == "0 ms":
+            assert "qoslab_emulated_by" not in file.read_text()
+            file.write_text(
+                file.read_text().replace("all:\n", "all:\n  vars:\n    qoslab_emulated_by:\n      wan: line\n")
+            )
+        found = said(check_lab(file, wanted, collector))
+        assert found.startswith(expected) and len(found.splitlines()) == bool(expected), found
+
+
 def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]

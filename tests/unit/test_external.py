@@ -78,7 +78,6 @@ def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("  - name: wan\n", "  - name: wan\n      delay: 5 ms\n", "found delay, jitter or loss on the link wan"),
         ("{name: server, node: server, interface: eth0,", "{name: r, node: R1, interface: FastEthernet0/0,", "R1"),
         ('platform: ios, model: "3725"', "platform: linux", "found the platform linux of R1"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from qoslab.errors import UserError
+from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.run.devices.inventory import HostAccess, parse_lab, read_lab
 from qoslab.run.labs.external.channel import ssh_command
@@ -194,3 +196,54 @@ def test_only_a_namespace_gets_a_default_route() -> None:
             "source": "",
             "metrics": {"congctl": "reno"},
         }
+
+
+def delayed() -> Experiment:
+    """The experiment with a wan of 5 ms."""
+    written = json.loads(EXPERIMENT.model_dump_json(by_alias=True))
+    written["topology"]["links"][1]["delay"] = "5 ms"
+    return Experiment.model_validate_json(json.dumps(written))
+
+
+def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) -> None:
+    file = write(tmp_path, INVENTORY)
+    (found,) = lacking(delayed(), nodes(), file)
+    assert str(found) == (
+        f"{file}: found delay on the link wan, expected qoslab_emulated_by to say what makes it; "
+        "under all: vars: qoslab_emulated_by: {wan: line}, or a node's name; it is measured"
+    )
+    text = INVENTORY.replace(
+        "qoslab_isolate: namespace", "qoslab_isolate: namespace\n        qoslab_emulated_by: {wan: R1}"
+    )
+    known = parse_lab(listed(text), write(tmp_path, text))
+    assert known.nodes.emulated_by == {"wan": "R1"}
+    assert lacking(delayed(), known.nodes, file) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            "{wan: netm}",
+            ':10:9: client qoslab_emulated_by: found "netm" for the link wan, expected line or ',
+        ),
+        (
+            "line",
+            ':10:9: client qoslab_emulated_by: found "line", expected a mapping of links to ',
+        ),
+    ],
+)
+def test_who_makes_a_links_delay_is_known(tmp_path: Path, value: str, said: str) -> None:
+    text = INVENTORY.replace(
+        "qoslab_isolate: namespace", f"qoslab_isolate: namespace\n        qoslab_emulated_by: {value}"
+    )
+    file = write(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        parse_lab(listed(text), file)
+    assert caught.value.message.startswith(f"{file}{said}")
+
+
+def test_a_variable_of_the_lab_has_near_matches(tmp_path: Path) -> None:
+    text = INVENTORY.replace("qoslab_isolate: in place", "qoslab_emulate_by: {wan: line}")
+    with pytest.raises(UserError, match='did you mean "qoslab_emulated_by"'):
+        parse_lab(listed(text), write(tmp_path, text))

@@ -15,6 +15,7 @@ from typing import Any
 from qoslab.errors import ExperimentError, UserError
 from qoslab.lab.lab import HOSTD, RUNTIME, Lab
 from qoslab.lab.supervision import LabError
+from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import hosts_of, is_switch, reached_by
 
 LISTEN = "127.0.0.1"
@@ -130,7 +131,9 @@ def _inventory(lab: Lab, ways: dict[str, dict[str, Any]], known_hosts: Path, key
         }
         if switches:
             children["ios"]["children"] = {"ios_switch": {"hosts": switches}}
-    return {"all": {"children": children}}
+    emulated = [link.name for link in lab.topology.links if link.emulated]
+    made_by: dict[str, Any] = {"vars": {EMULATED_BY: dict.fromkeys(emulated, LINE)}} if emulated else {}
+    return {"all": {**made_by, "children": children}}
 
 
 def _yaml(made: dict[str, Any]) -> str:

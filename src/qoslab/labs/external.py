@@ -30,14 +30,12 @@ class External(Measured):
     most = 1
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """What nothing of a real lab does yet: emulated links, captures at a router, data planes over SSH."""
+        """What nothing of a real lab does yet: captures at a router, data planes over SSH.
+
+        Whether something makes delay, jitter and loss of links, the inventory says (`schema.inventory.lacking`).
+        """
         found = []
         topology = experiment.topology
-        for index, link in enumerate(topology.links):
-            if link.emulated:
-                message = f"found delay, jitter or loss on the link {link.name}, expected a plain cable"
-                hint = "nothing in the lab of an inventory makes it; use --lab virtual"
-                found.append(document.finding(("topology", "links", index), message, hint))
         for index, point in enumerate(experiment.captures):
             if point.node not in hosts_of(topology):
                 message = f"found a capture at the router {point.node}, expected one at a host"

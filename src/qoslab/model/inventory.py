@@ -13,6 +13,10 @@ REACHES: tuple[str, ...] = get_args(Reach)
 DeadManChoice = Literal["archive", "reload", "none"]
 DEAD_MAN_CHOICES: tuple[str, ...] = get_args(DeadManChoice)
 PREFIX = "qoslab_"
+EMULATED_BY = PREFIX + "emulated_by"
+"""The variable, of the whole lab, that says what makes delay, jitter and loss of links, as `{wan: line}`."""
+LINE = "line"
+"""In it: the line itself; else the name of a node in the inventory."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,9 @@ from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
     DEAD_MAN_CHOICES,
+    EMULATED_BY,
     ISOLATIONS,
+    LINE,
     PREFIX,
     REACHES,
     HostSettings,
@@ -38,6 +40,8 @@ class Nodes:
     routers: Mapping[str, RouterSettings]
     ways: Mapping[str, str]
     """Address and port of each, in words: two nodes with the same are one device."""
+    emulated_by: Mapping[str, str] = field(default_factory=dict)
+    """What makes delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
 
 class Places:
@@ -87,7 +91,7 @@ class Reader:
         """The settings of a node from its variables; those that do not hold are as if absent."""
         given: dict[str, Any] = {}
         for variable, value in variables.items():
-            if not variable.startswith(PREFIX):
+            if not variable.startswith(PREFIX) or variable == EMULATED_BY:
                 continue
             if variable not in NAMES[kind]:
                 self._unknown(kind, node, variable)
@@ -106,11 +110,30 @@ class Reader:
             devices[device] = interface
         return kind(**given)
 
+    def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+        """What makes delay, jitter and loss of links; `variables` by node, of all that there are in the inventory."""
+        made_by: dict[str, str] = {}
+        known = (LINE, *variables)
+        for node, values in variables.items():
+            value = values.get(EMULATED_BY, {})
+            if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
+                expected = "a mapping of links to what makes their delay, jitter and loss, as {wan: line}"
+                self._note(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
+                continue
+            for link, maker in value.items():
+                if maker not in known:
+                    message = f'found "{maker}" for the link {link}, expected {LINE} or a node of the inventory'
+                    self._note(node, EMULATED_BY, message, did_you_mean(maker, known))
+                elif made_by.setdefault(link, maker) != maker:
+                    message = f"found {maker} and {made_by[link]} for the link {link}, expected one of them"
+                    self._note(node, EMULATED_BY, message, "it is a variable of the whole lab: let it stand under all")
+        return made_by
+
     def _unknown(self, kind: type[Any], node: str, variable: str) -> None:
         elsewhere = any(variable in names for names in NAMES.values())
         what = "host" if kind is HostSettings else "router"
         found = f"found {variable} on a {what}" if elsewhere else f"found the variable {variable}"
-        hint = "" if elsewhere else did_you_mean(variable, NAMES[kind])
+        hint = "" if elsewhere else did_you_mean(variable, (*NAMES[kind], EMULATED_BY))
         self._note(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
 
     def _note(self, node: str, variable: str, message: str, hint: str = "") -> None:
@@ -176,6 +199,12 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
             group = platform_of(topology.nodes[name]).ansible_role(topology.nodes[name]) or "host"
             message = f"found no {name} in the group {group}, expected every node of {experiment.name} in the inventory"
             yield Finding(places.file, 0, 0, "", "", message, did_you_mean(name, known))
+    for link in topology.links:
+        if link.emulated and link.name not in nodes.emulated_by:
+            found = " and ".join(link.emulated)
+            message = f"found {found} on the link {link.name}, expected {EMULATED_BY} to say what makes it"
+            hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
+            yield Finding(places.file, 0, 0, "", "", message, hint)
     seen: dict[str, str] = {}
     for name in used:
         way = nodes.ways.get(name)

@@ -227,6 +227,7 @@ def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
         hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
         routers={name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers},
         ways={name: _way(name, variables.get(name, {})) for name in (*names, *routers)},
+        emulated_by=reader.read_emulated_by(variables),
     )
     if reader.findings:
         raise UserError("\n".join(map(str, reader.findings)))

@@ -21,9 +21,10 @@ from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.inventory import ways_to
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
-from qoslab.run.labs.external.looks.cabling import proofs, unseen
+from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts
 from qoslab.run.labs.external.looks.gather import Gathering
+from qoslab.run.labs.external.looks.record import links_seen
 from qoslab.run.labs.external.reach import isolate, left_on_failure, look_around, reach_hosts
 from qoslab.run.labs.measured import MeasuredWorker
 from qoslab.run.labs.worker import WorkerSlot
@@ -89,7 +90,7 @@ class ExternalWorker(MeasuredWorker):
         self.described = self.described or {
             "inventory": str(self._file),
             "hosts": lab.described,
-            "links": dict(proofs(facts)),
+            "links": links_seen(facts),
         }
         self._tell(self._label, "")
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from qoslab.model.experiment import Link, RandomLoss
+from qoslab.run.labs.external.looks.cabling import unseen
 from qoslab.run.labs.external.looks.facts import Facts, Found, RoundTrips
 
 REQUEST_BYTES = 100
@@ -25,6 +26,9 @@ def at_rest(facts: Facts) -> Iterator[Found]:
     for link in facts.experiment.topology.links:
         trips = round_trips(facts, link)
         if trips is None or not trips.took_ms:
+            if link.emulated and not unseen(facts):
+                message = f"found nobody who can measure its {' and '.join(link.emulated)}, expected it to be compared"
+                yield Found(f"link {link.name}", message, "see whether an end of it answers")
             continue
         yield from _delay(link, trips)
         yield from _loss(link, trips)
