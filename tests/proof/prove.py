@@ -33,7 +33,8 @@ from analysis_mistakes import ANALYSIS
 from document import FileProof, document
 from kept import Kept
 
-from qoslab.analysis import run as analysis
+from qoslab.analysis import reading
+from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.run import judge, metrics_of_cells
 from qoslab.cli.run import published_figures
 from qoslab.errors import QoslabError
@@ -42,6 +43,7 @@ from qoslab.labs.simulated import Simulated
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
+from qoslab.model.moments import traffic_time
 from qoslab.plan import Options, make_plan
 from qoslab.programs import SIMULATOR
 from qoslab.results import Cell, CellSummary, RunFolder, tables
@@ -59,7 +61,7 @@ RESULTS = TARGET / "kept"
 FILES = "PROVE_FILES"
 """Variable that picks experiment files by a pattern; of the others the document has what was found before."""
 UNNOTICED = "PROVE_UNNOTICED"
-"""Variable that says that only mistakes are made which no row is known to notice yet, file by file."""
+"""Variable that says that only mistakes are made which no row is known to notice yet, file by file, cell by cell."""
 BUILT = "PROVE_BUILT"
 """Variable that says that the simulator is built already."""
 PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -95,8 +97,8 @@ class File:
     """How many it has, of which `tasks` are those that are simulated."""
     cells: list[Cell] = field(default_factory=list)
     metrics: pd.DataFrame = field(default_factory=pd.DataFrame)
-    read: tuple[Any, ...] = ()
-    """What the metrics were computed from."""
+    read: list[tuple[Any, ...]] = field(default_factory=list)
+    """What the metrics of each cell were computed from."""
     verdicts: Verdicts = field(default_factory=dict)
 
 
@@ -178,13 +180,13 @@ def _place(row: Mapping[str, Any]) -> str:
 @contextmanager
 def recorded(file: File) -> Iterator[None]:
     """Of the metrics that are computed, what they are computed from is kept with the file."""
-    compute = analysis.metrics
+    compute = reading.metrics
 
     def record(*given: Any) -> pd.DataFrame:
-        file.read = given
+        file.read.append(given)
         return compute(*given)
 
-    with patch.object(analysis, "metrics", record):
+    with patch.object(reading, "metrics", record):
         yield
 
 
@@ -199,14 +201,28 @@ def begin(file: File, folder: Path) -> None:
         raise SystemExit(f"{file.name} is not valid without a mistake: {invalid}")
 
 
-def touched(file: File, mistake: Mistake) -> list[int] | None:
-    """The cells of which something else comes with a mistake; None where none comes by its switch."""
+def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
+    """The cells that come by a mistake's switch: all at once, or those of little traffic first, one by one."""
+    kept = Kept.of(PROGRAM, RESULTS)
+    reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
+    if UNNOTICED not in os.environ:
+        yield from [reaching] if reaching else []
+        return
+
+    def seconds(number: int) -> float:
+        experiment = file.tasks[number].experiment
+        return traffic_time(experiment, experiment.arm(file.tasks[number].identity.arm)).seconds
+
+    yield from ([number] for number in sorted(reaching, key=seconds))
+
+
+def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
+    """Those of some cells of which something else comes with a mistake."""
     without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
-    reaching = [number for number, cell in enumerate(file.cells) if mistake.name in without.reached(cell)]
     with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda number: mistaken.result(file.cells[number]), reaching))
-    found = zip(reaching, results, strict=True)
-    return [number for number, result in found if result != without.result(file.cells[number])] if reaching else None
+        results = list(pool.map(lambda number: mistaken.result(file.cells[number]), numbers))
+    found = zip(numbers, results, strict=True)
+    return [number for number, result in found if result != without.result(file.cells[number])]
 
 
 def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
@@ -214,11 +230,21 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[str] | None:
     if mistake.patch is not None:
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}
-            metrics = tables.with_parameters(analysis.metrics(*file.read), parameters)
+            each = [reading.metrics(*given) for given in file.read]
+            metrics = tables.with_parameters(of_all_cells(each), parameters)
         return changed(file, verdicts(file, metrics, {}))
-    numbers = touched(file, mistake)
+    rows: list[str] | None = None
+    for numbers in batches(file, mistake):
+        rows = noticed_in(file, mistake, touched(file, mistake, numbers), folder)
+        if rows:
+            break
+    return rows
+
+
+def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[str]:
+    """The expectations that notice a mistake in some cells."""
     if not numbers:
-        return None if numbers is None else []
+        return []
     try:
         with Kept.of(PROGRAM, RESULTS, mistake.name).used():
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import patch
@@ -16,8 +17,11 @@ sys.path.insert(0, str(TOP / "tests/proof"))
 import prove  # noqa: E402
 from analysis_mistakes import ANALYSIS  # noqa: E402
 from document import FileProof, document  # noqa: E402
+from kept import SCENARIO, Kept  # noqa: E402
 
 from qoslab.analysis import reading as analysis  # noqa: E402
+from qoslab.results import Cell  # noqa: E402
+from qoslab.schema import CellIdentity  # noqa: E402
 
 CATALOGUE = re.findall(
     r'^    (\w+), "([a-z0-9-]+)", "', (TOP / "crates/mistakes/src/lib.rs").read_text(encoding="utf-8"), re.MULTILINE
@@ -69,3 +73,44 @@ def test_what_notices_and_what_does_not_is_written() -> None:
     assert "**No row notices**, though it is made in one." in text and "**No experiment comes by it.**" in text
     assert text.endswith("- one: `b x`\n")
     assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_what_metrics_are_computed_from_is_kept_cell_by_cell() -> None:
+    file = prove.File("one", None, (), [])  # type: ignore[arg-type]
+    with patch.object(analysis, "metrics", lambda *given: len(given)), prove.recorded(file):
+        assert (analysis.metrics("a", "b"), analysis.metrics("c")) == (2, 1)
+    assert file.read == [("a", "b"), ("c",)]
+
+
+SIMULATOR = """#!/bin/sh
+echo "$@" >>{calls}
+[ "$1" = --version ] && exit
+echo policer-rate-low >"$2"
+shift 2
+[ "$1" = --mistake ] && echo "$2" && shift 2
+[ "$1" = run ] && cat "$2"
+"""
+
+
+def test_a_scenario_is_simulated_once_with_each_mistake(tmp_path: Path) -> None:
+    program, calls = tmp_path / "program", tmp_path / "calls"
+    program.write_text(SIMULATOR.format(calls=calls))
+    program.chmod(0o755)
+    cell = Cell(tmp_path / "cell", CellIdentity("arm", (), 1))
+    (cell.path / "config").mkdir(parents=True)
+    (cell.path / SCENARIO).write_text("a scenario\n")
+    without, mistaken = Kept.of(program, tmp_path), Kept.of(program, tmp_path, "policer-rate-low")
+
+    def printed(kept: Kept) -> bytes:
+        return subprocess.run([kept.script, "run"], cwd=cell.path, input=b"", capture_output=True, check=True).stdout
+
+    assert printed(without) == printed(without) == b"a scenario\n"
+    assert printed(mistaken) == b"policer-rate-low\na scenario\n"
+    assert len(calls.read_text().splitlines()) == 2
+    assert without.reached(cell) == {"policer-rate-low"}
+    assert without.result(cell) not in (None, mistaken.result(cell))
+    assert len(calls.read_text().splitlines()) == 2
+    (cell.path / SCENARIO).write_text("another\n")
+    assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 3
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert Kept.of(program, tmp_path).result(cell) is None, "another build has nothing, and this one fails"
