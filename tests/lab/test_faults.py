@@ -112,7 +112,7 @@ def newest(folder: Path) -> Path:
 
 def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
     arms = ("--arm", "unrestricted", "--arm", "policed")
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", *arms)
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
     command.wait_for("policed/1: configure the routers")
     os.kill(command.process.pid, signal.SIGTERM)
     status, output, errors = command.end()
@@ -149,8 +149,9 @@ def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> No
     assert list((clean / "tmp").rglob("*")) == []
 
 
-def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated")
+@pytest.mark.parametrize("workers", [(), ("--scheduler", "local")], ids=["threads", "processes"])
+def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path, workers: tuple[str, ...]) -> None:
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated", *workers)
     wait_for_simulator(command)
     command.process.kill()
     command.end()
@@ -161,7 +162,9 @@ def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path) -> None:
 
 
 def test_a_simulator_ends_with_its_worker(clean: Path) -> None:
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "3000s", "--lab", "simulated")
+    command = Command(
+        clean, "run", str(EXPERIMENT), "--duration", "3000s", "--lab", "simulated", "--scheduler", "local"
+    )
     try:
         worker = wait_for_simulator(command)
         own = [pid for pid, parent in simulators(command.process.pid).items() if parent == worker]

@@ -70,13 +70,15 @@ def reachable(name: str) -> bool:
     return all(stat.S_IMODE(folder.stat().st_mode) & stat.S_IXOTH for folder in Path(name).parents)
 
 
-def test_nothing_of_a_simulated_run_listens(clean: Path) -> None:
+@pytest.mark.parametrize("workers", [(), ("--scheduler", "local")], ids=["threads", "processes"])
+def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...]) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
-    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
+    command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2", *workers)
     try:
         worker = wait_for_simulator(command)
         pids = set(family(command.process.pid))
-        assert worker in pids and len(pids) >= 3, "the run, a worker, a simulator"
+        assert worker in pids and (worker != command.process.pid) == bool(workers)
+        assert len(pids) >= 2 + bool(workers), "the run, a worker, a simulator"
         assert doors(pids) == []
     finally:
         os.kill(command.process.pid, signal.SIGINT)

@@ -123,13 +123,34 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
     assert len(session) == 2 and session["bytes"].sum() < 20_000
 
 
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
+def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jobs: tuple[str, ...]) -> None:
+    """Where a machine has one processor, they run one by one in any case."""
+    arms = ("--arm", "policed", "--arm", "shaped")
+    status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
+    assert status in (0, 1, 3), errors + output
+    cells = json.loads((latest(clean) / "manifest.json").read_text())["cells"]
+    # Of a cell that was late the first attempt tells, too.
+    first = [json.loads((latest(clean) / f"cells/{cell['arm']}/1/cell.json").read_text()) for cell in cells]
+    traffic = [next(step for step in record["steps"] if step["name"] == "traffic") for record in first]
+    (one, other) = ((step["started"], step["ended"]) for step in traffic)
+    together = one[0] < other[1] and other[0] < one[1]
+    assert together == (not jobs and len(os.sched_getaffinity(0)) > 1)
+    assert ("lab 2: lab up" in errors) == together
+    assert [len(cell["earlier"]) <= (2 if together else 0) for cell in cells] == [True, True]
+    for record in first:
+        late = [reason for reason in record["reasons"] if "data plane" not in reason]
+        assert late == [], "what they do to each other is lateness alone"
+
+
 def test_something_is_killed_in_mid_test(clean: Path) -> None:
     """A server in the traffic of one arm, the router in that of the next: each cell names its own."""
     victims = {
         "unrestricted": ("iperf3 -4 --server", "iperf3 server"),
         "policed": ("qos-router --name", "its daemon was killed by SIGKILL"),
     }
-    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", *(f"--arm={arm}" for arm in victims))
+    arms = [f"--arm={arm}" for arm in victims]
+    command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--jobs", "1", *arms)
     for arm, (victim, _) in victims.items():
         command.wait_for(f"{arm}/1: traffic")
         (lab,) = command.labs()

@@ -105,20 +105,20 @@ def simulators(pid: int) -> dict[int, int]:
         if process.name.isdigit():
             try:
                 parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-                name = (process / "comm").read_text().strip()
+                name, *arguments = (process / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
             if parent == pid:
-                found |= {int(process.name): pid} if name == "qos-sim" else simulators(int(process.name))
+                # A run asks for the simulator's version, too.
+                simulates = name.endswith(b"qos-sim") and b"run" in arguments
+                found |= {int(process.name): pid} if simulates else simulators(int(process.name))
     return found
 
 
 def wait_for_simulator(command: Command) -> int:
-    """The worker process of a cell that is being computed."""
+    """The process that has a cell computed: the run, or a worker of it."""
     deadline = time.monotonic() + 60
-    # The run itself asks for the simulator's version.
-    own = command.process.pid
-    while not (found := [parent for parent in simulators(own).values() if parent != own]):
+    while not (found := list(simulators(command.process.pid).values())):
         assert time.monotonic() < deadline and command.process.poll() is None
         time.sleep(0.01)
     return found[0]
@@ -129,11 +129,7 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
     command.wait_for("2 cells at a time")
-    deadline = time.monotonic() + 60
-    while not (found := simulators(command.process.pid)) or not any((clean / "runs").rglob("scenario.json")):
-        assert time.monotonic() < deadline and command.process.poll() is None
-        time.sleep(0.01)
-    assert set(found.values()) == {command.process.pid}
+    assert wait_for_simulator(command) == command.process.pid
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors

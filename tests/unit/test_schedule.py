@@ -270,3 +270,26 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
     fake.crew(fail_mostly)
     assert fake.errors == []
     assert all(entry.tried in (1, 2) for entry in fake.cells.states.values())
+
+
+@pytest.mark.parametrize("jobs", [None, 3], ids=["found out", "asked for"])
+def test_the_last_try_of_a_cell_has_no_other_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
+) -> None:
+    """Every cell is late beside others; whoever asks for three labs gets three."""
+    fake = Fake(tmp_path, jobs, attempts=2)
+    fake.jobs.labs = fake.jobs.most = 3
+    monkeypatch.setattr(fake.jobs, "learn", lambda record, experiment: "")
+    beside: dict[int, list[int]] = {1: [], 2: []}
+
+    def late_at_first(task: CellTask) -> dict[str, Any]:
+        for _ in range(10):
+            beside[task.attempt].append(len(fake.with_traffic))
+            time.sleep(0.002)
+        return {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.attempt == 1 else {}
+
+    fake.crew(late_at_first)
+    assert fake.errors == []
+    assert all(entry.valid and entry.tried == 2 for entry in fake.cells.states.values())
+    assert max(beside[1]) > 1, "the first tries are made side by side"
+    assert (max(beside[2]) == 1) == (jobs is None)

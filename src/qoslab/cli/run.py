@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from qoslab.results import Cell, RunFolder
     from qoslab.run.runner import Request
 
-SWEEP_ATTEMPTS = 3
-"""How often a cell of a sweep is tried that a busy machine or a failed lab made invalid."""
+ATTEMPTS = 3
+"""How often a cell is tried that a busy machine, as with other cells beside it, or a failed lab made invalid."""
 
 NEWEST = ""
 """What `--resume` without a run stands for."""
@@ -55,14 +55,14 @@ NEWEST = ""
     "--jobs",
     type=JOBS,
     metavar="N|auto",
-    help="Labs side by side; auto: as many as the machine has time for. [default: auto for a matrix, else 1] "
-    "Simulated: processes. [default: one for each processor]",
+    help="Labs side by side; auto: as many as the machine has time for; 1: each cell has the machine for itself. "
+    "[default: auto] Simulated: cells at a time. [default: one for each processor]",
 )
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),
     help="How often a cell is tried that the machine was too busy for, or whose lab failed. "
-    "[default: 3 for a matrix, else 1]",
+    "[default: 3; 1 where cells run one by one without a matrix]",
 )
 @click.option("--dry-run", is_flag=True, help="Say how many cells there are and how long they take; run nothing.")
 @click.option(
@@ -133,7 +133,7 @@ def command(
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=folder,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
-        attempts=attempts or (SWEEP_ATTEMPTS if matrix or scheduler is not None or not kind.real_time else 1),
+        attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
         scheduler=scheduler,
         broken_off=_report_what_there_is,
         place=choice.place,
@@ -223,7 +223,9 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
         return min(len(os.sched_getaffinity(0)), len(plan.cells))
     if kind.most is not None:
         return kind.most
-    return None if jobs == "auto" or (jobs is None and plan.sweep.parameters) else int(jobs or 1)
+    if jobs is None and len(plan.cells) == 1 and not plan.sweep.parameters:
+        return 1
+    return None if jobs in (None, "auto") else int(jobs)
 
 
 def _end_as_by_ctrl_c() -> None:

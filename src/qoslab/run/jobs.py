@@ -65,6 +65,11 @@ class Jobs:
         self._traffic_s = 0.0
 
     @property
+    def found_out(self) -> bool:
+        """Whether the number is learnt, and not what the user wants."""
+        return self._fixed is None
+
+    @property
     def workers(self) -> int:
         """Labs that there may ever be."""
         return self.most + self._most_spare

@@ -73,11 +73,15 @@ class Schedule:
         self._running = 0
         self._faults = 0
         """Attempts one after another whose lab failed."""
+        self._alone: set[int] = set()
+        """The workers whose cells are to have traffic while no other has."""
         self._wired: dict[int, object] = {}
         """What the lab of each worker is like."""
         self._ready: deque[int] = deque()
         """The workers whose cells wait for their turn."""
         self._measuring = 0
+        self._by_itself = False
+        """Whether the cell that has traffic is to have it alone."""
         self._settled = 0.0
         """When the number of cells with traffic changed last, or was looked at."""
         self._clock: dict[int, float] = {}
@@ -118,11 +122,19 @@ class Schedule:
                 self._running += 1
                 if worker is not None:
                     self._wired[worker] = self._lab_of(name)
-                return self.cells.next_task(name)
+                task = self.cells.next_task(name)
+                if worker is not None:
+                    (self._alone.add if self._last_try(name) else self._alone.discard)(worker)
+                return task
             self.cells.spare(name, why)
             self._progress.cell_done(name)
             self._progress.note(f"{name} is not needed: {why}")
         return None
+
+    def _last_try(self, name: str) -> bool:
+        """Whether a cell is tried again for the last time, where the number of labs is found out: whatever made it
+        invalid, it shall not have been the other labs."""
+        return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:
         """Take a cell from the queue: the first, or one near it for which the worker's lab can stay."""
@@ -183,7 +195,7 @@ class Schedule:
             self._beside[worker] = asked - self._clock.get(worker, asked)
             self._ready.append(worker)
             try:
-                while self._ready[0] != worker or self._measuring >= self.jobs.labs:
+                while self._ready[0] != worker or self._measuring >= self._room(worker):
                     if self._interrupted.is_set():
                         raise Interrupted
                     if time.monotonic() - self._settled >= LOOK_S and self._measuring == self.jobs.labs:
@@ -197,6 +209,7 @@ class Schedule:
                 raise
             self._ready.popleft()
             self._measuring += 1
+            self._by_itself = worker in self._alone
             self._settled = time.monotonic()
             self.changed.notify_all()
         try:
@@ -204,5 +217,12 @@ class Schedule:
         finally:
             with self.changed:
                 self._measuring -= 1
+                self._by_itself = False
                 self._clock[worker] = time.monotonic()
                 self.changed.notify_all()
+
+    def _room(self, worker: int) -> int:
+        """So many cells may have traffic beside others: below this a worker's cell may begin."""
+        if self._by_itself:
+            return 0
+        return 1 if worker in self._alone else self.jobs.labs
