@@ -447,7 +447,7 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     collector.configure("R1", ["ip sla 1", f" {kind} 10.1.0.2", " timeout 500", " frequency 1"])
     before = collector.observe("R1", "show running-config").raw
     journal = Journal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
-    commands = CommandLines(collector.observe, collector.configure)
+    commands = CommandLines(collector.observe, collector.configure, collector.show, collector.parse)
     run = CellRun(CommandLineOnly(routers), journal, commands, threading.Event())
     try:
         run.measure(nullcontext())

@@ -92,6 +92,24 @@ def test_signals_files_and_programs_of_ours(way: HostAccess, tmp_path: Path) -> 
         channel.close()
 
 
+def test_a_host_that_stood_still_tells_how_long(way: HostAccess, tmp_path: Path) -> None:
+    channel = Channel("client", way, "a test")
+    try:
+        number, output = channel.start(["sleep", "60"], None, (tmp_path / "err").open("xb"))
+        channel.ask("watched")
+        os.kill(channel._process.pid, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(channel._process.pid, signal.SIGCONT)
+        found = channel.ask("watched")["stalls"]
+        assert found["watched_ns"] > 500_000_000
+        assert found["late"] >= 1 and found["latest_ns"] > 500_000_000 and found["behind_ns"] >= found["latest_ns"]
+        # Its kernel tells how long it waited for a processor: it is asked for that each 0.2 s.
+        wait(lambda: "sleep" in channel.ask("watched")["stalls"]["waited_ns"] or time.sleep(0.3))
+        ExternalProcess(channel, number, output).end()
+    finally:
+        channel.close()
+
+
 def test_programs_end_with_the_connection(way: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", way, "a test")
     mark = tmp_path / "pid"

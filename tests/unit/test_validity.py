@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pytest
 from test_results import HEALTH
 
+from qoslab.analysis.packets import shifted
+from qoslab.capture.pcapng import Packets
 from qoslab.model.experiment import Flow, Probe, Topology
-from qoslab.results import ClockRecord, Health, SenderRecord
+from qoslab.results import ClockRecord, Health, HostClockRecord, SenderRecord, StallRecord
 from qoslab.results.records import (
     CLOCK_STEP_NS,
     LATE_ARRIVAL_SHARE,
@@ -18,8 +21,9 @@ from qoslab.results.records import (
     SENDER_SHORT,
     SERIES_LATE_NS,
 )
-from qoslab.run.cell.clocks import Clocks
+from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
+from qoslab.run.lab import ClockLook
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
 
@@ -246,3 +250,72 @@ class TestClocks:
         clock = before.until_now()
         assert abs(clock.stepped_ns - found[0]) < CLOCK_STEP_NS and abs(clock.asleep_ns - found[1]) < CLOCK_STEP_NS
         assert len(clock.reasons()) == 1
+
+
+class TestHosts:
+    @staticmethod
+    def stall(**said: Any) -> StallRecord:
+        return StallRecord(**{"watched_ns": 10**10, "wakes": 950, "late": 3, "behind_ns": 0, "latest_ns": 0, **said})
+
+    def test_a_host_that_had_no_time_for_its_programs(self) -> None:
+        assert self.stall(behind_ns=10**8).reasons("client") == () and not self.stall(behind_ns=10**8).is_late
+        assert len(self.stall(behind_ns=10**8).warnings("client")) == 1
+        late = self.stall(behind_ns=10**8 + 1, latest_ns=40_000_000)
+        (reason,) = late.reasons("client")
+        assert late.is_late and late.warnings("client") == ()
+        assert reason.startswith("client: the machine kept its programs from working for 1.00% of the traffic time")
+        assert "3 of 950 wake-ups were more than 5 ms late, at most 40 ms, at most 1% can be trusted" in reason
+        (warning,) = self.stall(waited_ns={"iperf3": 6 * 10**8, "dumpcap": 10**8}).warnings("client")
+        assert warning == "client: iperf3 waited for a processor during 6% of the traffic time"
+
+    def test_a_clock_that_was_set_or_is_hardly_known(self) -> None:
+        def clock(error_ns: int = 0, stepped_ns: int = 0) -> HostClockRecord:
+            own = ClockRecord(stepped_ns=stepped_ns, asleep_ns=0)
+            return HostClockRecord(looked_ns=(0, 10**10), ahead_ns=(0, 10**6), error_ns=(0, error_ns), own=own)
+
+        assert clock().drift_ppm == 100 and clock().reasons("client") == clock().warnings("client") == ()
+        (reason,) = clock(stepped_ns=2 * 10**6).reasons("client")
+        assert reason == "client's clock was set by +2 ms within the cell"
+        (warning,) = clock(error_ns=7 * 10**6).warnings("client")
+        assert "client: its clock is known to ±7 ms: graphs" in warning
+
+    def test_looks_at_a_clock_become_its_record(self) -> None:
+        class Host:
+            def __init__(self, *looks: ClockLook | None) -> None:
+                self._looks = list(looks)
+
+            def clock(self) -> ClockLook | None:
+                return self._looks.pop(0)
+
+        class Hosts:
+            hosts: ClassVar = {
+                "near": Host(None),
+                "far": Host(ClockLook(100, 7, 1, 50, 60), ClockLook(1100, 9, 2, 53 + 4, 60 + 4)),
+            }
+
+            def host(self, name: str) -> Host:
+                return self.hosts[name]  # type: ignore[no-any-return]
+
+        found = HostClocks(Hosts(), ["near", "far"]).until_now()  # type: ignore[arg-type]
+        assert set(found) == {"far"}
+        clock = found["far"]
+        assert (clock.looked_ns, clock.ahead_ns, clock.error_ns) == ((100, 1100), (7, 9), (1, 2))
+        assert (clock.own.stepped_ns, clock.own.asleep_ns) == (3, 4)
+
+    @pytest.mark.parametrize("drift_ppm", [0, 50, -50])
+    def test_stamps_of_a_clock_that_is_wrong_come_to_ours(self, drift_ppm: int) -> None:
+        start = 1_700_000_000 * 10**9
+
+        def there(ours: int) -> int:
+            return ours + 3_700_000_000 + (ours - start) * drift_ppm // 10**6
+
+        looks = (start + 10**9, start + 31 * 10**9)
+        ahead = tuple(there(each) - each for each in looks)
+        own = ClockRecord(stepped_ns=0, asleep_ns=0)
+        clock = HostClockRecord(looked_ns=looks, ahead_ns=(ahead[0], ahead[1]), error_ns=(0, 0), own=own)
+        true = np.arange(start, start + 40 * 10**9, 10**8)
+        packets = Packets(np.array([there(int(each)) for each in true]), *[np.zeros(len(true), dtype=np.int64)] * 9)
+        (found,) = shifted([packets], clock)
+        assert np.abs(found.time_ns - true).max() <= 1000
+        (same,) = shifted([packets], None)
+        assert (same.time_ns == packets.time_ns).all()

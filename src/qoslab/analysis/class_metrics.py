@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import cast
@@ -9,18 +10,19 @@ from typing import cast
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, Line, Lines, dropped, interfaces_of, last_of_class, selected, waiting
+from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import ClassSelector
-from qoslab.model.moments import DURING
+from qoslab.model.moments import DURING, WINDOW_FROM
 
-WINDOW_FROM = 1 / 3
-"""The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
 PRINTED_RATE_BPS = 1000
 """Routers print rates in whole multiples of this."""
 
 _Key = tuple[str, str, str, str, str]
 """What a class is known by: a row of CLASS."""
+ANY_HEADER = 14
+"""Bytes of layer 2 that are counted with a packet, where the line is not known."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
 """Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""
@@ -90,7 +92,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
         own = classes.added(keys.__contains__, figures)
         for name, value in own.items():
-            yield f"class.{name}{suffix}", value
+            yield f"class.{name}{suffix}", given(value, _of(mine))
         if "passed" in own:
             passed = own["passed"]
             of_level = classes.added(lambda key: _level(key) in levels, figures).get(
@@ -99,7 +101,9 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
                 yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
             elif of_level > 0:
-                yield f"class.share{suffix}", passed / of_level
+                share = passed / of_level
+                error = (error_of(passed) + share * error_of(of_level)) / of_level
+                yield f"class.share{suffix}", given(Estimate(share, error) if error else share, _of(mine))
 
 
 def _level(key: _Key) -> _Key:
@@ -108,12 +112,13 @@ def _level(key: _Key) -> _Key:
 
 
 def _sum(values: list[float | Missing]) -> float | Missing:
-    found = 0.0
+    found, error = 0.0, 0.0
     for value in values:
         if isinstance(value, Missing):
             return value
         found += value
-    return found
+        error += error_of(value)
+    return Estimate(found, error) if error else found
 
 
 def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
@@ -139,8 +144,10 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
         "dropped": rate(lost, "the bytes of all drops"),
         "passed": rate(offered - lost - waiting(window, "bytes"), "the bytes of all drops and of its queue"),
     }
+    packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
+    if window["time_error_s"].notna().all():
+        return _printed_window(window, found, packets, seconds, line)
     if line is not None:
-        packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
         framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
         if line.extra_bytes is None:
             found["line_share"] = Missing(f"{_of(readings)}: its readings do not tell how many cells its packets took")
@@ -149,6 +156,49 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
         else:
             found["line_share"] = (passed + framing * line.extra_bytes) / line.rate_bps
     return found
+
+
+def _printed_window(
+    window: pd.DataFrame, exact: _Figures, passed_packets: pd.Series, seconds: float, line: Line | None
+) -> _Figures:
+    """The figures over a window of readings of a print: what it does not tell is estimated, with its bound.
+
+    `exact` are those of which everything is told, `passed_packets` the packets that had passed at each reading.
+    """
+    ends = window.iloc[[0, -1]]
+    header = ANY_HEADER if line is None else line.header_bytes
+
+    def grown(count: pd.Series) -> float:
+        first, last = count.iloc[[0, -1]].astype(float)
+        return float(last - first)
+
+    packets, size = grown(ends["packets"]), grown(ends["bytes"])
+    went, lost = grown(passed_packets), grown(dropped(ends, "packets"))
+    found = dict(exact)
+    if isinstance(found["passed"], Missing):
+        left = grown(ends["queue_output_bytes"])
+        if not math.isnan(left):
+            # What a class's queue gave to the line is told in bytes, whatever was dropped before it.
+            found["passed"] = left * 8 / seconds
+        elif not math.isnan(packets + size + went):
+            found["passed"] = scaled(passed_bytes(packets, size, went, header), 8 / seconds)
+    if isinstance(found["dropped"], Missing) and not math.isnan(packets + size + lost):
+        found["dropped"] = scaled(passed_bytes(packets, size, lost, header), 8 / seconds)
+    passed = found["passed"]
+    if line is not None:
+        if line.extra_bytes is None or math.isnan(went):
+            found["line_share"] = Missing(f"{_of(window)}: its readings do not tell what its packets took of the line")
+        elif isinstance(passed, Missing):
+            found["line_share"] = passed
+        else:
+            framing = went * 8 / seconds * line.extra_bytes
+            found["line_share"] = scaled(Estimate(passed + framing, error_of(passed)), 1 / line.rate_bps)
+    # The counters were read at some instant between question and answer.
+    apart = float(ends["time_error_s"].sum()) / seconds
+    return {
+        name: value if isinstance(value, Missing) else Estimate(value, error_of(value) + abs(value) * apart)
+        for name, value in found.items()
+    }
 
 
 def _of(readings: pd.DataFrame) -> str:

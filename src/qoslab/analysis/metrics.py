@@ -14,6 +14,7 @@ import pandas as pd
 from qoslab.analysis import class_metrics, goodput, hosts, policers, probes, shapers, steady, throughput  # noqa: F401
 from qoslab.analysis.at_moment import moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
+from qoslab.analysis.estimates import Estimate
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
@@ -167,5 +168,6 @@ def _row(key: tuple[object, ...], reference: Reference, value: float | Missing) 
         "metric": str(reference),
         "unit": reference.metric.unit,
         "value": value if known else None,
+        "error": value.error if isinstance(value, Estimate) else None,
         "missing": None if known else str(value),
     }

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
 import pandas as pd
 
 from qoslab.capture.pcapng import TCP, UDP, Packets
+from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
 ALL = "all"
 _ENDS = ["version", "source_high", "source", "destination_high", "destination", "protocol"]
 _KEYS = ["bin", *_ENDS, "source_port", "destination_port"]
 _HALF = (1 << 64) - 1
+
+
+def shifted(pieces: Iterable[Packets], clock: HostClockRecord | None) -> Iterator[Packets]:
+    """The packets with the stamps that the clock of the machine from which the cell was run would have given them.
+
+    `clock` is that of the host that captured, None where it has the same. Between its two looks, and around them, it
+    goes evenly.
+    """
+    for piece in pieces:
+        if clock is None:
+            yield piece
+            continue
+        first, last = (at + ahead for at, ahead in zip(clock.looked_ns, clock.ahead_ns, strict=True))
+        drift = (clock.ahead_ns[1] - clock.ahead_ns[0]) / max(last - first, 1)
+        ahead = clock.ahead_ns[0] + np.rint((piece.time_ns - first) * drift).astype(np.int64)
+        yield replace(piece, time_ns=piece.time_ns - ahead)
 
 
 def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:

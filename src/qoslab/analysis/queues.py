@@ -62,11 +62,12 @@ def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
 def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFrame:
     """Frames a second of each used queue between two readings: queue, time_s (the later), enqueued, dropped."""
     mine = table[(table["device"] == device) & (table["interface"] == interface)]
-    counted = mine.groupby(["queue", "time_s"], as_index=False)[["enqueued", "dropped"]].sum()
+    # What no threshold of a queue tells stays missing.
+    counted = mine.groupby(["queue", "time_s"], as_index=False)[["enqueued", "dropped"]].sum(min_count=1)
     parts = []
     for _, queue in counted.groupby("queue"):
         seconds = queue["time_s"].astype(float).diff()
-        if int(queue["enqueued"].max()) == int(queue["dropped"].max()) == 0:
+        if not (queue[["enqueued", "dropped"]].max() > 0).any():
             continue
         rates = {name: queue[name].astype(float).diff() / seconds for name in ("enqueued", "dropped")}
         # Two readings soon after one another would look like a peak.

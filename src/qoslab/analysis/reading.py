@@ -14,8 +14,9 @@ from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines
 from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
 from qoslab.analysis.observed import COMMAND, observed_class_rows
-from qoslab.analysis.packets import ALL, bin_packets
+from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
+from qoslab.analysis.show_readings import instants, reading_rows
 from qoslab.capture import CaptureError
 from qoslab.capture.pcapng import read_packets
 from qoslab.errors import QoslabError
@@ -156,7 +157,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
             problems.append(f'the figures of probe "{probe.name}" are damaged')
             continue
         add("probes", row)
-    origin_ns = _ns(record.traffic_started) or 0
+    origin_ns = 0 if record.traffic_started is None else _ns(record.traffic_started)
     for device in cell.devices_with_counters():
         replies = list(cell.counter_replies(device))
         for row in raw.class_rows(device, replies, origin_ns):
@@ -170,8 +171,14 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     for entry in record.observed:
         if entry.command.startswith(COMMAND) and entry.device not in cell.devices_with_counters():
             parsed = cell.parsed(entry.device, entry.moment, entry.command)
-            for row in observed_class_rows(entry.device, parsed or {}, moments[entry.moment]):
-                add("classes", row)
+            times: raw.Row = {"time_s": moments[entry.moment]}
+            if entry.before is not None and entry.after is not None:
+                times = instants(_ns(entry.before), _ns(entry.after), origin_ns)
+            for row in observed_class_rows(entry.device, parsed or {}, 0.0):
+                add("classes", row | times)
+    for device in cell.devices_with_readings():
+        for name, row in reading_rows(device, cell.read_readings(device), origin_ns, _lines(experiment)):
+            add(name, row)
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems
@@ -226,7 +233,8 @@ def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd
     for point in experiment.captures:
         file = cell.capture(point.name)
         try:
-            table = bin_packets(read_packets(file), _ns(record.traffic_started))
+            origin = None if record.traffic_started is None else _ns(record.traffic_started)
+            table = bin_packets(shifted(read_packets(file), record.host_clocks.get(point.node)), origin)
         except CaptureError as error:
             problems.append(error.message)
             continue
@@ -243,9 +251,7 @@ def _packets(cell: Cell, record: CellRecord, experiment: Experiment) -> tuple[pd
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
 
 
-def _ns(moment: datetime | None) -> int | None:
+def _ns(moment: datetime) -> int:
     """Nanoseconds since 1970, exactly."""
-    if moment is None:
-        return None
     gone = moment - _EPOCH
     return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from qoslab.units import Duration
+
 Isolation = Literal["namespace", "in place", "as it is"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
 Reach = Literal["ssh", "telnet"]
@@ -17,6 +19,8 @@ EMULATED_BY = PREFIX + "emulated_by"
 """The variable, of the whole lab, that says what makes delay, jitter and loss of links, as `{wan: line}`."""
 LINE = "line"
 """In it: the line itself; else the name of a node in the inventory."""
+SHOW_EVERY = Duration.parse("10 s")
+"""Each reading takes some of the router's time."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class RouterSettings:
     `archive`: its changes have to be confirmed. `reload`: it restarts with its startup configuration, which must be its
     running one. `none`: nothing.
     """
+    show_every: Duration = SHOW_EVERY
+    """How often its counters are read by show commands while traffic runs, at least; 0 s is before and after only."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ DURING = Fraction(2, 3)
 """The moment `during` as a share of the traffic time: of observations, and of metrics that end in `.during`."""
 
 
+WINDOW_FROM = Fraction(1, 3)
+"""The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
+
+
 def during(length: Duration) -> Duration:
     """The moment `during` of traffic of this length."""
     return Duration(int(length.ns * DURING))

@@ -192,6 +192,22 @@ class Cell(Identified):
         """The control socket's `counters` replies of a router, one a line."""
         return self.path / "counters" / f"{device}.jsonl"
 
+    def readings(self, device: str) -> Path:
+        """The show commands by which a router's counters were read, one a line."""
+        return self.path / "readings" / f"{device}.jsonl"
+
+    def write_readings(self, device: str, readings: Iterable[dict[str, Any]]) -> None:
+        """Write all readings of a router."""
+        self.write(self.readings(device), b"".join(map(_line, readings)).decode())
+
+    def devices_with_readings(self) -> list[str]:
+        """Routers whose counters were read with show commands."""
+        return sorted(file.stem for file in (self.path / "readings").glob("*.jsonl"))
+
+    def read_readings(self, device: str) -> Iterator[dict[str, Any]]:
+        """What `write_readings` kept."""
+        return self._objects(self.readings(device))
+
     def host_counters(self, host: str) -> tuple[Path, Path]:
         """What the host's kernel counted before and after the traffic: `/proc/net/snmp`, then `netstat`."""
         before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
@@ -281,7 +297,10 @@ class Cell(Identified):
 
     def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
         """The kept replies in order. A last line that was cut off by the end of the run is left out."""
-        path = self.counters(device)
+        return (reply for reply in self._objects(self.counters(device)) if reply.get("ok") is True)
+
+    def _objects(self, path: Path) -> Iterator[dict[str, Any]]:
+        """The JSON objects of a file with one in each line; a last line that was cut off is left out."""
         lines = _read_text(path).splitlines(keepends=True)
         for number, line in enumerate(lines, start=1):
             try:
@@ -294,8 +313,7 @@ class Cell(Identified):
                 raise UserError(f"{path}:{number}: nested too deeply", hint="the file was changed") from error
             if not isinstance(reply, dict):
                 raise UserError(f"{path}:{number}: found no JSON object", hint="the file was changed or damaged")
-            if reply.get("ok") is True:
-                yield reply
+            yield reply
 
     def text(self, path: Path) -> str:
         """The text of one of the cell's files."""

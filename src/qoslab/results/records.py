@@ -226,6 +226,87 @@ class ClockRecord(Record):
         return tuple(found)
 
 
+CLOCK_ERROR_NS = 5_000_000
+"""How wrong what is known of a host's clock may be without a word: a twentieth of a bin of the graphs."""
+
+
+class HostClockRecord(Record):
+    """How the clock of a host stood to that of the machine from which the cell was run, before and after its traffic.
+
+    In nanoseconds. Tables are shifted by it (`analysis.packets.shifted`), captures are not.
+    """
+
+    looked_ns: tuple[int, int]
+    """When, by the clock of this machine, since 1970."""
+    ahead_ns: tuple[int, int]
+    """By how much the host's clock was ahead."""
+    error_ns: tuple[int, int]
+    """At most so wrong: half of what the answer took."""
+    own: ClockRecord
+    """What became of the host's clocks in between."""
+
+    @property
+    def drift_ppm(self) -> float:
+        """By how much it goes faster, in millionths."""
+        return (self.ahead_ns[1] - self.ahead_ns[0]) / max(self.looked_ns[1] - self.looked_ns[0], 1) * 1e6
+
+    def reasons(self, host: str) -> tuple[str, ...]:
+        """Why the figures of the cell must not be trusted; empty where they may be."""
+        return tuple(reason.replace("the machine", host, 1) for reason in self.own.reasons())
+
+    def warnings(self, host: str) -> tuple[str, ...]:
+        """What a reader should know though the figures hold."""
+        if max(self.error_ns) <= CLOCK_ERROR_NS:
+            return ()
+        return (
+            f"{host}: its clock is known to ±{max(self.error_ns) / 1e6:.3g} ms: graphs of what was captured there may "
+            "be shifted by that",
+        )
+
+
+WAITED_SHARE = 0.05
+"""Share of the traffic time that a program may be ready to run and have no processor without a word."""
+
+
+class StallRecord(Record):
+    """How late a host woke programs while traffic ran, in nanoseconds: many wake-ups, each due at some instant."""
+
+    watched_ns: int
+    wakes: int
+    late: int
+    """Wake-ups over the budget of 5 ms."""
+    behind_ns: int
+    """How late these were, together."""
+    latest_ns: int
+    waited_ns: dict[str, int] = {}
+    """By program, for how long it was ready and had no processor, as its kernel counts it."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the host had no time for its programs: with less beside it the same cell may be valid."""
+        return self.behind_ns > BEHIND_SHARE * self.watched_ns
+
+    def reasons(self, host: str) -> tuple[str, ...]:
+        """Why the figures of a cell with this host must not be trusted; empty where they may be."""
+        return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
+
+    def warnings(self, host: str) -> tuple[str, ...]:
+        """What a reader should know though the figures hold."""
+        found = [self._behind(host)] if self.behind_ns and not self.is_late else []
+        for program, waited in self.waited_ns.items():
+            share = waited / max(self.watched_ns, 1)
+            if share > WAITED_SHARE:
+                found.append(f"{host}: {program} waited for a processor during {share:.0%} of the traffic time")
+        return tuple(found)
+
+    def _behind(self, host: str) -> str:
+        return (
+            f"{host}: the machine kept its programs from working for {self.behind_ns / max(self.watched_ns, 1):.2%} of "
+            f"the traffic time: {self.late} of {self.wakes} wake-ups were more than 5 ms late, at most "
+            f"{self.latest_ns / 1e6:.3g} ms"
+        )
+
+
 class CaptureRecord(Record):
     """How a capture ended."""
 
@@ -237,6 +318,21 @@ class CaptureRecord(Record):
         return (
             (f"capture {point}: {self.dropped} packets were dropped, its graphs are too low",) if self.dropped else ()
         )
+
+
+class PollingRecord(Record):
+    """What it took to read a router's counters with show commands while traffic ran."""
+
+    every_s: float
+    """At least so often; 0: before the traffic and after it only."""
+    commands: tuple[str, ...]
+    """Of one reading; those that the router answers."""
+    readings: int
+    took_mean_s: float
+    """One reading, from its first command to its last answer."""
+    took_max_s: float
+    busy_max_percent: int | None = None
+    """The most that the router said of its processor over five seconds; None where it says nothing."""
 
 
 class FlowRecord(Record):
@@ -266,6 +362,10 @@ class ObservedCommand(Record):
     moment: Moment
     command: str
     file: Annotated[str, Field(pattern=r"^observations/[^/\x00]+/[^/\x00]+$")]
+    before: datetime | None = None
+    """When it was sent; None in virtual time and in records from before it was kept."""
+    after: datetime | None = None
+    """When its answer was there."""
 
 
 class CellRecord(Record):
@@ -306,6 +406,12 @@ class CellRecord(Record):
     """By traffic; only of senders that keep a pace of their own: TCP sends when it may."""
     probe_senders: dict[str, SenderRecord] = {}
     """By probe; only of jitter operations of hosts that send nothing else."""
+    polling: dict[str, PollingRecord] = {}
+    """By router; only of those whose counters were read with show commands."""
+    host_clocks: dict[str, HostClockRecord] = {}
+    """By host; only of those with a clock of their own."""
+    stalls: dict[str, StallRecord] = {}
+    """By host; only of those that are watched."""
     clock: ClockRecord | None = None
     """None in virtual time, and where the cell broke off."""
     files: dict[str, FileSeal] = {}

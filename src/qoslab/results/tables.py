@@ -3,8 +3,9 @@
 Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder), but those of `averages` and
 `pairs`, which are of many cells; then each parameter has a column `matrix.NAME`, in b/s, B, ms or fractions of the
 whole where it is a quantity. Times `time_s` are seconds since the cell's traffic started and negative before. Booleans
-may be null. Counters are those of docs/control-protocol.md, flattened with `_`; `queues` has those of the egress queues
-of switch ports, which count from 1.
+may be null. `time_error_s` is how wrong `time_s` may be: half of what a show command took; it is null where a data
+plane stamped its counters itself. Counters are those of docs/control-protocol.md, flattened with `_`; `queues` has
+those of the egress queues of switch ports, which count from 1.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("policy", pa.string()),
             ("class", pa.string()),
             ("time_s", pa.float64()),
+            ("time_error_s", pa.float64()),
             ("packets", pa.int64()),
             ("bytes", pa.int64()),
             ("offered_rate_bps", pa.float64()),
@@ -176,6 +178,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("device", pa.string()),
             ("interface", pa.string()),
             ("time_s", pa.float64()),
+            ("time_error_s", pa.float64()),
             ("enabled", pa.bool_()),
             ("load_interval_s", pa.int64()),
             ("line_rate_bps", pa.float64()),
@@ -217,6 +220,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("queue", pa.int64()),
             ("threshold", pa.int64()),
             ("time_s", pa.float64()),
+            ("time_error_s", pa.float64()),
             ("enqueued", pa.int64()),
             ("dropped", pa.int64()),
         ]
@@ -267,6 +271,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("metric", pa.string()),
             ("unit", pa.string()),
             ("value", pa.float64()),
+            # How wrong it may be at most, where it comes from readings whose instants or bytes are not known exactly.
+            ("error", pa.float64()),
             # Why it has no value, where it applies and a part of it is not known.
             ("missing", pa.string()),
         ]

@@ -6,16 +6,18 @@ What carries out a cell (`run.cell`) knows a lab by these protocols alone.
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from qoslab.model.experiment import TcpProfile
+from qoslab.units import Duration
 
 if TYPE_CHECKING:
     from qoslab import formats
+    from qoslab.results import StallRecord
 
 
 class Process(Protocol):
@@ -32,6 +34,21 @@ class Process(Protocol):
 
     def end(self, grace_s: float = 0.0) -> None:
         """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
+
+
+@dataclass(frozen=True)
+class ClockLook:
+    """How a host's clock stood to this machine's, and its clocks to one another; in nanoseconds."""
+
+    at_ns: int
+    """By this machine's clock, since 1970."""
+    ahead_ns: int
+    """By how much the host's clock was ahead."""
+    error_ns: int
+    """At most so wrong."""
+    wall_ahead_ns: int
+    """Of its CLOCK_MONOTONIC, which neither steps nor counts sleep."""
+    boot_ahead_ns: int
 
 
 class Host(Protocol):
@@ -53,6 +70,12 @@ class Host(Protocol):
 
     def fetch(self, to: Path) -> None:
         """Bring what was written to the scratch of `to` there, whole."""
+
+    def clock(self) -> ClockLook | None:
+        """Look at its clock; None where it has this machine's."""
+
+    def stalls(self) -> StallRecord | None:
+        """How late the host was since it was asked the last time; None where that is told otherwise."""
 
     def apply_tcp(self, profile: TcpProfile) -> None:
         """Let new connections have these settings. `MachineError` where the kernel has others afterwards."""
@@ -119,6 +142,12 @@ class Lab(Protocol):
     @property
     def data_planes(self) -> Collection[str]:
         """Routers whose data plane can be asked."""
+
+    @property
+    def show_every(self) -> Mapping[str, Duration]:
+        """Routers whose counters are read by show commands while traffic runs, and how often at least; 0 is before the
+        traffic and after it only.
+        """
 
     @property
     def lines(self) -> Collection[str]:

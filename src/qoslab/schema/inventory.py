@@ -25,6 +25,7 @@ from qoslab.model.inventory import (
 )
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of, shown
+from qoslab.units import Duration
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings)
 
@@ -101,7 +102,7 @@ class Reader:
             if expected:
                 self._note(node, variable, f"found {shown(value)}, expected {expected}")
                 continue
-            given[name] = value
+            given[name] = _MADE.get(name, lambda same: same)(value)
         devices: dict[str, str] = {}
         for interface, device in given.get("interfaces", {}).items():
             if device in devices:
@@ -173,6 +174,16 @@ def _dead_man(value: Any) -> str:
     return "" if value in DEAD_MAN_CHOICES else one_of(DEAD_MAN_CHOICES)
 
 
+def _duration(value: Any) -> str:
+    try:
+        Duration.parse(value)
+    except (TypeError, ValueError):
+        return "a duration, as 10 s; 0 s is before the traffic and after it only"
+    return ""
+
+
+_MADE = {"show_every": Duration.parse}
+"""Values that become more than what YAML makes of them."""
 _EXPECTED = {
     "known_hosts": _text,
     "interfaces": _names,
@@ -181,6 +192,7 @@ _EXPECTED = {
     "old_ssh": _old_ssh,
     "jump": _jump,
     "dead_man": _dead_man,
+    "show_every": _duration,
 }
 """What a value should have been; empty where it holds."""
 

@@ -1,12 +1,14 @@
-"""Whether the machine's clocks ran on within a cell: nobody set them, and the machine was awake."""
+"""Whether clocks ran on within a cell: nobody set them, the machines were awake; how those of hosts stand to ours."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from qoslab.results import ClockRecord
+from qoslab.results import ClockRecord, HostClockRecord
+from qoslab.run.lab import ClockLook, Lab
 
 READINGS = 20
 """Of which the one counts that took least: what comes between two clocks' readings is part of their difference."""
@@ -30,6 +32,31 @@ class Clocks:
         # Sleep moves the wall clock ahead as well: that is no step.
         asleep = now.boot_ns - self.boot_ns
         return ClockRecord(stepped_ns=now.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
+
+
+class HostClocks:
+    """The clocks of hosts that have their own, from now on."""
+
+    def __init__(self, lab: Lab, hosts: Iterable[str]) -> None:
+        self._lab = lab
+        looks = {host: lab.host(host).clock() for host in hosts}
+        self._before = {host: look for host, look in looks.items() if look is not None}
+
+    def until_now(self) -> dict[str, HostClockRecord]:
+        """What became of them since."""
+        return {host: _record(before, self._lab.host(host).clock()) for host, before in self._before.items()}
+
+
+def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:
+    assert after is not None
+    asleep = after.boot_ahead_ns - before.boot_ahead_ns
+    stepped = after.wall_ahead_ns - before.wall_ahead_ns - asleep
+    return HostClockRecord(
+        looked_ns=(before.at_ns, after.at_ns),
+        ahead_ns=(before.ahead_ns, after.ahead_ns),
+        error_ns=(before.error_ns, after.error_ns),
+        own=ClockRecord(stepped_ns=stepped, asleep_ns=asleep),
+    )
 
 
 def _ahead(clock: int) -> int:

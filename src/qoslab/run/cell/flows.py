@@ -187,7 +187,7 @@ def run_flows(
     check: Check,
     during: Callable[[], None],
     *,
-    started: Callable[[], None] | None = None,
+    started: Callable[[], None] = lambda: None,
 ) -> dict[str, FlowResult]:
     """Run the flows of a cell to their end and return their figures by name.
 
@@ -201,8 +201,7 @@ def run_flows(
         for flow in flows:
             flow.wait_listening(check)
         start = time.monotonic()
-        if started is not None:
-            started()
+        started()
         waiting = sorted(flows, key=lambda flow: flow.flow.start_after.ns)
         running: list[RunningFlow] = []
         watcher = _Observer(during)

@@ -24,8 +24,11 @@ from qoslab.results import (
     ClockRecord,
     FlowRecord,
     Health,
+    HostClockRecord,
     ObservedCommand,
+    PollingRecord,
     SenderRecord,
+    StallRecord,
     Step,
 )
 from qoslab.run.events import Tell
@@ -48,6 +51,9 @@ class Findings:
     virtual_s: float | None = None
     senders: dict[str, SenderRecord] = field(default_factory=dict)
     probe_senders: dict[str, SenderRecord] = field(default_factory=dict)
+    polling: dict[str, PollingRecord] = field(default_factory=dict)
+    host_clocks: dict[str, HostClockRecord] = field(default_factory=dict)
+    stalls: dict[str, StallRecord] = field(default_factory=dict)
     clock: ClockRecord | None = None
 
 
@@ -126,16 +132,34 @@ class Journal:
                 f"its counters are in counters/{observation.node}.jsonl"
             )
 
-    def observed(self, observation: Observation, moment: Moment, raw: str, data: Mapping[str, Any]) -> None:
-        """Write what a router answered, as it came and as it was parsed; of a configuration no secrets."""
+    def observed(
+        self,
+        observation: Observation,
+        moment: Moment,
+        raw: str,
+        data: Mapping[str, Any],
+        between_ns: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        """Write what a router answered, as it came and as it was parsed; of a configuration no secrets.
+
+        `between_ns` is when it was asked and when its answer was there, in nanoseconds since 1970.
+        """
         base = self.cell.observation(observation.node, moment, observation.command)
         if CONFIGURATION.match(observation.command):
             raw, data = KNOWN.masked(raw), {"unparsed": "a configuration, of which the secrets were removed"}
         self.cell.write(base.with_name(base.name + ".txt"), raw)
         self.cell.write(base.with_name(base.name + ".json"), json.dumps(data, indent=1) + "\n")
         file = str(base.relative_to(self.cell.path))
+        before, after = (None if each is None else datetime.fromtimestamp(each / 1e9, UTC) for each in between_ns)
         self._observed.append(
-            ObservedCommand(device=observation.node, moment=moment, command=observation.command, file=file)
+            ObservedCommand(
+                device=observation.node,
+                moment=moment,
+                command=observation.command,
+                file=file,
+                before=before,
+                after=after,
+            )
         )
 
     def write(self, *, broken: bool = False) -> CellRecord:
@@ -169,6 +193,9 @@ class Journal:
             health=found.health,
             senders=found.senders,
             probe_senders=found.probe_senders,
+            polling=found.polling,
+            host_clocks=found.host_clocks,
+            stalls=found.stalls,
             clock=found.clock,
         )
 

@@ -16,12 +16,14 @@ from qoslab.model.experiment import Moment
 from qoslab.model.moments import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
+from qoslab.results import HostClockRecord, StallRecord
 from qoslab.run.cell.captures import RunningCapture
-from qoslab.run.cell.clocks import Clocks
+from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
+from qoslab.run.cell.readings import ShowSampler
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
@@ -38,12 +40,22 @@ class Observe(Protocol):
         """Take it now. `DeviceError` where the router does not answer."""
 
 
+class Parse(Protocol):
+    """Parses what a router printed."""
+
+    def __call__(self, command: str, text: str) -> Observed:
+        """What `text` says, the answer to `command`."""
+
+
 @dataclass(frozen=True)
 class CommandLines:
     """How routers are observed, and how configuration lines are entered in them."""
 
     observe: Observe
     enter: Enter
+    show: Observe
+    """Without parsing."""
+    parse: Parse
 
 
 class CellRun:
@@ -85,12 +97,14 @@ class CellRun:
             with self._journal.step(SET_HOSTS):
                 self._prepare()
             sampler = CounterSampler(self._lab, self._data_planes, self.cell)
+            topology, length = self._experiment.topology, self._experiment.duration
+            readings = ShowSampler(self._commands, topology, self._lab.show_every, self.cell, length.seconds)
             with ExitStack() as running:
                 try:
-                    self._measure(running, sampler, turns.close)
+                    self._measure(running, sampler, readings, turns.close)
                 except (TrafficError, CaptureError, RunInvalid) as error:
                     self._failed(error)
-        self._judge(sampler)
+        self._judge(sampler.error or readings.error)
 
     def _prepare(self) -> None:
         """Give hosts their settings, and let counters begin at zero."""
@@ -102,7 +116,13 @@ class CellRun:
             self._keep_engine_configuration(router)
         start_afresh(self._lab, (*self._data_planes, *self._lab.lines))
 
-    def _measure(self, running: ExitStack, sampler: CounterSampler, traffic_is_over: Callable[[], None]) -> None:
+    def _measure(
+        self,
+        running: ExitStack,
+        sampler: CounterSampler,
+        readings: ShowSampler,
+        traffic_is_over: Callable[[], None],
+    ) -> None:
         """From the first capture to the last; `running` ends whatever is left."""
         with self._journal.step(CAPTURE_ON):
             captures = self._start_captures(running)
@@ -111,19 +131,37 @@ class CellRun:
         flows = self._flows(running)
         probes = self._probes(running)
         self._keep_host_counters(0)
-        clocks = Clocks.read()
-        with self._journal.step(TRAFFIC, self._traffic_s), sampler, self._lab.load() as load, _probing(probes):
-            started = None if probes is None else probes.start
+        hosts = hosts_of(self._experiment.topology)
+        clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
+        for host in hosts:
+            self._lab.host(host).stalls()
+        with (
+            self._journal.step(TRAFFIC, self._traffic_s),
+            sampler,
+            readings,
+            self._lab.load() as load,
+            _probing(probes),
+        ):
+
+            def started() -> None:
+                readings.start()
+                if probes is not None:
+                    probes.start()
+
             results = run_flows(flows, self.check, lambda: self._observe("during"), started=started)
         traffic_is_over()
+        found = self._journal.findings
+        stalls = {host: self._lab.host(host).stalls() for host in hosts}
+        found.stalls = {host: each for host, each in stalls.items() if each is not None}
         self._keep_host_counters(1)
-        self._journal.findings.cpu_s = load.seconds
+        found.cpu_s = load.seconds
         self._keep_results(results)
+        found.polling = readings.keep()
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
         with self._journal.step(CAPTURE_OFF):
             self._end_captures(captures)
-        self._journal.findings.clock = clocks.until_now()
+        found.clock, found.host_clocks = clocks.until_now(), host_clocks.until_now()
 
     def _start_captures(self, running: ExitStack) -> list[RunningCapture]:
         captures = []
@@ -201,11 +239,11 @@ class CellRun:
         if self._journal.is_valid:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
-    def _judge(self, sampler: CounterSampler) -> None:
+    def _judge(self, unread: Exception | None) -> None:
         """Whether machine, routers and senders were as punctual as the figures need."""
         journal, found, traffic_s = self._journal, self._journal.findings, self._traffic_s
-        if sampler.error is not None:
-            journal.invalid(f"the counters could not be read to the end: {sampler.error}")
+        if unread is not None:
+            journal.invalid(f"the counters could not be read to the end: {unread}")
         try:
             found.health = read_health(self._lab, (*self._data_planes, *self._lab.lines))
         except QoslabError as error:
@@ -229,11 +267,19 @@ class CellRun:
                 journal.invalid(reason)
         for reason in () if found.clock is None else found.clock.reasons():
             journal.invalid(reason)
+        found.late |= any(each.is_late for each in found.stalls.values())
+        of_hosts: list[tuple[str, StallRecord | HostClockRecord]] = [*found.stalls.items(), *found.host_clocks.items()]
+        for host, own in of_hosts:
+            for reason in own.reasons(host):
+                journal.invalid(reason)
+            for warning in own.warnings(host):
+                journal.warn(warning)
 
     def _observe(self, moment: Moment) -> None:
         for observation in self._journal.observations(moment):
             taken = self._commands.observe(observation.node, observation.command)
-            self._journal.observed(observation, moment, taken.raw, taken.data)
+            between = (taken.before_ns, taken.after_ns)
+            self._journal.observed(observation, moment, taken.raw, taken.data, between)
 
     def _keep_host_counters(self, moment: int) -> None:
         """What the kernels of the hosts that send or receive count of their TCP: 0 before the traffic, 1 after it."""

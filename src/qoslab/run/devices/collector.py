@@ -36,6 +36,10 @@ class Observed:
     parsed: dict[str, Any] | None
     reason: str = ""
     """Why nothing is parsed."""
+    before_ns: int | None = None
+    """When the command was sent, in nanoseconds since 1970; None of a text that was only parsed."""
+    after_ns: int | None = None
+    """When its answer was there."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -83,7 +87,12 @@ class Collector:
     def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
         """The router's answer to a show command now, and what it says. `DeviceError` where it does not answer."""
         reply = self._reply(self._helper.ask(op="observe", device=_key(lab, device), command=command), device)
-        return Observed(reply["raw"], reply["parsed"], reply["reason"])
+        return Observed(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
+
+    def show(self, device: str, command: str, *, lab: str = "") -> Observed:
+        """As `observe`, and nothing is parsed: that takes this machine's time, which traffic may need."""
+        reply = self._reply(self._helper.ask(op="show", device=_key(lab, device), command=command), device)
+        return Observed(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
         """What the router says to configuration lines. `DeviceError` where it does not answer.

@@ -5,12 +5,14 @@ reply repeats; replies come in the order in which they are ready. It ends when i
 
     {"id": 1, "op": "connect", "device": "1/R1", "name": "R1", "connection": {…}} -> {"id": 1, "ok": true}
     {"id": 2, "op": "observe", "device": "1/R1", "command": "…"}       -> {…, "raw": "…", "parsed": {…}, "reason": ""}
+    {"id": 4, "op": "show", "device": "1/R1", "command": "…"}          -> {…, "raw": "…", "reason": ""}
     {"id": 5, "op": "configure", "device": "1/R1", "lines": ["…"]}     -> {…, "raw": "…"}
     {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
 
 `device` is what a router is called here, one that is connected to again gets a new session; `name` is its hostname;
 `connection` is a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where
-`kind` is `login`, `unreachable`, `unknown` or `internal`.
+`kind` is `login`, `unreachable`, `unknown` or `internal`. Answers to show commands have `before_ns` and `after_ns`: the
+wall clock when the command was sent and when its answer was there.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ import re
 import shlex
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, TextIO
 
@@ -48,6 +52,15 @@ class ConnectError(Exception):
         self.kind = kind
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a router said, and when: nanoseconds since 1970."""
+
+    raw: str
+    before_ns: int
+    after_ns: int
+
+
 class Session:
     """One router's command line. Its methods may be called from any thread; one command runs at a time."""
 
@@ -67,7 +80,7 @@ class Session:
         with self._lock:
             self._login()
 
-    def execute(self, command: str) -> str:
+    def execute(self, command: str) -> Answer:
         """What the router answers, with `\\n` as line end; logs in again where the router has hung up."""
         with self._lock:
             if self._connection is None:
@@ -92,9 +105,11 @@ class Session:
         with self._lock:
             self._hang_up()
 
-    def _ask(self, command: str) -> str:
+    def _ask(self, command: str) -> Answer:
+        before = time.time_ns()
         text = self._connection.execute(command, timeout=COMMAND_S, error_pattern=[])
-        return str(text).replace("\r", "").strip("\n") + "\n"
+        after = time.time_ns()
+        return Answer(str(text).replace("\r", "").strip("\n") + "\n", before, after)
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
@@ -192,31 +207,39 @@ class Server:
             self._replies.write(json.dumps(reply) + "\n")
             self._replies.flush()
 
+    def _session(self, request: Mapping[str, Any]) -> Session:
+        session = self._sessions.get(request["device"])
+        if session is None:
+            raise ConnectError("unknown", "it is not a router that was connected to")
+        return session
+
     def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:
         match request["op"]:
             case "connect":
                 self._sessions[request["device"]].connect()
                 return {}
             case "observe":
-                session = self._sessions.get(request["device"])
-                if session is None:
-                    raise ConnectError("unknown", "it is not a router that was connected to")
-                command = request["command"]
-                raw = session.execute(command)
-                if refused := NO_SUCH_COMMAND.search(raw):
-                    return {"raw": raw, "parsed": None, "reason": f"the router refused the command: {refused[0]}"}
-                found = parse(session.os, command, raw)
-                return {"raw": raw, "parsed": found.parsed, "reason": found.reason}
+                session, command = self._session(request), request["command"]
+                shown = _shown(session.execute(command))
+                if shown["reason"]:
+                    return {**shown, "parsed": None}
+                found = parse(session.os, command, shown["raw"])
+                return {**shown, "parsed": found.parsed, "reason": found.reason}
+            case "show":
+                return _shown(self._session(request).execute(request["command"]))
             case "configure":
-                session = self._sessions.get(request["device"])
-                if session is None:
-                    raise ConnectError("unknown", "it is not a router that was connected to")
-                return {"raw": session.configure(request["lines"])}
+                return {"raw": self._session(request).configure(request["lines"])}
             case "parse":
                 found = parse(request["os"], request["command"], request["text"])
                 return {"parsed": found.parsed, "reason": found.reason}
             case other:
                 raise ValueError(f"unknown op {other!r}")
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    refused = NO_SUCH_COMMAND.search(answer.raw)
+    reason = f"the router refused the command: {refused[0]}" if refused else ""
+    return {"raw": answer.raw, "before_ns": answer.before_ns, "after_ns": answer.after_ns, "reason": reason}
 
 
 def main() -> None:

@@ -128,7 +128,7 @@ class MeasuredWorker(ABC):
         lab = self.lab
         assert lab is not None
         journal = Journal(task, cell, self._tell)
-        commands = CommandLines(self._observe, self._enter_lines)
+        commands = CommandLines(self._observe, self._enter_lines, self._show, self._parse)
         run = CellRun(lab, journal, commands, self._interrupted)
         try:
             cell.write_experiment(task.experiment)
@@ -192,3 +192,9 @@ class MeasuredWorker(ABC):
 
     def _observe(self, device: str, command: str) -> Observed:
         return self._shared.get().observe(device, command, lab=str(self._number))
+
+    def _show(self, device: str, command: str) -> Observed:
+        return self._shared.get().show(device, command, lab=str(self._number))
+
+    def _parse(self, command: str, text: str) -> Observed:
+        return self._shared.get().parse(command, text)

@@ -18,13 +18,16 @@ from qoslab.model.inventory import HostSettings
 from qoslab.platforms import tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.programs import OWN_PROGRAMS, own_program
-from qoslab.run.lab import Load, Tap
+from qoslab.results import StallRecord
+from qoslab.run.lab import ClockLook, Load, Tap
 from qoslab.run.labs.external.channel import Channel, HostLost, Output
+from qoslab.units import Duration
 
 FETCH_S = 600.0
 """For a capture to come."""
-CLOCK_READINGS = 16
-"""Of which the quickest counts."""
+CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
+CLOCK_S = 0.2
+"""How long a clock is looked at; a host that is far away answers the least number of times."""
 
 
 class ExternalProcess:
@@ -143,25 +146,31 @@ class ExternalHost:
         """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
         interfaces = self._place.interfaces()
         failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
-        offset, error = self.clock()
+        clock = self.clock()
         self.described = {
             **{key: self._channel.facts[key] for key in ("kernel", "boot", "root", "python")},
             "isolate": self._place.settings.isolate,
-            "clock_ahead_ms": round(offset / 1e6, 3),
-            "clock_error_ms": round(error / 1e6, 3),
+            "clock_ahead_ms": round(clock.ahead_ns / 1e6, 3),
+            "clock_error_ms": round(clock.error_ns / 1e6, 3),
         }
         return list(failed)
 
-    def clock(self) -> tuple[int, int]:
-        """How far its wall clock is ahead of this machine's, and how wrong that may be; in ns."""
-        found = []
-        for _ in range(CLOCK_READINGS):
+    def clock(self) -> ClockLook:
+        """See `run.lab.Host`: of many answers the quickest counts."""
+        found: list[tuple[int, int, int, Mapping[str, Any]]] = []
+        deadline = time.monotonic() + CLOCK_S
+        while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
             before = time.time_ns()
-            there = int(self._channel.ask("clock")["wall_ns"])
+            said = self._channel.ask("clock")
             after = time.time_ns()
-            found.append((after - before, there - (before + after) // 2))
-        took, offset = min(found)
-        return offset, took // 2
+            middle = (before + after) // 2
+            found.append((after - before, middle, int(said["wall_ns"]) - middle, said))
+        took, at, ahead, there = min(found, key=lambda each: each[:3])
+        return ClockLook(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
+
+    def stalls(self) -> StallRecord:
+        """See `run.lab.Host`."""
+        return StallRecord(**self._channel.ask("watched")["stalls"])
 
     def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path) -> ExternalProcess:
         """See `run.lab.Host`."""
@@ -218,9 +227,15 @@ class _Used(Load):
 class ExternalLab:
     """See `run.lab.Lab`."""
 
-    def __init__(self, hosts: Mapping[str, ExternalHost], settings: Mapping[str, HostSettings]) -> None:
+    def __init__(
+        self,
+        hosts: Mapping[str, ExternalHost],
+        settings: Mapping[str, HostSettings],
+        show_every: Mapping[str, Duration],
+    ) -> None:
         self._hosts = hosts
         self._settings = settings
+        self._show_every = show_every
 
     @property
     def hosts(self) -> Mapping[str, ExternalHost]:
@@ -246,6 +261,11 @@ class ExternalLab:
     def data_planes(self) -> Collection[str]:
         """See `run.lab.Lab`: none."""
         return ()
+
+    @property
+    def show_every(self) -> Mapping[str, Duration]:
+        """See `run.lab.Lab`."""
+        return self._show_every
 
     @property
     def lines(self) -> Collection[str]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import hosts_of
+from qoslab.platforms import hosts_of, reached_by
 from qoslab.run.devices.inventory import LabInventory
 from qoslab.run.door.client import Door
 from qoslab.run.faults import PassingFault
@@ -65,7 +65,8 @@ def reach_hosts(inventory: LabInventory, experiment: Experiment, who: str, door:
         opening = pool.submit(side_by_side, {"routers": open_door})
         hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names})
         errors = [*opening.result()[1], *errors]
-    lab = ExternalLab(hosts, settings)
+    routers = reached_by(experiment.topology, "command line")
+    lab = ExternalLab(hosts, settings, {name: inventory.nodes.routers[name].show_every for name in routers})
     if errors:
         lab.close()
         raise together(errors)

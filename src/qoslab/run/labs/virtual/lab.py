@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from qoslab.platforms import routers_of
 from qoslab.programs import OWN_PROGRAMS, own_program
 from qoslab.run.lab import Load, Tap
 from qoslab.run.labs.virtual.cpu import CpuMeter
+from qoslab.units import Duration
 
 LOG_LINES = 5
 """How many of the last lines that a dead daemon said are told."""
@@ -83,6 +84,12 @@ class VirtualHost:
     def fetch(self, to: Path) -> None:
         """See `run.lab.Host`; it is there."""
 
+    def clock(self) -> None:
+        """See `run.lab.Host`: this machine's."""
+
+    def stalls(self) -> None:
+        """See `run.lab.Host`: the data planes tell how late this machine is."""
+
     def apply_tcp(self, profile: TcpProfile) -> None:
         """See `run.lab.Host`."""
         self._lab.apply_tcp_profile(self._namespace, profile)
@@ -107,6 +114,11 @@ class VirtualLab:
     def data_planes(self) -> Collection[str]:
         """See `run.lab.Lab`: all routers."""
         return routers_of(self._lab.topology)
+
+    @property
+    def show_every(self) -> Mapping[str, Duration]:
+        """See `run.lab.Lab`: none, their data planes are asked."""
+        return {}
 
     @property
     def lines(self) -> Collection[str]:

@@ -28,6 +28,7 @@ from typing import IO, Any
 
 from qoslab.run.labs.external.agent.look import look_around, on_cable
 from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
+from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
@@ -42,8 +43,9 @@ PR_SET_PDEATHSIG = 1
 class Child:
     """A program that was started."""
 
-    def __init__(self, number: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, number: int, name: str, process: subprocess.Popen[bytes]) -> None:
         self.number = number
+        self.name = name
         self.process = process
         self.pipes: dict[int, str] = {}
         for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
@@ -66,6 +68,7 @@ class Agent:
         self.keeper = Keeper(self.folder)
         self.settings = Settings(self.keeper, who)
         self.children: dict[int, Child] = {}
+        self.watch = Watch(self.running)
         self.programs: dict[str, int] = {}
         self.files: list[tuple[int, IO[bytes], Any]] = []
         self.input = bytearray()
@@ -264,7 +267,7 @@ class Agent:
             cwd=self.folder,
         )
         self.last += 1
-        child = self.children[self.last] = Child(self.last, process)
+        child = self.children[self.last] = Child(self.last, argv[0], process)
         for pipe in child.pipes:
             if not self.paused:
                 self.poll.register(pipe, select.POLLIN)
@@ -326,8 +329,19 @@ class Agent:
         self.flush()
 
     def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
-        """The wall clock."""
-        return {"wall_ns": time.time_ns()}
+        """The wall clock, and how far it and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC."""
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        wall, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        steady = (before + time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 2
+        return {"wall_ns": wall, "wall_ahead_ns": wall - steady, "boot_ahead_ns": boot - steady}
+
+    def op_watched(self, _: int, __: bytes) -> dict[str, Any]:
+        """See `Watch.taken`."""
+        return {"stalls": self.watch.taken()}
+
+    def running(self) -> list[tuple[str, int]]:
+        """Name and process of each program."""
+        return [(child.name, child.process.pid) for child in list(self.children.values())]
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
         """See `look.look_around`."""

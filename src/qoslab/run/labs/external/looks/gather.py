@@ -68,7 +68,7 @@ class Gathering:
         ends = [end for link in topology.links for end in link.ends if end.node != name]
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
         told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
-        ahead, error = host.clock()
+        clock = host.clock()
         return HostFacts(
             root=bool(host.said["root"]),
             cards=cards_of(told["cards"]),
@@ -77,8 +77,8 @@ class Gathering:
             missing=tuple(told["missing"]),
             congestion=frozenset(told["congestion"]),
             free=told["free"],
-            clock_ahead_ms=ahead / 1e6,
-            clock_error_ms=error / 1e6,
+            clock_ahead_ms=clock.ahead_ns / 1e6,
+            clock_error_ms=clock.error_ns / 1e6,
             cables={
                 near.interface: self._cable(
                     host, link, self.inventory.nodes.hosts[name].device(near.interface), addresses

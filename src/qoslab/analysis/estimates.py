@@ -1,0 +1,77 @@
+"""A figure that is not known exactly: its value and how wrong that may be. Pure.
+
+Where a print tells packets and not bytes, what they had is bounded by the sizes that packets can have and by what the
+print does tell of the bytes; the estimate has them at the mean size of their class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from qoslab.analysis.missing import Missing
+
+ERROR_MOST = 0.05
+"""Share of a figure that it may be wrong by to be given at all: what tolerances of expectations usually are."""
+IP_LEAST, IP_MOST = 20, 1500
+"""Bytes of an IP packet on a line with the usual MTU."""
+
+
+class Estimate(float):
+    """A figure that may be wrong."""
+
+    __slots__ = ("error",)
+
+    def __new__(cls, value: float, error: float) -> Self:  # noqa: D102
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, error: float) -> None:
+        self.error = error
+        """By so much at most, either way."""
+
+
+def error_of(value: float) -> float:
+    """How wrong a figure may be; 0 of a plain one."""
+    return value.error if isinstance(value, Estimate) else 0.0
+
+
+def given(value: float | Missing, of: str) -> float | Missing:
+    """The figure, where it is known well enough; `of` is the class, for people."""
+    if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
+        return value
+    low, high = value - error_of(value), value + error_of(value)
+    return Missing(f"{of}: its readings only tell that it is between {max(low, 0.0):.4g} and {high:.4g}")
+
+
+def scaled(value: float, factor: float) -> Estimate:
+    """A multiple of a figure, and of how wrong it may be."""
+    return Estimate(value * factor, error_of(value) * abs(factor))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a number lies."""
+
+    low: float
+    high: float
+
+    def near(self, value: float) -> Estimate:
+        """The value, or the end that is next to it, with how far the farther end is."""
+        inside = min(max(value, self.low), self.high)
+        return Estimate(inside, max(self.high - inside, inside - self.low))
+
+
+def passed_bytes(packets: float, size: float, passed: float, header: int) -> Estimate:
+    """Bytes of those of a class's packets that passed.
+
+    `packets` of `size` bytes in all were offered, `passed` of them went on (more than were offered where a queue was
+    drained); each has a header of layer 2 of `header` bytes.
+    """
+    least, most = header + IP_LEAST, header + IP_MOST
+    rest = packets - passed
+    others = (rest * least, rest * most) if rest >= 0 else (rest * most, rest * least)
+    low = max(passed * least, size - others[1])
+    high = min(passed * most, size - others[0])
+    mean = size / packets if packets else (least + most) / 2
+    # Counters that are read one after the other need not agree to the last packet.
+    return Interval(min(low, high), max(low, high)).near(passed * mean)

@@ -1,0 +1,164 @@
+"""Show commands that were taken while traffic ran → rows of `classes`, `interfaces` and `queues`. Pure.
+
+What a print leaves out is null. `time_s` is the middle of when it was asked and when its answer was there, and
+`time_error_s` half of what lies between. Counters of 32 bits that began anew within a run are continued.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from qoslab.analysis.classes import Lines
+from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.raw import Row
+from qoslab.genie.queueing import parse_queue
+
+_INTERFACE = re.compile(r"show interfaces (\S+)")
+_STATISTICS = re.compile(r"show mls qos interface \S+ statistics")
+_ASIC = re.compile(r"show platform port-asic stats drop \S+")
+WORD = 1 << 32
+"""Where the counters of many releases begin anew."""
+SLACK_BYTES = 10_000
+"""Beyond what a line carries between two readings, whose instants are not known exactly."""
+_STRATEGIES = {
+    "fifo": "fifo",
+    "weighted fair": "weighted_fair",
+    "class-based queueing": "class_based",
+    "priority-list": "priority",
+    "custom-list": "custom",
+}
+
+
+def instants(before_ns: int, after_ns: int, origin_ns: int) -> Row:
+    """The columns `time_s` and `time_error_s` of what was asked and answered then."""
+    return {
+        "time_s": ((before_ns + after_ns) / 2 - origin_ns) / 1e9,
+        "time_error_s": (after_ns - before_ns) / 2e9,
+    }
+
+
+def reading_rows(
+    device: str, readings: Iterable[Mapping[str, Any]], origin_ns: int, lines: Lines
+) -> Iterator[tuple[str, Row]]:
+    """The name of a table and a row of it, of all readings of a router in their order."""
+    readings = list(readings)
+    told = {_of(each) for each in readings if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)}
+    interfaces: list[Row] = []
+    for each in readings:
+        command, parsed = each["command"], each["parsed"]
+        if "unparsed" in parsed:
+            continue
+        own = {"device": device, **instants(each["before_ns"], each["after_ns"], origin_ns)}
+        if command.startswith(COMMAND):
+            yield from (("classes", row | own) for row in observed_class_rows(device, parsed, 0.0))
+        elif match := _INTERFACE.fullmatch(command):
+            interfaces += [
+                own | {"interface": name} | _interface(entry, parse_queue(each["raw"], name).get(name, {}))
+                for name, entry in parsed.items()
+                if name == match[1]
+            ]
+        elif _STATISTICS.fullmatch(command):
+            yield from (("queues", own | row) for row in _statistics(parsed))
+        elif _ASIC.fullmatch(command) and _of(each) not in told:
+            yield from (("queues", own | row) for row in _asic(parsed))
+    yield from (("interfaces", row) for row in continued(interfaces, lines))
+
+
+def _of(reading: Mapping[str, Any]) -> str:
+    """The interface, as the print names it."""
+    return next(iter(reading["parsed"].get("interface", {})), "")
+
+
+def _outputs(reading: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = reading["parsed"].get("interface", {}).get(_of(reading), {}).get("output_queues", {})
+    return found
+
+
+def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
+    """From `show interfaces`: as Genie has it, and what of its queues our own parser reads."""
+    counters, queues = entry.get("counters", {}), entry.get("queues", {})
+    rate = counters.get("rate", {})
+    strategy = str(queue.get("strategy", queues.get("queue_strategy", ""))).lower()
+    conversations = queue.get("conversations", {})
+    return {
+        "enabled": entry.get("enabled"),
+        "load_interval_s": rate.get("load_interval"),
+        "input_packets": counters.get("in_pkts"),
+        "input_bytes": counters.get("in_octets"),
+        "input_rate_bps": rate.get("in_rate"),
+        "input_rate_pps": rate.get("in_rate_pkts"),
+        "input_drops": queues.get("input_queue_drops"),
+        "output_packets": counters.get("out_pkts"),
+        "output_bytes": counters.get("out_octets"),
+        "output_rate_bps": rate.get("out_rate"),
+        "output_rate_pps": rate.get("out_rate_pkts"),
+        "output_drops": queues.get("total_output_drop"),
+        "queue_strategy": next((name for word, name in _STRATEGIES.items() if strategy.startswith(word)), None),
+        "queue_depth": queues.get("output_queue_size"),
+        "queue_limit": queues.get("output_queue_max"),
+        "queue_drops": queue.get("output_queue", {}).get("drops"),
+        "queue_threshold": queue.get("output_queue", {}).get("threshold"),
+        "queue_conversations": conversations.get("active"),
+        "queue_max_active_conversations": conversations.get("max_active"),
+        "queue_max_conversations": conversations.get("max_total"),
+        "queue_available_bandwidth_kbps": queue.get("available_bandwidth_kbps"),
+    }
+
+
+def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:
+    """From `show mls qos interface X statistics`, whose queues count from 0 and thresholds from 1."""
+    for interface, entry in parsed.get("interface", {}).items():
+        counted = entry.get("output_queues", {})
+        places = {
+            (int(queue), int(threshold))
+            for each in counted.values()
+            for queue, one in each["queue"].items()
+            for threshold in one["threshold"]
+        }
+        for queue, threshold in sorted(places):
+            row: Row = {"interface": interface, "queue": queue + 1, "threshold": threshold}
+            for name in ("enqueued", "dropped"):
+                one = counted.get(name, {}).get("queue", {}).get(str(queue), {})
+                row[name] = one.get("threshold", {}).get(str(threshold))
+            yield row
+
+
+def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
+    """From `show platform port-asic stats drop X`, whose queues and weights count from 0; it tells drops only."""
+    for interface, entry in parsed.get("interface", {}).items():
+        for queue, one in entry["queue"].items():
+            for weight, frames in one["weight"].items():
+                place = {"interface": interface, "queue": int(queue) + 1, "threshold": int(weight) + 1}
+                yield place | {"dropped": frames}
+
+
+def continued(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
+    """The rows of interfaces with counters that go on where those of 32 bits began anew.
+
+    Only where the line can have carried so much since the reading before; else it was somebody who cleared them.
+    """
+    before: dict[tuple[object, object], tuple[Row, dict[str, int]]] = {}
+    for row in rows:
+        key = (row["device"], row["interface"])
+        last, added = before.get(key, (row, {}))
+        line = lines.get((str(row["device"]), str(row["interface"])))
+        seconds = _number(row["time_s"]) - _number(last["time_s"])
+        most = 0.0 if line is None else line.rate_bps / 8 * seconds + SLACK_BYTES
+        for name in ("input_packets", "input_bytes", "output_packets", "output_bytes"):
+            then, now = last[name], row[name]
+            if isinstance(then, int) and isinstance(now, int) and now < then < WORD and now + WORD - then <= most:
+                added[name] = added.get(name, 0) + WORD
+        before[key] = (row, added)
+        yield row | {name: _whole(row[name]) + more for name, more in added.items() if row[name] is not None}
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, float | int)
+    return float(value)
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value

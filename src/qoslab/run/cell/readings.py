@@ -1,0 +1,192 @@
+"""Keeps the counters that routers print while a cell runs: show commands at a stated period, with their instants.
+
+Nothing is cleared: what counts is the difference between readings. The first is taken before the traffic, the last
+after it; between them one falls on each end of the window from which rates are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+from qoslab.errors import QoslabError
+from qoslab.model.experiment import Topology
+from qoslab.model.moments import WINDOW_FROM
+from qoslab.platforms import is_switch
+from qoslab.results import Cell, PollingRecord
+from qoslab.run.devices.collector import Observed
+from qoslab.units import Duration
+
+LOAD = "show processes cpu | include CPU utilization"
+"""What a router says of its own load, in one line."""
+DROPS_OF_ASIC = "show platform port-asic stats drop"
+_BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
+
+
+class Shows(Protocol):
+    """How the counters of routers are read."""
+
+    def show(self, device: str, command: str) -> Observed:
+        """Take a show command without parsing it."""
+
+    def parse(self, command: str, text: str) -> Observed:
+        """What `text` says, the answer to `command`."""
+
+
+def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
+    """The show commands of one reading, in order: of classes, then of interfaces and queues, then of the load."""
+    ends = [near.interface for _, near, _ in topology.links_of(router)]
+    commands = ["show policy-map interface", *(f"show interfaces {name}" for name in ends)]
+    if is_switch(topology.nodes[router]):
+        commands += [f"show mls qos interface {name} statistics" for name in ends]
+        commands += [f"{DROPS_OF_ASIC} {name}" for name in ends]
+    return (*commands, LOAD)
+
+
+def reading_times(length_s: float, every_s: float) -> list[float]:
+    """When readings are due between the first and the last one, in seconds of the traffic time; the last is its end."""
+    if not every_s:
+        return []
+    window = length_s * (1 - WINDOW_FROM)
+    period = window / math.ceil(window / every_s)
+    # One that would fall on the beginning is the first, which is taken before it.
+    before = math.ceil(length_s * WINDOW_FROM / period - 1e-6) - 1
+    first = length_s * WINDOW_FROM - before * period
+    return [first + number * period for number in range(1 + before + round(window / period))]
+
+
+@dataclass
+class _Taken:
+    """What was read of one router."""
+
+    commands: Sequence[str]
+    """Those that it answers."""
+    answers: list[tuple[str, Observed]] = field(default_factory=list)
+    first_took_s: float = 0.0
+    """How long the first command took that the router answered, the last time."""
+    rounds: list[float] = field(default_factory=list)
+    """How long each reading took, in seconds."""
+    busy_percent: list[int] = field(default_factory=list)
+
+
+class ShowSampler:
+    """Reads the counters of routers that have only a command line; each router in a thread of its own.
+
+    A context manager: the first reading is taken when the block begins and the last when it ends, `start` is called
+    with the traffic.
+    """
+
+    def __init__(
+        self,
+        shows: Shows,
+        topology: Topology,
+        every: Mapping[str, Duration],
+        cell: Cell,
+        length_s: float,
+    ) -> None:
+        self._shows = shows
+        self._cell = cell
+        self._times = {router: reading_times(length_s, period.seconds) for router, period in every.items()}
+        self._every = every
+        self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.error: QoslabError | None = None
+        """Why the readings ended early, if they did."""
+
+    def __enter__(self) -> Self:
+        for router, taken in self._taken.items():
+            self._read(router)
+            # What a router does not answer is not asked again; a switch whose queues tell their drops needs no ASIC's.
+            parsed = {command: self._shows.parse(command, each.raw).parsed for command, each in taken.answers}
+            told = {command for command, found in parsed.items() if found}
+            told |= {LOAD} if taken.busy_percent else set()
+            if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
+                told = {command for command in told if not command.startswith(DROPS_OF_ASIC)}
+            taken.answers = [each for each in taken.answers if each[0] in told]
+            taken.commands = [command for command in taken.commands if command in told]
+        return self
+
+    def start(self) -> None:
+        """The traffic begins now."""
+        zero = time.monotonic()
+        for router in self._taken:
+            thread = threading.Thread(target=self._run, args=(router, zero), name=f"readings {router}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        if kind is None and self.error is None:
+            for router in self._taken:
+                with self._failing():
+                    self._read(router)
+        elif kind is not None:
+            # The cell broke off: what was read stays readable by people.
+            self._write(parse=False)
+
+    def keep(self) -> dict[str, PollingRecord]:
+        """Parse and write what was read; what reading it took."""
+        self._write(parse=True)
+        return {router: self._record(router) for router in self._taken}
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except QoslabError as error:
+            self.error = error
+
+    def _run(self, router: str, zero: float) -> None:
+        for due in self._times[router]:
+            # The last counters of classes in the window have to be there when the traffic is over.
+            margin = self._taken[router].first_took_s if due == self._times[router][-1] else 0.0
+            if self._stop.wait(max(0.0, zero + due - margin - time.monotonic())):
+                return
+            with self._failing():
+                self._read(router)
+            if self.error is not None:
+                return
+
+    def _read(self, router: str) -> None:
+        taken = self._taken[router]
+        started = time.monotonic()
+        for command in taken.commands:
+            asked = time.monotonic()
+            answer = self._shows.show(router, command)
+            if command == taken.commands[0]:
+                taken.first_took_s = time.monotonic() - asked
+            if command == LOAD:
+                busy = _BUSY.search(answer.raw)
+                taken.busy_percent += [int(busy[1])] if busy else []
+            elif not answer.reason:
+                taken.answers.append((command, answer))
+        taken.rounds.append(time.monotonic() - started)
+
+    def _write(self, *, parse: bool) -> None:
+        for router, taken in self._taken.items():
+            found = []
+            for command, answer in taken.answers:
+                said = self._shows.parse(command, answer.raw).data if parse else {"unparsed": "the cell broke off"}
+                instants = {"before_ns": answer.before_ns, "after_ns": answer.after_ns}
+                found.append({"command": command, **instants, "raw": answer.raw, "parsed": said})
+            self._cell.write_readings(router, found)
+
+    def _record(self, router: str) -> PollingRecord:
+        taken = self._taken[router]
+        return PollingRecord(
+            every_s=self._every[router].seconds,
+            commands=tuple(taken.commands),
+            readings=len(taken.rounds),
+            took_mean_s=sum(taken.rounds) / len(taken.rounds),
+            took_max_s=max(taken.rounds),
+            busy_max_percent=max(taken.busy_percent, default=None),
+        )

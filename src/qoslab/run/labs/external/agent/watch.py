@@ -1,0 +1,92 @@
+"""How late the host wakes programs, and how long those of the run wait for a processor.
+
+Sleeping for a while and looking at the clock shows what any program on the host has to bear; the kernel tells of each
+program how long it was ready to run and did not (`/proc/PID/task/TID/schedstat`).
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH123, PTH208
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+PERIOD_NS = 10_000_000
+BUDGET_NS = 5_000_000
+"""What is later is told; as a data plane's."""
+LOOKS_A_PROGRAM = 20
+"""Wake-ups between two looks at the programs; what one waits after the last look before its end is not seen."""
+
+
+class Watch:
+    """A thread that sleeps and wakes as long as the agent lives."""
+
+    def __init__(self, programs: Callable[[], Iterable[tuple[str, int]]]) -> None:
+        """`programs` gives name and process of what runs."""
+        self._programs = programs
+        self._lock = threading.Lock()
+        self._due = time.monotonic_ns() + PERIOD_NS
+        self._clear()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _clear(self) -> None:
+        self._since = time.monotonic_ns()
+        self._looks = self._late = self._behind_ns = self._latest_ns = 0
+        self._waited: dict[tuple[str, str], list[int]] = {}
+
+    def _count(self) -> None:
+        """How late the present wake-up is."""
+        now = time.monotonic_ns()
+        late = now - self._due
+        self._latest_ns = max(self._latest_ns, late)
+        if late > BUDGET_NS:
+            self._late += 1
+            self._behind_ns += late
+            self._due = now
+
+    def taken(self) -> dict[str, Any]:
+        """What was found since this was asked the last time."""
+        with self._lock:
+            # Who asks may be served before the thread that is overdue.
+            self._count()
+            waited: dict[str, int] = {}
+            for (program, _), (first, last) in self._waited.items():
+                waited[program] = waited.get(program, 0) + last - first
+            found = {
+                "watched_ns": time.monotonic_ns() - self._since,
+                "wakes": self._looks,
+                "late": self._late,
+                "behind_ns": self._behind_ns,
+                "latest_ns": self._latest_ns,
+                "waited_ns": waited,
+            }
+            self._clear()
+        return found
+
+    def _run(self) -> None:
+        looks = 0
+        while True:
+            with self._lock:
+                self._due = time.monotonic_ns() + PERIOD_NS
+            time.sleep(PERIOD_NS / 1e9)
+            looks += 1
+            with self._lock:
+                self._looks += 1
+                self._count()
+            if looks % LOOKS_A_PROGRAM == 0:
+                self._look()
+
+    def _look(self) -> None:
+        for program, process in list(self._programs()):
+            # One that ends meanwhile, or a kernel that does not count it, leaves what was seen.
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                for task in os.listdir(f"/proc/{process}/task"):
+                    with open(f"/proc/{process}/task/{task}/schedstat") as file:
+                        waited = int(file.read().split()[1])
+                    with self._lock:
+                        self._waited.setdefault((program, task), [waited, waited])[1] = waited

@@ -1,0 +1,248 @@
+"""One run where only SSH leads: counters from show commands against the data plane's, hosts whose clocks go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from test_run import EXPERIMENT, latest
+
+from qoslab.analysis import raw
+from qoslab.analysis.packets import shifted
+from qoslab.capture.pcapng import read_packets
+from qoslab.lab import Lab
+from qoslab.lab.expose import expose
+from qoslab.results import Cell, CellRecord
+from qoslab.schema import CellIdentity, load_sweep
+
+# Hosts of a lab share the machine's /tmp, where agents have their folders, which other tests look at.
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("agents")]
+
+NEAR = 0.01
+"""How far a rate over a window may be from that of the data plane."""
+AHEAD_NS, DRIFT_PPM = 3_700_000_000, 50
+"""Of the hosts' clocks."""
+SERIES_NS = 2_000_000
+"""How far a packet may be from where it would be, had the clocks been right."""
+
+SKEW = """
+START_NS, AHEAD_NS, DRIFT_PPM = {start}, {ahead}, {drift}
+def drifted(ns):
+    return (ns - START_NS) * DRIFT_PPM // 10**6
+"""
+AGENT = """
+import sys, time
+wall, any_clock = time.time_ns, time.clock_gettime_ns
+time.time_ns = lambda: wall() + AHEAD_NS + drifted(wall())
+time.clock_gettime_ns = lambda clock: any_clock(clock) + drifted(wall())
+exec(sys.argv[-1])
+"""
+DUMPCAP = """
+import shutil, signal, struct, subprocess, sys
+dumpcap = subprocess.Popen(["{dumpcap}", *sys.argv[1:]])
+signal.signal(signal.SIGINT, lambda *_: None)
+status = dumpcap.wait()
+file = sys.argv[sys.argv.index("-w") + 1]
+shutil.copy(file, "{kept}")
+content, at, second = bytearray(open(file, "rb").read()), 0, 10**6
+while at < len(content):
+    kind, length = struct.unpack_from("<II", content, at)
+    if kind == 1:
+        option = at + 16
+        while struct.unpack_from("<HH", content, option) != (0, 0):
+            code, size = struct.unpack_from("<HH", content, option)
+            if code == 9:
+                second = 10 ** content[option + 4]
+            option += 4 + (size + 3) // 4 * 4
+    if kind == 6:
+        high, low = struct.unpack_from("<II", content, at + 12)
+        ns = (high << 32 | low) * (10**9 // second)
+        ticks = (ns + AHEAD_NS + drifted(ns)) // (10**9 // second)
+        struct.pack_into("<II", content, at + 12, ticks >> 32, ticks & 0xFFFFFFFF)
+    at += length
+open(file, "wb").write(content)
+sys.exit(status)
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What there is of the run."""
+
+    folder: Path
+    replies: list[dict[str, Any]]
+    """Of R1's data plane, ten a second."""
+    unshifted: Path
+    """The capture as it was before its stamps were moved."""
+
+    @property
+    def cell(self) -> Path:
+        """The only one."""
+        return self.folder / "cells/policed/1"
+
+    @property
+    def record(self) -> CellRecord:
+        """Its record."""
+        return Cell(self.cell, CellIdentity("policed", (), 1)).record()
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the run's tables."""
+        return pd.read_parquet(self.folder / f"tables/{name}.parquet")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    """A run on the exposed lab, on hosts whose clocks are wrong and drift, with a reading each 3 s."""
+    folder = tmp_path_factory.mktemp("ran")
+    topology = load_sweep(EXPERIMENT, {}).experiment.topology
+    with pytest.MonkeyPatch.context() as patch, Lab.up(topology, name=f"test-{os.getpid()}-counters") as lab:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        file = folder / "here.yml"
+        expose(lab, file)
+        text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
+        python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
+        file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
+        with data_plane(lab, "R1") as replies:
+            words = ("--lab", str(file), "--duration", "9s", "--arm", "policed")
+            status, output, errors = run(folder, "run", str(EXPERIMENT), *words)
+        assert status in (0, 1, 3), errors + output
+        yield Ran(latest(folder), replies, folder / "unshifted.pcapng")
+
+
+def _skewed(folder: Path) -> Path:
+    """A Python for agents whose clock is wrong, with a dumpcap that stamps by it."""
+    there = folder / "bin"
+    there.mkdir()
+    dumpcap = shutil.which("dumpcap", path=os.environ["PATH"] + ":/usr/sbin:/usr/bin")
+    assert dumpcap is not None
+    skew = SKEW.format(start=time.time_ns(), ahead=AHEAD_NS, drift=DRIFT_PPM)
+    (there / "agent.py").write_text(skew + AGENT)
+    body = skew + DUMPCAP.format(dumpcap=dumpcap, kept=folder / "unshifted.pcapng")
+    (there / "dumpcap").write_text(f"#!{sys.executable}\n{body}")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPATH={there}:$PATH exec {sys.executable} -I -S {there}/agent.py "$@"\n')
+    for program in (python, there / "dumpcap"):
+        program.chmod(0o755)
+    return python
+
+
+@contextmanager
+def data_plane(lab: Lab, router: str) -> Iterator[list[dict[str, Any]]]:
+    """The replies of a router's data plane while the block runs."""
+    found: list[dict[str, Any]] = []
+    over = threading.Event()
+
+    async def ask() -> None:
+        async with lab.control(router) as client:
+            while not over.is_set():
+                found.append(dict(await client.counters()))
+                await asyncio.sleep(0.1)
+
+    thread = threading.Thread(target=lambda: asyncio.run(ask()))
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_reading_counters_is_told_with_what_it_takes(ran: Ran) -> None:
+    (polling,) = ran.record.polling.values()
+    assert polling.every_s == 3 and polling.readings >= 5
+    assert 0 < polling.took_mean_s <= polling.took_max_s
+    # The router prints its load.
+    assert polling.busy_max_percent is not None
+    interfaces = tuple(f"show interfaces FastEthernet0/{number}" for number in (0, 1))
+    assert polling.commands[:3] == ("show policy-map interface", *interfaces)
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "columns"),
+    [
+        (
+            "classes",
+            {"class": "class-default"},
+            ("packets", "bytes", "police_conformed_bytes", "police_exceeded_bytes", "drops_police_bytes"),
+        ),
+        ("interfaces", {"interface": "FastEthernet0/1"}, ("output_packets", "output_bytes")),
+        ("interfaces", {"interface": "FastEthernet0/0"}, ("input_packets", "input_bytes")),
+    ],
+)
+def test_window_rates_from_show_commands_are_those_of_the_data_plane(
+    ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+) -> None:
+    started = ran.record.traffic_started
+    assert started is not None
+    rows = (raw.class_rows if table == "classes" else raw.interface_rows)(
+        "R1", ran.replies, pd.Timestamp(started).value
+    )
+    truth = pd.DataFrame([row for row in rows if place.items() <= row.items()])
+    read = ran.table(table).sort_values("time_s")
+    read = read[(read[list(place)] == pd.Series(place)).all(axis=1)]
+    assert read["time_error_s"].between(0, 1, inclusive="neither").all()
+    assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > 9
+    # Rates of classes end with the traffic; what interfaces counted is told by the last reading, after it.
+    inside = read[(read["time_s"] >= 3) & (read["time_s"] <= (9 if table == "classes" else 60))]
+    ends = inside.iloc[[0, -1]]
+    times = [float(each) for each in ends["time_s"]]
+    assert len(inside) >= 3 and times[1] - times[0] > 4
+    # On a busy machine a command takes long, and its counters may be of any instant in between.
+    near = max(NEAR, float(ends["time_error_s"].sum()) / (times[1] - times[0]))
+    for column in columns:
+        grown = float(ends[column].iloc[1] - ends[column].iloc[0])
+        first, last = np.interp(times, truth["time_s"].astype(float), truth[column].astype(float))
+        assert grown > 0 and grown == pytest.approx(last - first, rel=near), column
+
+
+def test_a_rate_from_readings_has_its_error_or_is_withheld(ran: Ran) -> None:
+    passed = ran.table("metrics").set_index("metric").loc["class.passed(class-default)"]
+    read = ran.table("classes").sort_values("time_s")
+    ends = read[(read["time_s"] >= 3) & (read["time_s"] <= 9)].iloc[[0, -1]]
+    apart = float(ends["time_error_s"].sum() / (ends["time_s"].iloc[1] - ends["time_s"].iloc[0]))
+    if apart > 0.05:
+        assert pd.isna(passed["value"]) and "its readings only tell that it is between" in passed["missing"]
+    else:
+        assert passed["value"] > 300_000
+        assert passed["error"] == pytest.approx(apart * passed["value"])
+
+
+def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> None:
+    clock = ran.record.host_clocks["server"]
+    assert abs(clock.ahead_ns[0] - AHEAD_NS) < 10 * 10**6
+    # The capture itself stays as it was stamped there.
+    file = ran.cell / "captures/server.pcapng"
+    (as_stamped,), (true,) = list(read_packets(file)), list(read_packets(ran.unshifted))
+    assert len(true) > 500 and (as_stamped.time_ns - true.time_ns > AHEAD_NS).all()
+    (found,) = shifted([as_stamped], clock)
+    assert np.abs(found.time_ns - true.time_ns).max() < SERIES_NS
+    started = ran.record.traffic_started
+    assert started is not None
+    series = ran.table("packets_io")
+    bins = series[series["flow"] == "all"]
+    first, last = ((each - pd.Timestamp(started).value) / 1e9 for each in (true.time_ns.min(), true.time_ns.max()))
+    assert bins["time_s"].min() == pytest.approx(first, abs=0.11)
+    assert bins["time_s"].max() == pytest.approx(last, abs=0.11)
+    assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
+
+
+def test_each_host_tells_how_late_it_was(ran: Ran) -> None:
+    stalls = ran.record.stalls
+    assert set(stalls) == {"client", "server"}
+    for each in stalls.values():
+        assert each.watched_ns > 9 * 10**9 and each.wakes > 100
+    assert "iperf3" in stalls["client"].waited_ns

@@ -1,0 +1,254 @@
+"""Counters read with show commands: when they are read, what becomes of them, how wrong a figure from them may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qoslab.analysis.class_metrics import EachClass, class_figures
+from qoslab.analysis.classes import Line
+from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
+from qoslab.analysis.missing import Missing
+from qoslab.analysis.show_readings import reading_rows
+from qoslab.errors import DeviceError
+from qoslab.genie import mls_qos
+from qoslab.model.experiment import Topology
+from qoslab.model.metrics import ClassSelector
+from qoslab.results import Cell, tables
+from qoslab.run.cell.readings import LOAD, ShowSampler, reading_commands, reading_times
+from qoslab.run.devices.collector import Observed
+from qoslab.schema import CellIdentity, load_sweep
+from qoslab.units import Duration
+
+TOP = Path(__file__).parents[2]
+TRAFFIC_S = 9.0
+CELL = {"arm": "a", "repetition": 1, "cell": "a/1"}
+SECOND = 10**9
+
+
+def topology(experiment: str) -> Topology:
+    return load_sweep(TOP / f"experiments/{experiment}.yml", {}).experiment.topology
+
+
+class TestWhen:
+    @given(st.floats(1, 600), st.floats(0.5, 60))
+    def test_readings_fall_on_both_ends_of_the_window_and_are_near_enough(self, length: float, every: float) -> None:
+        times = reading_times(length, every)
+        assert times[-1] == pytest.approx(length) and all(0 < each <= length * 1.0001 for each in times)
+        assert any(each == pytest.approx(length / 3) for each in times)
+        apart = [after - before for before, after in zip([0.0, *times], times, strict=False)]
+        assert max(apart) <= every * 1.0001 and min(apart) > 0
+
+    def test_none_while_traffic_runs(self) -> None:
+        assert reading_times(30.0, 0.0) == []
+
+    def test_a_switch_is_asked_for_its_queues(self) -> None:
+        ports = ("GigabitEthernet1/0/1", "GigabitEthernet1/0/15")
+        assert reading_commands(topology("srr-3750"), "SW") == (
+            "show policy-map interface",
+            *(f"show interfaces {port}" for port in ports),
+            *(f"show mls qos interface {port} statistics" for port in ports),
+            *(f"show platform port-asic stats drop {port}" for port in ports),
+            LOAD,
+        )
+
+
+class Router:
+    """Answers show commands; some it refuses."""
+
+    def __init__(self, answers: Mapping[str, str], *, fails_after: int = 1000) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+        self._fails_after = fails_after
+
+    def show(self, device: str, command: str) -> Observed:
+        if len(self.asked) >= self._fails_after:
+            raise DeviceError(f"{device} has hung up")
+        self.asked.append(command)
+        raw = self.answers.get(command)
+        at = len(self.asked) * SECOND
+        if raw is None:
+            return Observed("% Invalid input", None, "the router refused the command: % Invalid input", at, at + 10)
+        return Observed(raw, None, "", at, at + SECOND // 50)
+
+    def parse(self, command: str, text: str) -> Observed:
+        return Observed(text, {"said": text} if text else None, "" if text else "nothing in it that the parser knows")
+
+
+class TestSampler:
+    @staticmethod
+    def sampler(router: Router, folder: Path) -> ShowSampler:
+        cell = Cell(folder, CellIdentity("a", (), 1))
+        every = {"R1": Duration.parse("10 s")}
+        return ShowSampler(router, topology("policing-vs-shaping"), every, cell, TRAFFIC_S)
+
+    def test_what_a_router_does_not_answer_is_not_asked_again(self, tmp_path: Path) -> None:
+        busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"
+        interface = "show interfaces FastEthernet0/1"
+        router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
+        with self.sampler(router, tmp_path) as sampler:
+            assert len(router.asked) == 4
+            sampler.start()
+        assert router.asked[4:] == [interface, LOAD]
+        (record,) = sampler.keep().values()
+        assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12
+        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
+        assert [each["command"] for each in kept] == [interface, interface]
+        assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
+
+    def test_a_router_that_hangs_up_ends_the_readings_and_is_told(self, tmp_path: Path) -> None:
+        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=4)
+        with self.sampler(router, tmp_path) as sampler:
+            pass
+        assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
+
+
+def reading(
+    command: str, parsed: Mapping[str, Any], at_s: float, raw: str = "", took_s: float = 0.02
+) -> dict[str, Any]:
+    before = round((at_s - took_s / 2) * SECOND)
+    return {
+        "command": command,
+        "before_ns": before,
+        "after_ns": before + round(took_s * SECOND),
+        "raw": raw,
+        "parsed": parsed,
+    }
+
+
+def of_interface(at_s: float, octets: int, **queues: Any) -> dict[str, Any]:
+    parsed = {"FastEthernet0/1": {"counters": {"out_octets": octets, "out_pkts": 5}, "queues": queues}}
+    raw = (
+        "  Output queue: 3/1000/64/9 (size/max total/threshold/drops) \n     Conversations  1/2/256 (active/max active"
+    )
+    return reading("show interfaces FastEthernet0/1", parsed, at_s, raw)
+
+
+class TestRows:
+    def test_of_an_interface(self) -> None:
+        ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {})
+        assert table == "interfaces"
+        assert row["time_s"] == pytest.approx(4.0) and row["time_error_s"] == pytest.approx(0.01)
+        assert (row["output_bytes"], row["output_drops"], row["queue_drops"], row["queue_threshold"]) == (
+            700,
+            12,
+            9,
+            64,
+        )
+        assert row["queue_max_active_conversations"] == 2
+        # What is not printed is not there.
+        assert row["input_packets"] is None and "line_rate_bps" not in row
+
+    @pytest.mark.parametrize(
+        ("then", "now", "continued"),
+        [
+            # 100 Mb/s carry 12.5 MB a second.
+            (2**32 - 1_000_000, 11_000_000, 2**32 + 11_000_000),
+            (2**32 - 1_000_000, 14_000_000, 14_000_000),
+            (4_000_000, 100, 100),
+            (2**40, 100, 100),
+        ],
+    )
+    def test_a_counter_that_began_anew_goes_on_where_the_line_can_have_carried_it(
+        self, then: int, now: int, continued: int
+    ) -> None:
+        lines = {("R1", "FastEthernet0/1"): Line(1e8, 24)}
+        rows = reading_rows("R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines)
+        assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
+
+    def test_of_a_switch(self) -> None:
+        statistics = """GigabitEthernet1/0/15 (All statistics are in packets)
+  output queues enqueued:
+ queue:    threshold1   threshold2   threshold3
+-----------------------------------------------
+ queue 0:        5532           0           0
+ queue 1:      363673           1           2
+"""
+        dropped = statistics.replace("enqueued", "dropped").partition("\n")[2].replace("363673", "276")
+        asic = "Interface Gi1/0/15 TxQueue Drop Statistics\n Queue 1\n  Weight 0 Frames 276\n"
+        command = "show mls qos interface GigabitEthernet1/0/15 statistics"
+        on_asic = "show platform port-asic stats drop GigabitEthernet1/0/15"
+
+        def rows(text: str) -> list[dict[str, object]]:
+            said = {
+                command: _plain(mls_qos.parse_statistics(text)),
+                on_asic: _plain(mls_qos.parse_port_asic_drops(asic)),
+            }
+            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in said.items()], 0, {})
+            return [row for table, row in found if table == "queues"]
+
+        both = {
+            (row["queue"], row["threshold"]): (row["enqueued"], row["dropped"]) for row in rows(statistics + dropped)
+        }
+        assert both[2, 1] == (363673, 276) and both[1, 1] == (5532, 5532) and both[2, 3] == (2, 2)
+        assert len(both) == 6
+        # Where the statistics have no drops, the ASIC's count.
+        apart = rows(statistics)
+        assert {
+            (row["queue"], row["threshold"], row["dropped"]) for row in apart if row.get("dropped") is not None
+        } == {(2, 1, 276)}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+class TestEstimates:
+    @settings(max_examples=200)
+    @given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
+    def test_what_passed_is_within_its_bound(self, sent: list[tuple[int, bool]]) -> None:
+        sizes = [size for size, _ in sent]
+        passed = [size for size, went in sent if went]
+        found = passed_bytes(len(sizes), sum(sizes), len(passed), 14)
+        assert abs(found - sum(passed)) <= found.error + 1e-6
+
+    def test_full_packets_leave_little_doubt(self) -> None:
+        found = passed_bytes(30_000, 30_000 * 1513, 10_000, 14)
+        assert found == pytest.approx(10_000 * 1513) and found.error < 0.003 * found
+
+    @staticmethod
+    def figures(size: int, took_s: float = 0.02) -> dict[str, float | Missing]:
+        """Of a class of which 10 of 40 packets a second are dropped, whose drops are printed in packets alone."""
+        rows = []
+        for at_s, count in ((3.0, 120), (6.0, 240), (9.0, 360)):
+            entry = {
+                "packets": count,
+                "bytes": count * size,
+                "bandwidth_kbps": 400,
+                "queue_depth": 0,
+                "total_drops": count // 4,
+            }
+            policy = {"policy_name": {"P": {"class_map": {"A": entry}}}}
+            parsed = {"Serial0/0": {"service_policy": {"output": policy}}}
+            rows += [
+                row
+                for _, row in reading_rows(
+                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, {}
+                )
+            ]
+        table = tables.frame("classes", [CELL | row for row in rows])
+        lines = {("R1", "Serial0/0"): Line(2e6, 3, 14)}
+        return dict(class_figures(EachClass(table, TRAFFIC_S, lines), ClassSelector("A")))
+
+    def test_bytes_that_are_not_printed_are_estimated_with_their_bound(self) -> None:
+        found = self.figures(1500)
+        passed, dropped = found["class.passed"], found["class.dropped"]
+        assert passed == pytest.approx(30 * 1500 * 8) and dropped == pytest.approx(10 * 1500 * 8)
+        assert isinstance(passed, Estimate) and 0 < error_of(passed) < 0.02 * passed
+        assert found["class.line_share"] == pytest.approx(30 * 1503 * 8 / 2e6)
+
+    def test_or_missing_where_the_bound_is_wide(self) -> None:
+        found = self.figures(700)
+        assert found["class.offered"] == pytest.approx(40 * 700 * 8)
+        assert isinstance(found["class.passed"], Missing)
+        assert "R1 Serial0/0 output A: its readings only tell that it is between" in found["class.passed"]
+
+    def test_readings_that_took_long_make_a_rate_uncertain(self) -> None:
+        assert error_of(self.figures(1500, 0.1)["class.offered"]) > error_of(self.figures(1500)["class.offered"])  # type: ignore[arg-type]
+        assert isinstance(self.figures(1500, 0.6)["class.offered"], Missing)
