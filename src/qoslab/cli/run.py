@@ -8,9 +8,10 @@ import os
 import select
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from qoslab.model.comparison import PublishedFigure
     from qoslab.model.experiment import Enough, Experiment
     from qoslab.results import Cell, RunFolder
-    from qoslab.run.runner import Request
+    from qoslab.run.request import Request
+    from qoslab.schema import Sweep
 
 ATTEMPTS = 3
 """How often a cell is tried that a busy machine, as with other cells beside it, or a failed lab made invalid."""
@@ -107,31 +109,59 @@ def command(
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
-    from qoslab.run.jobs import expected_labs  # of all of `run`, which is slow to load, only this
+    prepared = prepare(
+        file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
+    )
+    if dry_run:
+        _say_plan(prepared.request.plan, prepared.expected, as_json=as_json)
+        return ExitStatus.WITHIN
+    if choice.kind.real_time:
+        _check_filters(prepared.request.plan)
+    return _carry_out(prepared, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can begin."""
+
+    request: Request
+    expected: int
+    """The number of labs that it is estimated with."""
+    analysis: RunAnalysis
+
+
+def prepare(
+    file: Path,
+    sweep: Sweep,
+    choice: Choice,
+    sets: Sequence[str],
+    *,
+    jobs: int | str | None = None,
+    attempts: int | None = None,
+    scheduler: str | None = None,
+    tls: Mapping[str, Path | None] = MappingProxyType({}),
+    resume: RunFolder | None = None,
+    runs: Path = RUNS,
+) -> Prepared:
+    """Make a run ready by the options of the command line. Errors for those that cannot be met."""
+    from qoslab.run.jobs import expected_labs
+    from qoslab.run.request import Request
 
     plan, kind, matrix = choice.plan(sweep), choice.kind, bool(sweep.parameters)
     side_by_side = _side_by_side(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler(len(plan.cells))
-    expected = expected_labs(side_by_side, len(plan.cells))
-    if dry_run:
-        _say_plan(plan, expected, as_json=as_json)
-        return ExitStatus.WITHIN
-    if kind.real_time:
-        _check_filters(plan)
-    from qoslab.run.runner import Request
-
-    analysis = _Analysis(plan.experiment, published_figures(file, sweep.experiment))
+    analysis = RunAnalysis(plan.experiment, published_figures(file, sweep.experiment))
     request = Request(
         file,
         plan,
         analysis.published,
         (*(f"--set {each}" for each in sets), *choice.words()),
-        RUNS,
+        runs,
         jobs=side_by_side,
         # In a sweep, whose labs leave little time, it would only be in the way.
         meanwhile=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
-        resume=folder,
+        resume=resume,
         options={"file": str(file.resolve()), "sets": list(sets), **choice.as_dict()},
         attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
         scheduler=scheduler,
@@ -139,10 +169,10 @@ def command(
         place=choice.place,
         tls=tls,
     )
-    return _carry_out(request, expected, analysis, as_json=as_json)
+    return Prepared(request, expected_labs(side_by_side, len(plan.cells)), analysis)
 
 
-class _Analysis:
+class RunAnalysis:
     """What is analysed of a run's cells while others run."""
 
     def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...]) -> None:
@@ -160,19 +190,19 @@ class _Analysis:
         return self.readings.of
 
 
-def _carry_out(request: Request, expected: int, analysis: _Analysis, *, as_json: bool) -> ExitStatus:
-    """Run it and show what came of it; `expected` is the number of labs that it is estimated with."""
+def _carry_out(prepared: Prepared, *, as_json: bool) -> ExitStatus:
+    """Run it and show what came of it."""
     from qoslab.run.progress import RUN, RunProgress
     from qoslab.run.runner import carry_out
 
-    plan = request.plan
+    request, plan = prepared.request, prepared.request.plan
     _end_as_by_ctrl_c()
     with (
-        RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(expected)) as progress,
+        RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected)) as progress,
         carry_out(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
-        outcome = _report(made, analysis.readings)
+        outcome = report_of(made, prepared.analysis.readings)
         made.publish()
     from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
 
@@ -254,7 +284,8 @@ def _forget_terminal() -> None:
                 os.close(nowhere)
 
 
-def _report(made: RunFolder, readings: Readings | None = None) -> Outcome:
+def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
+    """Analyse a run, but for what was read of it meanwhile, and write its report."""
     from qoslab.analysis import analyse
     from qoslab.report import render
 
@@ -266,7 +297,7 @@ def _report(made: RunFolder, readings: Readings | None = None) -> Outcome:
 def _report_what_there_is(made: RunFolder) -> None:
     """Of a run that the user ended: also where some of it cannot be shown, it ends as he wants."""
     try:
-        _report(made)
+        report_of(made)
     except QoslabError as error:
         click.echo(f"qoslab: there is no report of what was measured: {error.message}", err=True)
 

@@ -70,7 +70,7 @@ class LabKind(ABC):
         return []
 
     def scheduler(self, cells: int) -> str | None:
-        """Where so many cells run unless something else is asked for; see `qoslab.run.runner.Request.scheduler`."""
+        """Where so many cells run unless something else is asked for; see `qoslab.run.request.Request.scheduler`."""
         return "local" if self.processes_from is not None and cells >= self.processes_from else None
 
     @abstractmethod

@@ -18,8 +18,10 @@ from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.labs import lab_kind
 from qoslab.model.experiment import Moment
+from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, fits, parameters_text
-from qoslab.report.page import Verdict, figure_groups, verdict
+from qoslab.model.metrics import QUANTITY_OF_UNIT
+from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import Cell, Manifest, RunFolder, find_run, tables
 
@@ -35,7 +37,7 @@ class Text(str):
 
 
 def open_run(experiment: str, root: Path | None = None) -> RunView:
-    """The run that `QOSLAB_RUN` names, or the latest of the experiment under `root`.
+    """The run that `QOSLAB_RUN` names, or a run by its folder, or the latest of an experiment under `root`.
 
     Without a root, `runs` is looked for in the working directory and in the one above it.
     """
@@ -81,6 +83,47 @@ class RunView:
         remark = lab_kind(self.manifest.lab).remark
         lines = [f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]
         return Text("\n".join([*([remark] if remark else []), *lines]))
+
+    def tables(self) -> list[str]:
+        """Names of the run's tables; docs/architecture.md has their columns."""
+        return list(tables.SCHEMAS)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A tidy table of all cells, computed again; `attrs["units"]` has the unit of each column that has one.
+
+        `UserError` for a name that is none of `tables`.
+        """
+        if name not in tables.SCHEMAS:
+            raise UserError(f'found table "{name}", expected one of {", ".join(tables.SCHEMAS)}')
+        _ = self.outcome
+        found = tables.read_table(self.folder, name)
+        units = {str(column): self._unit_of(str(column)) for column in found.columns}
+        found.attrs["units"] = {column: unit for column, unit in units.items() if unit}
+        return found
+
+    def _unit_of(self, column: str) -> str:
+        """Of a column with a parameter its values tell."""
+        if not column.startswith(tables.PARAMETER):
+            return tables.unit_of(column)
+        name = column.removeprefix(tables.PARAMETER)
+        values = (cell.parameters[name] for cell in self.folder.cells() if name in cell.parameters)
+        found = {type(read_value(value) if isinstance(value, str) else value) for value in values}
+        return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if found == {kind}), "")
+
+    def graphs(self) -> dict[str, str]:
+        """The graphs of the report: names, which `graph` takes, and titles."""
+        return {graph.id: graph.title for graph in self._page.graphs}
+
+    def graph(self, name: str) -> go.Figure:
+        """A graph of the report. `UserError` for a name that is none of `graphs`."""
+        for graph in self._page.graphs:
+            if graph.id == name:
+                return go.Figure(json.loads(graph.json))
+        raise UserError(f'found graph "{name}", expected one of {", ".join(self.graphs()) or "none"}')
+
+    @cached_property
+    def _page(self) -> Page:
+        return build_page(self.folder, self.outcome)
 
     def figures(self, arm: str | None = None) -> pd.DataFrame:
         """Measured beside published figures, of one arm (or ratio `A/B`) or of all."""

@@ -285,6 +285,39 @@ def columns(name: str) -> list[str]:
     return [str(column) for column in SCHEMAS[name].names]
 
 
+_SUFFIXES = {
+    "bps": "b/s",
+    "kbps": "kb/s",
+    "pps": "packets/s",
+    "bytes": "B",
+    "bits": "bit",
+    "packets": "packets",
+    "segments": "segments",
+    "percent": "%",
+    "s": "s",
+    "ms": "ms",
+    "ns": "ns",
+    "seconds": "s",
+}
+"""The unit that the last part of a column's name stands for."""
+_COUNTED = frozenset(
+    (
+        *("received", "transmitted", "lost_input", "late_over_budget", "input_drops", "output_drops"),
+        *("queue_depth", "queue_limit", "queue_drops", "queue_threshold", "queue_per_flow_limit"),
+        *("tx_ring_limit", "tx_ring_depth", "link_input_in_flight", "link_output_in_flight"),
+        *("random_detect_mean_depth", "retransmits", "datagrams", "lost", "enqueued", "dropped"),
+    )
+)
+"""Columns that count packets, frames or segments and do not say so."""
+
+
+def unit_of(column: str) -> str:
+    """The unit of a table's column; empty of names, words and plain numbers, and of parameters."""
+    if column in _COUNTED:
+        return "packets"
+    return "B" if column == "shape_byte_limit" else _SUFFIXES.get(column.rpartition("_")[2], "")
+
+
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
     """A table from rows; keys that the table has no column for are left out, missing ones are null."""
     schema = SCHEMAS[name]

@@ -40,9 +40,12 @@ class _TimeLeft(ProgressColumn):
 class RunProgress:
     """A line of progress for the run, or plain lines where standard error is not a terminal."""
 
-    def __init__(self, title: str, cells: int, estimate_s: float | None) -> None:
-        """`estimate_s` is None where nobody knows how long it takes before the first cell is done."""
-        self._console = Console(file=sys.stderr)
+    def __init__(self, title: str, cells: int, estimate_s: float | None, *, quiet: bool = False) -> None:
+        """`estimate_s` is None where nobody knows how long it takes before the first cell is done.
+
+        Nothing is said where it is `quiet`.
+        """
+        self._console = Console(file=sys.stderr, quiet=quiet)
         self._lock = threading.Lock()
         self._steps: dict[str, str] = {}
         self._done: set[str] = set()
@@ -51,7 +54,7 @@ class RunProgress:
         self._live: Progress | None = None
         self._ticker: threading.Thread | None = None
         self._stop = threading.Event()
-        if self._console.is_terminal:
+        if self._console.is_terminal and not quiet:
             self._live = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),

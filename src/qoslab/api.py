@@ -1,0 +1,141 @@
+"""The Python interface: check an experiment, run it, open a run, take its tables and figures.
+
+    from qoslab import api
+
+    run = api.run("policing-vs-shaping", lab="simulated", duration="5 s", arms=["policed"])
+    run.figures()                      # measured beside published figures, a DataFrame
+    flows = run.table("flows")         # a tidy table; flows.attrs["units"] names the unit of each column
+    run.graph("lead")                  # a Plotly figure of the report; run.graphs() names them
+
+What stands in `__all__`, and what is said here of it, stays as it is within a minor version (0.1, 0.2, …); what goes is
+announced in the changelog one minor version ahead. Everything else of the package may change at any time.
+
+Errors are those of `qoslab.errors`: `UserError` and its kinds for what the caller can mend, with a `hint`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from qoslab.cli.options import RUNS, Choice, LabType, open_sweep
+from qoslab.errors import UserError
+from qoslab.model.experiment import Experiment
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.report.view import RunView as Run
+from qoslab.report.view import open_run
+from qoslab.schema import Sweep
+from qoslab.units import Duration, QuantityError
+
+__all__ = ["Checked", "Run", "load", "open_run", "run"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An experiment file that holds."""
+
+    file: Path
+    sweep: Sweep
+    """What it is checked into; may change at any time."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment as immutable values, with the parameters of each arm's first combination."""
+        return self.sweep.experiment
+
+    @property
+    def name(self) -> str:
+        """As the folder of its runs."""
+        return self.experiment.name
+
+    @property
+    def title(self) -> str:
+        """One line, as the report has it."""
+        return self.experiment.title
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of its arms."""
+        return tuple(arm.name for arm in self.experiment.arms)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of its matrix; none where it has no matrix."""
+        return tuple(self.sweep.parameters)
+
+
+def load(experiment: str | Path, *, sets: Mapping[str, str] | None = None, lab: str = DEFAULT_LAB) -> Checked:
+    """Read and check an experiment: a file, or the name of one in `experiments/` or of a shipped one.
+
+    `sets` changes single values, as `--set` does: `{"R1.platform": "linux"}`. `ExperimentError` lists what does not
+    hold, and what a lab of this kind cannot run.
+    """
+    file, sweep = open_sweep(str(experiment), _words(sets), lab)
+    return Checked(file, sweep)
+
+
+def run(
+    experiment: str | Path,
+    *,
+    lab: str = DEFAULT_LAB,
+    sets: Mapping[str, str] | None = None,
+    arms: Sequence[str] = (),
+    only: Mapping[str, str] | None = None,
+    duration: str | Duration | None = None,
+    repetitions: int | None = None,
+    jobs: int | None = None,
+    root: str | Path = RUNS,
+    quiet: bool = True,
+) -> Run:
+    """Run an experiment as `qoslab run` does, report included, and open the run.
+
+    `lab` is a kind of lab (`virtual`, `simulated`) or the path of an inventory; `only` the values of parameters to run;
+    `duration` the traffic time of each cell, as "10 s"; `jobs` the cells at a time; `root` the folder of run folders.
+    Progress goes to standard error unless `quiet`. `UserError` for what has to be mended first. A run whose figures
+    must not be trusted raises nothing: ask its `outcome.valid`.
+    """
+    from qoslab.cli.run import prepare, report_of
+    from qoslab.run.progress import RunProgress
+    from qoslab.run.runner import carry_out
+
+    choice = Choice(
+        arms=tuple(arms),
+        only=tuple(f"{name}={value}" for name, value in (only or {}).items()),
+        duration=_duration(duration),
+        repetitions=repetitions,
+        lab=_lab(lab),
+    )
+    words = _words(sets)
+    file, sweep = open_sweep(str(experiment), words, choice.kind.name)
+    prepared = prepare(file, sweep, choice, words, jobs=jobs, runs=Path(root))
+    plan = prepared.request.plan
+    with (
+        RunProgress(
+            plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=quiet
+        ) as progress,
+        carry_out(prepared.request, progress) as made,
+    ):
+        report_of(made, prepared.analysis.readings)
+        made.publish()
+    return Run(made)
+
+
+def _words(sets: Mapping[str, str] | None) -> list[str]:
+    return [f"{path}={value}" for path, value in (sets or {}).items()]
+
+
+def _duration(value: str | Duration | None) -> Duration | None:
+    try:
+        return Duration.parse(value) if isinstance(value, str) else value
+    except QuantityError as error:
+        raise UserError(f"duration: {error}") from error
+
+
+def _lab(word: str) -> str:
+    try:
+        return LabType().convert(word, None, None)
+    except click.UsageError as error:
+        raise UserError(f"lab: {error.message}") from error

@@ -1,0 +1,51 @@
+"""What a run is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qoslab.plan import Plan
+
+if TYPE_CHECKING:
+    # Slow to load, and of a run that is only estimated nobody needs it.
+    from qoslab.model.comparison import PublishedFigure
+    from qoslab.results import Cell, RunFolder
+    from qoslab.run.meanwhile import Begin
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run."""
+
+    file: Path
+    """The experiment file."""
+    plan: Plan
+    published: tuple[PublishedFigure, ...]
+    overrides: tuple[str, ...]
+    """As typed, for the manifest."""
+    runs: Path
+    """The folder of run folders."""
+    jobs: int | None = 1
+    """Cells that have traffic at the same time; None: as many as the machine has time for."""
+    meanwhile: Begin | None = None
+    """Begun when the first traffic starts, and called with each valid cell while others run; where cells must be
+    punctual in a thread of least priority. It has ended before `carry_out` gives the folder."""
+    resume: RunFolder | None = None
+    """Run what this run lacks, into its folder."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What a resumed run repeats; kept in `run.json`."""
+    enough: Callable[[Sequence[Cell]], str] | None = None
+    """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
+    attempts: int = 1
+    """How often a cell is tried that a busy machine or a failed lab made invalid, or that was lost with its worker."""
+    broken_off: Callable[[RunFolder], None] = lambda folder: None
+    """Called where the user ends the run early and there are results: shows them."""
+    scheduler: str | None = None
+    """Address of the Dask scheduler whose workers run the cells; `local`: processes of this machine; None: this one."""
+    place: str = ""
+    """Where the lab is, of kinds that are `placed`."""
+    tls: Mapping[str, Path | None] = field(default_factory=dict)
+    """The files with which the scheduler is reached; see `qoslab.run.cluster.dask_cluster.Tls`."""
