@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from qoslab.errors import MachineError
-from qoslab.shipped import checkout
+from qoslab.shipped import checkout, packed
 
 SIMULATOR = "qos-sim"
 
@@ -26,7 +26,8 @@ def variable_of(name: str) -> str:
 
 
 def own_program(name: str) -> Path:
-    """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build, or the one in PATH.
+    """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the wheel's, or the
+    one in PATH.
 
     `MachineError` where there is none.
     """
@@ -37,14 +38,13 @@ def own_program(name: str) -> Path:
             raise MachineError(f"{variable} names {named}, which is no program")
         return Path(named).absolute()
     top = checkout()
-    built = top / "target/release" / name if top is not None else None
-    if built is not None and os.access(built, os.X_OK):
-        return built
+    ours = packed("bin") / name if top is None else top / "target/release" / name
+    if os.access(ours, os.X_OK):
+        return ours
     installed = shutil.which(name)
     if installed is None:
-        looked = f"neither at {built} nor in PATH" if built is not None else "not in PATH"
         raise MachineError(
-            f"{name}, {OWN_PROGRAMS[name]}, is {looked}",
+            f"{name}, {OWN_PROGRAMS[name]}, is neither at {ours} nor in PATH",
             hint=f"Build it in a working copy (cargo build --release), and put it into PATH or name it in {variable}.",
         )
     return Path(installed).absolute()

@@ -25,7 +25,13 @@ def shipped(name: str) -> Path:
 
     `MachineError` where the installation lacks it.
     """
-    found = (checkout() or _PACKAGE / "data") / name
+    top = checkout()
+    found = packed(name) if top is None else top / name
     if not found.exists():
         raise MachineError(f"{found} is missing, which qoslab ships", hint="Install qoslab again.")
     return found
+
+
+def packed(name: str) -> Path:
+    """The place of a file or folder in an installed wheel; there need not be one."""
+    return _PACKAGE / "data" / name

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import uv
+
+from qoslab.programs import OWN_PROGRAMS
 
 TOP = Path(__file__).parents[2]
 UV = uv.find_uv_bin()
@@ -48,8 +53,47 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    programs = TOP / "target/release"
-    return call([python.parent / "qoslab", *words], folder, PATH=f"{programs}:{os.environ['PATH']}")
+    """With nothing in PATH that the wheel does not bring along."""
+    return call([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
+
+
+def test_it_holds_the_programs_and_says_where_they_run(wheel: Path, python: Path, tmp_path: Path) -> None:
+    kind, _, machines = wheel.name.removesuffix(".whl").partition("-none-")
+    assert kind == "qoslab-0.1.0-py3"
+    assert re.fullmatch(rf"manylinux_2_\d+_{platform.machine()}(\.musllinux_1_1_\w+)?", machines)
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = {name: archive.getinfo(f"qoslab/data/bin/{name}").file_size for name in OWN_PROGRAMS}
+    assert max(sizes.values()) < 8_000_000, sizes  # without what only a debugger reads
+    code = "from qoslab.programs import *; print(*(own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
+    asked = call([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
+    found = [Path(line) for line in asked.stdout.splitlines()]
+    assert [path.name for path in found] == list(OWN_PROGRAMS), asked.stderr
+    assert all(path.is_relative_to(python.parents[1]) for path in found)
+    for path in found:
+        assert call([path, "--version"], tmp_path).stdout.startswith(path.name)
+
+
+def test_without_cargo_it_says_what_is_missing(tmp_path: Path) -> None:
+    argv = [UV, "build", "--wheel", "--python", sys.executable, "-o", tmp_path, TOP]
+    done = call(argv, tmp_path, PATH=str(tmp_path))
+    assert done.returncode != 0 and list(tmp_path.glob("*.whl")) == []
+    assert "building the wheel needs cargo" in done.stderr
+
+
+def test_the_core_is_small(python: Path) -> None:
+    files = (path for path in python.parents[1].rglob("*") if path.is_file() and not path.is_symlink())
+    assert sum(path.stat().st_size for path in files) < 600_000_000
+
+
+def test_the_sources_hold_all_that_the_wheel_is_made_from(tmp_path: Path) -> None:
+    built = call([UV, "build", "-q", "--sdist", "--python", sys.executable, "-o", tmp_path, TOP], tmp_path)
+    assert built.returncode == 0, built.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    folders = ("crates", "src", "Cargo.toml", "Cargo.lock", "experiments", "playbooks", "reports", "hatch_build.py")
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=TOP, capture_output=True, text=True, check=True)
+    assert set(listed.stdout.split()) <= inside
+    assert not any(name.startswith(("target", ".venv", "tests")) for name in inside)
 
 
 def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
@@ -61,6 +105,7 @@ def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
     assert tracked
     assert tracked <= inside
     assert {"reports/report.html.j2", "reports/report.css", "reports/report.js", "ansible.cfg"} <= inside
+    assert {"reports/index.html.j2", "reports/plotly/plotly-basic.min.js", "reports/plotly/LICENSE"} <= inside
 
 
 def test_it_leaves_out_what_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
