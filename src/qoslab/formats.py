@@ -758,6 +758,14 @@ class JitterConfig(TypedDict):
 
 
 @final
+class LabConfig(TypedDict):
+    """Routers that one process runs."""
+
+    links: NotRequired[list[MemoryLink]]
+    routers: dict[str, RouterPlace]
+
+
+@final
 class LatenessNs(TypedDict):
     """Quantiles of lateness in nanoseconds, to three digits where nothing else is said."""
 
@@ -873,6 +881,21 @@ class MapsConfig(TypedDict):
     dscp_output_q: list[list[int]]
     ip_prec_dscp: list[int]
     policed_dscp: list[int]
+
+
+@final
+class MemoryLink(TypedDict):
+    """A link that is memory."""
+
+    ends: list[MemoryLinkEnd]
+
+
+@final
+class MemoryLinkEnd(TypedDict):
+    """An end of such a link."""
+
+    port: str
+    router: str
 
 
 @final
@@ -1543,6 +1566,16 @@ class RouterConfig(TypedDict):
     policy_maps: NotRequired[dict[str, PolicyMap]]
     router: str
     switch: NotRequired[SwitchConfig | None]
+
+
+@final
+class RouterPlace(TypedDict):
+    """Where a router is."""
+
+    control: str
+    kernel_netns: NotRequired[str | None]
+    netns: str
+    wiring: PortsConfig
 
 
 @final

@@ -32,7 +32,7 @@ def program(lab: Lab, word: str) -> int:
     ("victim", "said"),
     [
         (lambda lab: lab.pid, r"its supervisor (process {}) was killed by SIGKILL"),
-        (lambda lab: program(lab, "qos-router --name"), "R1: its daemon was killed by SIGKILL"),
+        (lambda lab: program(lab, "qos-router --lab"), "R1: its daemon was killed by SIGKILL"),
         (lambda lab: program(lab, "qoslab.lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
     ],
     ids=["supervisor", "data plane", "routers' command line"],

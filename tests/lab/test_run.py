@@ -147,7 +147,7 @@ def test_something_is_killed_in_mid_test(clean: Path) -> None:
     """A server in the traffic of one arm, the router in that of the next: each cell names its own."""
     victims = {
         "unrestricted": ("iperf3 -4 --server", "iperf3 server"),
-        "policed": ("qos-router --name", "its daemon was killed by SIGKILL"),
+        "policed": ("qos-router --lab", "its daemon was killed by SIGKILL"),
     }
     arms = [f"--arm={arm}" for arm in victims]
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--jobs", "1", *arms)

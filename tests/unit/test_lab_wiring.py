@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from qoslab.errors import ExperimentError
 from qoslab.ios.model.device import Device
+from qoslab.lab.data_planes import lab_config, process_name
 from qoslab.lab.virtual_router import load_configuration
 from qoslab.lab.wiring import TokenBucket, wire
 from qoslab.model.experiment import Topology
@@ -261,3 +263,36 @@ def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> No
     assert refused == []
     assert str(device.interfaces["Serial0/1/0"].address) == "10.2.0.1/30"
     assert not device.interfaces["FastEthernet0/0"].shutdown
+
+
+def test_the_process_of_the_routers_is_told_where_each_is_and_which_links_are_memory() -> None:
+    wiring = wire(ROUTED)
+    handles = {name: number for number, name in enumerate(wiring.namespaces, 5)}
+    config = lab_config(wiring, handles, Path("/run/qoslab"))
+    assert config["links"] == [
+        {"ends": [{"router": "R1", "port": "Serial0/1/0"}, {"router": "R2", "port": "Serial0/1/0"}]}
+    ]
+    assert list(config["routers"]) == ["R1", "R2"]
+    assert config["routers"]["R1"] == {
+        "wiring": {"ports": wiring.ports["R1"]},
+        "control": "/run/qoslab/R1/control.sock",
+        "netns": f"/proc/1/fd/{handles['R1.dp']}",
+        "kernel_netns": f"/proc/1/fd/{handles['R1']}",
+    }
+
+
+def test_a_line_between_hosts_has_a_namespace_and_no_kernel_of_its_own() -> None:
+    ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
+    slow = {"name": "slow", "rate": "10 Mb/s", "delay": "10 ms", "ends": ends}
+    wiring = wire(topology({"a": HOST, "b": HOST}, slow))
+    handles = {name: number for number, name in enumerate(wiring.namespaces)}
+    config = lab_config(wiring, handles, Path("/run/qoslab"))
+    place = config["routers"]["slow.line"]
+    assert (place["netns"], place["kernel_netns"]) == (f"/proc/1/fd/{handles['slow.line']}", None)
+    assert config["links"] == []
+
+
+def test_a_process_of_many_routers_has_a_short_name() -> None:
+    assert process_name(["R1"]) == "R1"
+    assert process_name(["R1", "R2", "R3", "R4"]) == "R1, R2, R3, R4"
+    assert process_name(["R1", "R2", "R3", "R4", "R5"]) == "R1 and 4 more"

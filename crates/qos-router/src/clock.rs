@@ -10,8 +10,8 @@ use qos_core::Time;
 /// Two readings around a third that are further apart than this were interrupted: the offset is not taken from them.
 const READING_NS: u64 = 2_000;
 
-/// Event time, and how the kernel's receive stamps relate to it.
-#[derive(Debug)]
+/// Event time, and how the kernel's receive stamps relate to it. Copies have the same event time.
+#[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Event time minus monotonic time: constant.
     base: u64,

@@ -1,54 +1,59 @@
-//! The daemon: opens everything, then waits, passes frames and answers requests until it is told to stop.
+//! The daemon: opens everything, and starts a thread for each part of the routers that no link in memory joins.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
+use netio::wait::Signals;
+use qos_core::PortsConfig;
+
+use crate::clock::Clock;
 use crate::control::Control;
+use crate::group::{Group, Links};
+use crate::lab::{self, LabConfig};
+use crate::member::Member;
 use crate::namespace::Namespace;
-use crate::plane::{Dataplane, StartError};
+use crate::plane::{Dataplane, Opening, StartError};
 use crate::ports::{self, WiringError};
-use crate::requests::{refusal, Refusal, Service};
+use crate::requests::Service;
+use crate::serve::Server;
 use crate::wakeup::Wakeup;
-use netio::wait::{be_punctual, Interest, Signals, Waiter};
-use qos_core::Duration;
 
 /// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
 pub const DEFAULT_SPIN_NS: u64 = 30_000;
 
-/// While frames keep it busy, the control socket and signals are looked at this often.
-const CONTROL_EVERY_NS: u64 = 1_000_000;
-
-/// Who has something to do.
-#[derive(Debug, Clone, Copy)]
-enum Token {
-    Ring,
-    Kernel,
-    Sla,
-    Signal,
-    Listener,
-    Connection(usize),
+/// Which routers a daemon runs.
+#[derive(Debug, Clone)]
+pub enum Routers {
+    /// One, in the network namespace of the process.
+    One {
+        /// Its name.
+        name: String,
+        /// The wiring file.
+        ports: PathBuf,
+        /// Path of the control socket.
+        control: PathBuf,
+        /// Network namespace of its IP stack, for forwarding and IP SLA.
+        kernel_netns: Option<PathBuf>,
+    },
+    /// Those of a lab's file.
+    Lab(PathBuf),
 }
 
 /// What the daemon is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The router's name.
-    pub name: String,
-    /// The wiring file.
-    pub ports: PathBuf,
-    /// Path of the control socket.
-    pub control: PathBuf,
+    /// The routers.
+    pub routers: Routers,
     /// Lateness beyond which departures are counted apart, ns.
     pub budget_ns: u64,
     /// Time of shortest frames at the link's rate for which the receive rings have room, ns.
     pub ring_ns: u64,
     /// Least time before a departure from which the daemon waits actively, ns.
     pub spin_ns: u64,
-    /// Network namespace of the router's IP stack, for IP SLA.
-    pub kernel_netns: Option<PathBuf>,
 }
 
 /// Why the daemon does not start.
@@ -58,18 +63,25 @@ pub enum DaemonError {
     #[error(transparent)]
     Wiring(#[from] WiringError),
     /// The ports.
-    #[error(transparent)]
-    Start(#[from] StartError),
+    #[error("{router}: {source}")]
+    Start {
+        /// The router.
+        router: String,
+        /// The reason.
+        source: StartError,
+    },
     /// The control socket.
-    #[error("cannot listen at {path}: {source}; choose another path with --control, or stop what listens there")]
+    #[error(
+        "cannot listen at {path}: {source}; choose another path for the control socket, or stop what listens there"
+    )]
     Control {
         /// The path as given.
         path: String,
         /// The system's reason.
         source: io::Error,
     },
-    /// The namespace of the IP stack.
-    #[error("cannot open the network namespace {path}: {source}; give the path of one with --kernel-netns")]
+    /// The namespace of the IP stack, or of the ports.
+    #[error("cannot open the network namespace {path}: {source}; give the path of one")]
     Namespace {
         /// The path as given.
         path: String,
@@ -81,135 +93,124 @@ pub enum DaemonError {
     Events(#[from] io::Error),
 }
 
-/// Runs until SIGTERM, SIGINT or a `shutdown` request.
+/// Runs until SIGTERM or SIGINT, or until each router had a `shutdown` request.
 ///
 /// # Errors
 /// When it cannot start. Afterwards nothing is an error: what goes wrong is counted and reported by `health`.
 pub fn run(options: &Options) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
-    let wiring = ports::load(&options.ports)?;
-    let namespace = match &options.kernel_netns {
-        None => Namespace::None,
-        Some(path) => {
-            let opened = File::open(path);
-            let failed = |source| DaemonError::Namespace { path: path.display().to_string(), source };
-            Namespace::Other(Arc::new(opened.map_err(failed)?))
+    let clock = Clock::new();
+    let groups = match &options.routers {
+        Routers::One { name, ports, control, kernel_netns } => {
+            let router = Router {
+                name,
+                wiring: &ports::load(ports)?,
+                memory: BTreeSet::new(),
+                control,
+                outside: Namespace::None,
+                kernel: namespace(kernel_netns.as_deref())?,
+                ended: None,
+            };
+            let links = vec![vec![None; router.wiring.ports.len()]];
+            vec![Group::new(clock, vec![router.open(clock, options)?], links, true)]
         }
+        Routers::Lab(path) => open_lab(&lab::load(path)?, clock, options)?,
     };
-    let plane = Dataplane::open(&wiring, options.ring_ns, options.budget_ns, namespace)?;
-    let control = listen(&options.control)?;
-    be_punctual();
-    let now = plane.now();
-    let service = Service::new(options.name.clone(), plane);
-    Daemon { service, control, signals, waiter: Waiter::default(), wakeup: Wakeup::new(options.spin_ns, now) }.serve();
+    let mut servers: Vec<_> = groups
+        .into_iter()
+        .map(|group| Server::new(group, &signals, Wakeup::new(options.spin_ns, clock.now())))
+        .collect();
+    thread::scope(|scope| -> io::Result<()> {
+        let last = servers.pop();
+        for server in servers {
+            thread::Builder::new().name(server.name()).spawn_scoped(scope, move || server.serve())?;
+        }
+        last.into_iter().for_each(Server::serve);
+        Ok(())
+    })?;
     Ok(())
 }
 
-fn listen(path: &Path) -> Result<Control, DaemonError> {
-    Control::listen(path).map_err(|source| DaemonError::Control { path: path.display().to_string(), source })
+/// A router that is to be opened.
+struct Router<'a> {
+    name: &'a str,
+    wiring: &'a PortsConfig,
+    memory: BTreeSet<String>,
+    control: &'a Path,
+    outside: Namespace,
+    kernel: Namespace,
+    ended: Option<PathBuf>,
 }
 
-struct Daemon {
-    service: Service,
-    control: Control,
-    signals: Signals,
-    waiter: Waiter<Token>,
-    wakeup: Wakeup,
+impl Router<'_> {
+    /// Opens it. Takes this thread to where its ports are.
+    fn open(self, clock: Clock, options: &Options) -> Result<Member, DaemonError> {
+        let Self { name, wiring, memory, control, outside, kernel, ended } = self;
+        let Options { ring_ns, budget_ns, .. } = *options;
+        if let Some(ended) = &ended {
+            // Of a process before this one; there is nothing to do where there is none.
+            let _ = std::fs::remove_file(ended);
+        }
+        let opening = Opening { wiring, memory: &memory, ring_ns, budget_ns, outside, kernel, clock };
+        let plane =
+            Dataplane::open(opening).map_err(|source| DaemonError::Start { router: name.to_owned(), source })?;
+        let control = Control::listen(control)
+            .map_err(|source| DaemonError::Control { path: control.display().to_string(), source })?;
+        Ok(Member::new(Service::new(name.to_owned(), plane), Some(control), ended))
+    }
 }
 
-impl Daemon {
-    fn serve(mut self) {
-        let mut looked = self.service.plane.now();
-        while !self.service.stopping {
-            let ahead = self.wakeup.at(self.service.plane.now());
-            self.service.plane.round(Duration(ahead));
-            let timeout = self.idle_for();
-            let now = self.service.plane.now();
-            if timeout == Some(0) && now.since(looked).0 < CONTROL_EVERY_NS {
-                continue;
-            }
-            looked = now;
-            self.wait(timeout);
-            if let Some(asked) = timeout.filter(|&ns| ns > 0) {
-                if self.waiter.ready().next().is_none() {
-                    let slept = self.service.plane.now().since(now).0;
-                    self.wakeup.learn(slept.saturating_sub(asked));
-                }
-            }
-            self.attend();
-        }
-        self.service.plane.close();
-    }
+/// Opens the routers of a lab, each in a thread of its own: the kernel keeps each one waiting for some milliseconds.
+fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Group>, DaemonError> {
+    let mut members = thread::scope(|scope| {
+        let open = |(name, place): (&str, &lab::RouterPlace)| {
+            let ends = lab.links.iter().flat_map(|link| &link.ends);
+            let router = Router {
+                name,
+                wiring: &place.wiring,
+                memory: ends.filter(|end| end.router == name).map(|end| end.port.clone()).collect(),
+                control: &place.control,
+                outside: namespace(Some(&place.netns))?,
+                kernel: namespace(place.kernel_netns.as_deref())?,
+                ended: Some(place.control.with_extension("ended")),
+            };
+            router.open(clock, options)
+        };
+        let opening: Vec<_> =
+            lab.routers.iter().map(|(name, place)| (name.as_str(), scope.spawn(move || open((name, place))))).collect();
+        let opened =
+            opening.into_iter().map(|(name, member)| Ok((name, member.join().expect("opening does not panic")?)));
+        opened.collect::<Result<BTreeMap<&str, Member>, DaemonError>>()
+    })?;
+    let groups = lab.parts().into_iter().map(|part| {
+        let links = links(lab, &part);
+        let members = part.iter().filter_map(|name| members.remove(name)).collect();
+        Group::new(clock, members, links, false)
+    });
+    Ok(groups.collect())
+}
 
-    /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near.
-    fn idle_for(&mut self) -> Option<u64> {
-        let plane = &self.service.plane;
-        if plane.ready() {
-            return Some(0);
+/// The links in memory between these routers. Ports are numbered in the order of their names.
+fn links(lab: &LabConfig, part: &[&str]) -> Links {
+    let ports = |router: &str| lab.routers[router].wiring.ports.keys();
+    let place = |end: &lab::MemoryLinkEnd| {
+        let router = part.iter().position(|name| *name == end.router)?;
+        Some((router, ports(&end.router).position(|port| *port == end.port)?))
+    };
+    let mut links: Links = part.iter().map(|name| vec![None; ports(name).len()]).collect();
+    for lab::MemoryLink { ends: [near, far] } in &lab.links {
+        if let (Some(near), Some(far)) = (place(near), place(far)) {
+            links[near.0][near.1] = Some(far);
+            links[far.0][far.1] = Some(near);
         }
-        let deadline = plane.deadline()?;
-        let from = plane.now();
-        let left = deadline.since(from).0;
-        let lead = self.wakeup.at(from);
-        if left > lead {
-            return Some(left - lead);
-        }
-        while plane.now() < deadline && !plane.ready() {
-            std::hint::spin_loop();
-        }
-        self.wakeup.spent(plane.now().since(from).0);
-        Some(0)
     }
+    links
+}
 
-    fn wait(&mut self, timeout_ns: Option<u64>) {
-        let waiter = &mut self.waiter;
-        waiter.clear();
-        for descriptor in self.service.plane.descriptors() {
-            waiter.add(descriptor, Interest::READ, Token::Ring);
-        }
-        if let Some(descriptor) = self.service.plane.kernel_descriptor() {
-            waiter.add(descriptor, Interest::READ, Token::Kernel);
-        }
-        for descriptor in self.service.plane.sla_descriptors() {
-            waiter.add(descriptor, Interest::READ, Token::Sla);
-        }
-        waiter.add(self.signals.as_raw_fd(), Interest::READ, Token::Signal);
-        if self.control.has_room() {
-            waiter.add(self.control.as_raw_fd(), Interest::READ, Token::Listener);
-        }
-        for (number, connection) in self.control.connections.iter().enumerate() {
-            waiter.add(connection.as_raw_fd(), connection.interest(), Token::Connection(number));
-        }
-        waiter.wait(timeout_ns);
-    }
-
-    /// Does what the wait has found to do, except for frames, which the next round takes.
-    fn attend(&mut self) {
-        let mut over = Vec::new();
-        let (service, control) = (&mut self.service, &mut self.control);
-        for (token, broken) in self.waiter.ready() {
-            match token {
-                Token::Ring if broken => service.plane.take_errors(),
-                // The next round takes the frames.
-                Token::Ring => {}
-                // Done below, whether or not there is any news.
-                Token::Kernel => {}
-                // An error on such a socket is taken when it is read.
-                Token::Sla => service.plane.wake_sla(),
-                Token::Signal => service.stopping = true,
-                Token::Listener => control.accept(),
-                Token::Connection(number) => {
-                    let connection = &mut control.connections[number];
-                    if !connection.serve(|line| service.answer(line), || refusal(&Refusal::too_long())) {
-                        over.push(number);
-                    }
-                }
-            }
-        }
-        // Before the frames, so that they go by what the kernel knew when they came.
-        service.plane.follow_kernel();
-        for number in over.into_iter().rev() {
-            control.connections.remove(number);
-        }
-    }
+/// The network namespace of that path.
+fn namespace(path: Option<&Path>) -> Result<Namespace, DaemonError> {
+    let Some(path) = path else { return Ok(Namespace::None) };
+    let opened = File::open(path);
+    let failed = |source| DaemonError::Namespace { path: path.display().to_string(), source };
+    Ok(Namespace::Other(Arc::new(opened.map_err(failed)?)))
 }

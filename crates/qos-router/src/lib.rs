@@ -1,7 +1,8 @@
-//! `qos-router`: the data plane of one router.
+//! `qos-router`: the data plane of a router, or of all routers of a lab.
 //!
 //! Frames come from packet sockets (`ring`) and pass the engine of `qos-core` in event time (`plane`); a control socket
-//! ([`control`], [`requests`]) configures it and reads its counters. `docs/control-protocol.md` describes the protocol.
+//! ([`control`], [`requests`]) configures it and reads its counters. Routers between which links are memory run in the
+//! order of event time (`group`). `docs/control-protocol.md` describes the protocol.
 
 pub mod bridge;
 pub mod client;
@@ -12,8 +13,11 @@ pub mod daemon;
 pub mod forwarding;
 pub mod frame;
 mod frame_pool;
+mod group;
 mod health;
 mod in_transit;
+pub mod lab;
+mod member;
 pub mod namespace;
 mod netdev;
 mod plane;
@@ -21,5 +25,6 @@ pub mod ports;
 pub mod requests;
 mod ring;
 pub mod schema;
+mod serve;
 mod sla;
 mod wakeup;

@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use netio::program::{end, print, Failure};
-use qos_router::{client, daemon, schema};
+use qos_router::daemon::{self, Routers};
+use qos_router::{client, schema};
 
-/// Data plane of one router: classifies, marks, polices, queues and shapes the frames of its ports.
+/// Data plane of a router, or of all routers of a lab: classifies, marks, polices, queues and shapes the frames of
+/// their ports.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 struct Cli {
@@ -34,14 +36,17 @@ enum Command {
 #[derive(Debug, Args)]
 struct Run {
     /// Name of the router
-    #[arg(long)]
-    name: String,
+    #[arg(long, required_unless_present = "lab", requires_all = ["ports", "control"])]
+    name: Option<String>,
     /// File with the wiring of the ports
-    #[arg(long)]
-    ports: PathBuf,
+    #[arg(long, requires = "name")]
+    ports: Option<PathBuf>,
     /// Where to make the control socket
-    #[arg(long)]
-    control: PathBuf,
+    #[arg(long, requires = "name")]
+    control: Option<PathBuf>,
+    /// File with the routers of a lab, in place of name, ports, control socket and namespace of one
+    #[arg(long, conflicts_with_all = ["name", "ports", "control", "kernel_netns"])]
+    lab: Option<PathBuf>,
     /// Departures later than this many nanoseconds are counted in health's late_over_budget
     #[arg(long, default_value_t = 5_000_000)]
     budget: u64,
@@ -82,6 +87,8 @@ enum Schema {
     Resolve,
     /// The wiring of the ports
     Ports,
+    /// The routers of a lab
+    Lab,
     /// The reply to ip_sla
     IpSla,
 }
@@ -99,6 +106,7 @@ fn main() -> ExitCode {
                 Schema::Counters => schema::counters(),
                 Schema::Resolve => schema::resolve(),
                 Schema::Ports => schema::ports(),
+                Schema::Lab => schema::lab(),
                 Schema::IpSla => schema::ip_sla(),
             };
             print(&text).map(|()| true)
@@ -112,15 +120,13 @@ fn main() -> ExitCode {
 }
 
 fn start(run: Run) -> Result<(), Failure> {
-    let options = daemon::Options {
-        name: run.name,
-        ports: run.ports,
-        control: run.control,
-        budget_ns: run.budget,
-        ring_ns: run.ring_ms * 1_000_000,
-        spin_ns: run.spin,
-        kernel_netns: run.kernel_netns,
+    let Run { name, ports, control, lab, budget, ring_ms, spin, kernel_netns } = run;
+    let routers = match (lab, name, ports, control) {
+        (Some(lab), ..) => Routers::Lab(lab),
+        (None, Some(name), Some(ports), Some(control)) => Routers::One { name, ports, control, kernel_netns },
+        _ => unreachable!("clap sees to it"),
     };
+    let options = daemon::Options { routers, budget_ns: budget, ring_ns: ring_ms * 1_000_000, spin_ns: spin };
     daemon::run(&options).map_err(|error| Failure::Failed(error.to_string()))
 }
 

@@ -1,4 +1,5 @@
-//! The network namespace of the router's own IP stack, in which sockets are opened from outside it.
+//! Network namespaces, in which sockets are opened from outside: that of the router's own IP stack, and that of the
+//! ports where one process runs several routers.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +10,13 @@ use std::thread;
 
 use netio::socket::{Kind, Socket};
 
-/// Where the router's IP stack is.
+/// Where the router's IP stack is, or where its ports are.
 #[derive(Clone, Debug)]
 pub enum Namespace {
     /// In this network namespace.
     Other(Arc<File>),
-    /// Unknown: there is no IP SLA, and all frames are forwarded by the kernel.
+    /// No other is known. Of an IP stack: there is no IP SLA, and all frames are forwarded by the kernel. Of ports:
+    /// they are in the namespace of the process.
     None,
 }
 
@@ -29,6 +31,18 @@ impl Namespace {
         match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Takes this thread there where another namespace is known; otherwise it is there. For threads that go from one
+    /// router to the next: whatever depends on the namespace visits it first.
+    ///
+    /// # Errors
+    /// Those of [`Self::enter`].
+    pub fn visit(&self) -> io::Result<()> {
+        match self {
+            Namespace::Other(_) => self.enter(),
+            Namespace::None => Ok(()),
         }
     }
 

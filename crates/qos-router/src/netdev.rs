@@ -3,6 +3,8 @@
 use std::ffi::CString;
 use std::io;
 
+use crate::namespace::Namespace;
+
 /// Index of the interface `name`, or `None` where there is no such interface in this network namespace.
 pub fn index(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
@@ -13,7 +15,7 @@ pub fn index(name: &str) -> Option<u32> {
 
 /// Names of the interfaces of this network namespace, in order.
 pub fn names() -> Vec<String> {
-    let mut names: Vec<String> = read().unwrap_or_default().into_iter().map(|d| d.name).collect();
+    let mut names: Vec<String> = read(&Namespace::None).unwrap_or_default().into_iter().map(|d| d.name).collect();
     names.sort();
     names
 }
@@ -27,11 +29,15 @@ pub struct Unsent {
     pub frames: u64,
 }
 
-/// The counter of every interface of this network namespace, from `/proc/net/dev`.
+/// The counter of every interface of a network namespace, from `/proc/net/dev`.
 ///
 /// The counter of the other direction (`drop` under `Receive`) is of no use: it also counts frames that the packet
 /// socket has taken and that nobody else wants, such as those with a VLAN tag.
-pub fn read() -> io::Result<Vec<Unsent>> {
+///
+/// # Errors
+/// Those of entering the namespace and of reading the file.
+pub fn read(namespace: &Namespace) -> io::Result<Vec<Unsent>> {
+    namespace.visit()?;
     // `thread-self`, since a process may have been moved into its namespace after starting.
     Ok(parse(&std::fs::read_to_string("/proc/thread-self/net/dev")?))
 }

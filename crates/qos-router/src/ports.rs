@@ -13,16 +13,25 @@ const LONGEST_NAME: usize = 15;
 #[derive(Debug, thiserror::Error)]
 pub enum WiringError {
     /// The file cannot be read.
-    #[error("cannot read the ports file {path}: {source}; give the path of a readable file with --ports")]
+    #[error("cannot read the {what} file {path}: {source}; give the path of a readable file with {option}")]
     Unreadable {
+        /// Which file: of ports, or of a lab.
+        what: &'static str,
         /// The path as given.
         path: String,
         /// The system's reason.
         source: std::io::Error,
+        /// The option that names it.
+        option: &'static str,
     },
     /// Not a usable wiring.
-    #[error("ports file: {0}")]
-    Unusable(#[from] ConfigError),
+    #[error("{what} file: {error}")]
+    Unusable {
+        /// Which file.
+        what: &'static str,
+        /// The place in it and the reason.
+        error: ConfigError,
+    },
 }
 
 /// Reads and checks the file at `path`.
@@ -30,9 +39,13 @@ pub enum WiringError {
 /// # Errors
 /// When it cannot be read, is not of the documented form, or names interfaces that cannot exist.
 pub fn load(path: &Path) -> Result<PortsConfig, WiringError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| WiringError::Unreadable { path: path.display().to_string(), source })?;
-    Ok(parse(&text)?)
+    let text = std::fs::read_to_string(path).map_err(|source| WiringError::Unreadable {
+        what: "ports",
+        path: path.display().to_string(),
+        source,
+        option: "--ports",
+    })?;
+    parse(&text).map_err(|error| WiringError::Unusable { what: "ports", error })
 }
 
 /// Parses and checks the text of a wiring file.
@@ -41,6 +54,15 @@ pub fn load(path: &Path) -> Result<PortsConfig, WiringError> {
 /// The path in the file and the reason.
 pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
     let wiring = PortsConfig::from_json(text)?;
+    check(&wiring)?;
+    Ok(wiring)
+}
+
+/// Checks that a wiring can be one.
+///
+/// # Errors
+/// The path in it and the reason.
+pub fn check(wiring: &PortsConfig) -> Result<(), ConfigError> {
     if wiring.ports.is_empty() {
         return Err(ConfigError::new("ports", "empty; a router needs at least one port"));
     }
@@ -48,7 +70,7 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
     for (name, port) in &wiring.ports {
         let sides = [("inside", &port.inside), ("wire", &port.wire)];
         // The end of a line has no interface inside.
-        for (key, interface) in sides.into_iter().skip(usize::from(other_end(&wiring, name).is_some())) {
+        for (key, interface) in sides.into_iter().skip(usize::from(other_end(wiring, name).is_some())) {
             let place = format!("ports.{name}.{key}");
             let strange = |c: char| c == '/' || c == '\0' || c.is_whitespace();
             if interface.is_empty() || interface.len() > LONGEST_NAME || interface.contains(strange) {
@@ -63,7 +85,7 @@ pub fn parse(text: &str) -> Result<PortsConfig, ConfigError> {
             }
         }
     }
-    Ok(wiring)
+    Ok(())
 }
 
 /// The other end of the line that port `name` is an end of: the port whose `inside` is this one's `wire`, and the other

@@ -156,12 +156,14 @@ pub struct Service {
     config: Option<Box<RawValue>>,
     /// A client has asked for the end.
     pub stopping: bool,
+    /// Why the data plane no longer works, if it does not.
+    pub failure: Option<String>,
 }
 
 impl Service {
     /// A service for the router `name`, not yet configured.
     pub fn new(name: String, plane: Dataplane) -> Self {
-        Self { plane, name, config: None, stopping: false }
+        Self { plane, name, config: None, stopping: false, failure: None }
     }
 
     /// Answers one line.
@@ -170,6 +172,9 @@ impl Service {
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Vec<u8>, Refusal> {
+        if let (Some(failure), false) = (&self.failure, matches!(request, Request::Shutdown)) {
+            return Err(Refusal { code: "internal", message: failure.clone() });
+        }
         Ok(match request {
             Request::Hello => reply(Hello {
                 program: "qos-router",

@@ -58,6 +58,49 @@ fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, 
     check(result, doing).map(drop)
 }
 
+/// A packet socket that has no interface yet. It sends past the queueing discipline.
+fn open_socket() -> io::Result<OwnedFd> {
+    // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
+    // SAFETY: no pointers are involved; the descriptor that is returned is owned by nobody else.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
+        check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
+        OwnedFd::from_raw_fd(fd)
+    };
+    set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1, "bypassing the qdisc")?;
+    // The kernel limits this to net.core.wmem_max and says nothing; a full buffer is counted when it happens.
+    set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20), "sizing the send buffer")?;
+    Ok(socket)
+}
+
+/// Gives a packet socket its interface; of protocol 0 it receives nothing.
+fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: all zeros is a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = interface as libc::c_int;
+    // SAFETY: the address is a sockaddr_ll of the size that is given.
+    let bound = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(&address).cast(),
+            std::mem::size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    check(bound, "binding the packet socket to the interface").map(drop)
+}
+
+/// A packet socket that sends on the interface with this index and receives nothing.
+///
+/// # Errors
+/// As of [`Ring::open`].
+pub fn open_sender(interface: u32) -> io::Result<OwnedFd> {
+    let socket = open_socket()?;
+    bind(&socket, interface, 0)?;
+    Ok(socket)
+}
+
 impl Ring {
     /// Opens a socket on the interface with this index, with a ring of at least `slots` frames.
     ///
@@ -66,24 +109,15 @@ impl Ring {
     pub fn open(interface: u32, slots: usize) -> io::Result<Self> {
         let blocks = slots.div_ceil(SLOTS_PER_BLOCK).max(1);
         let slots = blocks * SLOTS_PER_BLOCK;
-        // Protocol 0 receives nothing until the socket is bound, so that no frame of another interface gets in.
-        // SAFETY: no pointers are involved; the descriptor that is returned is owned by nobody else.
-        let socket = unsafe {
-            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
-            check(fd, "opening a packet socket (this needs CAP_NET_RAW)")?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let socket = open_socket()?;
         let packet = libc::SOL_PACKET;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set(&socket, packet, libc::PACKET_VERSION, &version, "choosing the ring's version")?;
         set(&socket, packet, libc::PACKET_IGNORE_OUTGOING, &1, "ignoring outgoing frames")?;
-        set(&socket, packet, libc::PACKET_QDISC_BYPASS, &1, "bypassing the qdisc")?;
         // Stamps are taken where the frame enters the interface's queue rather than where it reaches the ring.
         let software = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
         set(&socket, packet, libc::PACKET_TIMESTAMP, &software, "choosing receive stamps")?;
         set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1, "turning on receive stamps")?;
-        // The kernel limits this to net.core.wmem_max and says nothing; a full buffer is counted when it happens.
-        set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &(4 << 20), "sizing the send buffer")?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as libc::c_uint,
             tp_block_nr: blocks as libc::c_uint,
@@ -107,20 +141,7 @@ impl Ring {
             _ => return Err(check(-1, "mapping the receive ring").unwrap_err()),
         };
         let ring = Self { socket, map, slots, next: 0, lost: 0 };
-        // SAFETY: all zeros is a valid sockaddr_ll.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = interface as libc::c_int;
-        // SAFETY: the address is a sockaddr_ll of the size that is given.
-        let bound = unsafe {
-            libc::bind(
-                ring.socket.as_raw_fd(),
-                std::ptr::from_ref(&address).cast(),
-                std::mem::size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        check(bound, "binding the packet socket to the interface")?;
+        bind(&ring.socket, interface, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
 
@@ -227,45 +248,6 @@ impl Ring {
         }
         self.lost
     }
-
-    /// Sends frames in order, at most [`BATCH`]; returns how many the kernel took. Those behind the first that it
-    /// refused have not been tried.
-    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> usize {
-        // Left uninitialised beyond what is used: most calls send one frame.
-        let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
-        let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
-        let mut count = 0;
-        for bytes in frames.take(BATCH) {
-            let vector =
-                vectors[count].write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
-            // SAFETY: all zeros is a valid empty mmsghdr.
-            let message = messages[count].write(unsafe { std::mem::zeroed() });
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-            count += 1;
-        }
-        if count == 0 {
-            return 0;
-        }
-        loop {
-            // SAFETY: the first `count` messages are initialised and refer to live vectors, and these to frames that
-            // live for 'a.
-            let sent = unsafe {
-                libc::sendmmsg(
-                    self.socket.as_raw_fd(),
-                    messages.as_mut_ptr().cast(),
-                    count as libc::c_uint,
-                    libc::MSG_DONTWAIT,
-                )
-            };
-            if sent >= 0 {
-                return sent as usize;
-            }
-            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                return 0;
-            }
-        }
-    }
 }
 
 impl AsRawFd for Ring {
@@ -278,5 +260,39 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this size and nothing refers to it any more.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots * SLOT) };
+    }
+}
+
+/// Sends frames by a packet socket in order, at most [`BATCH`]; returns how many the kernel took. Those behind the
+/// first that it refused have not been tried.
+pub fn send<'a>(socket: &impl AsRawFd, frames: impl Iterator<Item = &'a [u8]>) -> usize {
+    // Left uninitialised beyond what is used: most calls send one frame.
+    let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
+    let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
+    let mut count = 0;
+    for bytes in frames.take(BATCH) {
+        let vector =
+            vectors[count].write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+        // SAFETY: all zeros is a valid empty mmsghdr.
+        let message = messages[count].write(unsafe { std::mem::zeroed() });
+        message.msg_hdr.msg_iov = vector;
+        message.msg_hdr.msg_iovlen = 1;
+        count += 1;
+    }
+    if count == 0 {
+        return 0;
+    }
+    loop {
+        // SAFETY: the first `count` messages are initialised and refer to live vectors, and these to frames that
+        // live for 'a.
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr().cast(), count as libc::c_uint, libc::MSG_DONTWAIT)
+        };
+        if sent >= 0 {
+            return sent as usize;
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return 0;
+        }
     }
 }

@@ -6,6 +6,7 @@ use schemars::{schema_for, JsonSchema, Schema};
 
 use crate::config::DataPlaneConfig;
 use crate::health::Health;
+use crate::lab::LabConfig;
 
 /// The `counters` reply without `ok`.
 #[derive(Debug, serde::Serialize, JsonSchema)]
@@ -41,6 +42,11 @@ pub fn resolve() -> String {
 /// Schema of the wiring file.
 pub fn ports() -> String {
     text(&schema_for!(PortsConfig))
+}
+
+/// Schema of the file of a lab's routers.
+pub fn lab() -> String {
+    text(&schema_for!(LabConfig))
 }
 
 /// Schema of the reply to `ip_sla`.

@@ -35,6 +35,11 @@ fn the_schema_of_the_wiring_is_fresh() {
 }
 
 #[test]
+fn the_schema_of_a_lab_is_fresh() {
+    compare("lab", &schema::lab());
+}
+
+#[test]
 fn the_schema_of_ip_sla_is_fresh() {
     compare("ip-sla", &schema::ip_sla());
 }

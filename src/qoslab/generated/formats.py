@@ -11,7 +11,12 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 WIDTH = 120
-READ = {"qos-router-config": "DataPlaneConfig", "qos-router-ports": "PortsConfig", "qos-sim-scenario": "Scenario"}
+READ = {
+    "qos-router-config": "DataPlaneConfig",
+    "qos-router-ports": "PortsConfig",
+    "qos-router-lab": "LabConfig",
+    "qos-sim-scenario": "Scenario",
+}
 """By schema of what a program reads, in docs/schema/, the name of the whole document."""
 PRINTED = {
     "qos-router-counters": "CountersReply",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import ExperimentError, MachineError, UserError
-from qoslab.lab import ios_routers, netlink
+from qoslab.lab import data_planes, ios_routers, netlink
 from qoslab.lab.control import ControlClient
 from qoslab.lab.ios_routers import MODERN_SSH, WaysIn
 from qoslab.lab.names import linux_interface
@@ -51,7 +51,7 @@ IOSD = "iosd"
 """The daemon of all virtual IOS routers; also its folder under the runtime folder."""
 HOSTD = "hostd"
 """The SSH server in front of the hosts of a lab that is exposed; also its folder under the runtime folder."""
-RESERVED = frozenset({HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
+RESERVED = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
 """Names in the runtime folder that are not routers'."""
 _LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
@@ -81,17 +81,19 @@ class DaemonFailure:
     """A daemon of the lab that ended although nobody asked it to."""
 
     daemon: str
-    """The router's name for a `qos-router`; `iosd`."""
-    exit: int
-    """Exit status; negative: the signal that killed it."""
+    """The routers' names for a `qos-router`; `iosd`."""
+    exit: int | None
+    """Exit status; negative: the signal that killed it. None: its process runs on, for other routers."""
     log: str
-    """The end of what it said."""
+    """The end of what it said; of a router without its process what became of it."""
 
     def __str__(self) -> str:
         return self.describe(1)
 
     def describe(self, lines: int) -> str:
         """How it ended, and the last lines that it said."""
+        if self.exit is None:
+            return f"{self.daemon}: {self.log.strip()}"
         how = f"was killed by {signal.Signals(-self.exit).name}" if self.exit < 0 else f"ended with status {self.exit}"
         said = self.log.strip().splitlines()[-lines:]
         return f"{self.daemon}: its daemon {how}" + (f"; it said: {' / '.join(said)}" if said else "")
@@ -328,7 +330,7 @@ class Lab:
 
     def control(self, node: str) -> ControlClient:
         """A client of the router's data plane."""
-        return ControlClient(self.runtime(node) / "control.sock")
+        return ControlClient(self.runtime(node) / data_planes.CONTROL)
 
     def ssh(self, node: str) -> Ssh:
         """How to log in to a virtual IOS router."""
@@ -392,6 +394,10 @@ class Lab:
                 log = self._supervisor.runtime / Path(daemon["log"]).relative_to(RUNTIME)
                 text = log.read_text(errors="replace") if log.exists() else ""
                 failures.append(DaemonFailure(name, daemon["exit"], text[-LOG_TAIL:]))
+        for name in self._wiring.ports:
+            with contextlib.suppress(FileNotFoundError):
+                ended = self.runtime(name) / data_planes.ENDED
+                failures.append(DaemonFailure(name, None, ended.read_text(errors="replace")))
         return failures
 
     def alive(self) -> bool:
@@ -472,33 +478,28 @@ class Lab:
 
     def _start_routers(self, program: Path, routers: Sequence[str], ways: WaysIn) -> None:
         """Start the data planes of routers and lines, and the routers' command lines."""
-        for line in self.lines:
-            self._start_data_plane(program, line, line, [])
-        for router in routers:
-            # The supervisor is process 1 of the lab and holds the namespaces.
-            kernel = ["--kernel-netns", f"/proc/1/fd/{self.handle(router)}"]
-            self._start_data_plane(program, router, router + DATA_PLANE_SUFFIX, kernel)
+        self._start_data_planes(program)
         ios = reached_by(self.topology, "command line")
         if ios:
             self._start_iosd(ios, ways)
-        for name in (*self.lines, *routers):
-            self._wait_for(name, self.runtime(name) / "control.sock")
+        for name in self._wiring.ports:
+            self._wait_for(name, self.runtime(name) / data_planes.CONTROL)
         if ios:
             self._wait_for_iosd()
             for router, space in self._supervisor.namespaces(ios).items():
                 with contextlib.closing(space):
                     space.transact(_neighbours(self._wiring, router, booted=True))
 
-    def _start_data_plane(self, program: Path, name: str, namespace: str, options: Sequence[str]) -> None:
-        self.runtime(name).mkdir()
-        (self.runtime(name) / "ports.json").write_text(json.dumps({"ports": self._wiring.ports[name]}))
-        inside = RUNTIME / name
-        argv = [
-            *(str(program), "--name", name),
-            *("--ports", str(inside / "ports.json"), "--control", str(inside / "control.sock")),
-            *options,
-        ]
-        self.spawn(name, argv, inside / "qos-router.log", namespace=namespace)
+    def _start_data_planes(self, program: Path) -> None:
+        for name in self._wiring.ports:
+            self.runtime(name).mkdir()
+        folder = self.runtime(data_planes.FOLDER)
+        folder.mkdir()
+        config = data_planes.lab_config(self._wiring, self._state["handles"], RUNTIME)
+        (folder / "lab.json").write_text(json.dumps(config))
+        inside = RUNTIME / data_planes.FOLDER
+        name = data_planes.process_name(list(self._wiring.ports))
+        self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log")
 
     def _start_iosd(self, routers: Sequence[str], ways: WaysIn) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}

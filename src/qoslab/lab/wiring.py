@@ -149,6 +149,8 @@ class Wiring:
     neighbours: tuple[Neighbour, ...]
     ports: dict[str, dict[str, formats.PortConfig]] = field(default_factory=dict)
     """Per router: the ports of docs/control-protocol.md, by the interface's own name; and those of `lines`."""
+    memory: tuple[formats.MemoryLink, ...] = ()
+    """The links between two routers, whose frames do not pass the pair of interfaces (docs/qos-router.md)."""
     lines: tuple[str, ...] = ()
     """Data planes that are no router's, but in the middle of a link between two hosts."""
 
@@ -237,7 +239,15 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "paced_by_peer": far.port is not None,
                 }
             neighbours += _neighbours(near.layer3, far.layer3.mac, end, far_end)
-    return Wiring(namespaces, tuple(pairs), tuple(_routes(topology)), tuple(neighbours), ports, tuple(lines))
+    routes, memory = tuple(_routes(topology)), tuple(_memory(topology))
+    return Wiring(namespaces, tuple(pairs), routes, tuple(neighbours), ports, memory, tuple(lines))
+
+
+def _memory(topology: Topology) -> Iterator[formats.MemoryLink]:
+    for link in topology.links:
+        nodes = {end.node for end in link.ends}
+        if len(nodes) == len(link.ends) and all(platform_of(topology.nodes[node]).is_router for node in nodes):
+            yield {"ends": [{"router": end.node, "port": end.interface} for end in link.ends]}
 
 
 def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:

@@ -9,7 +9,7 @@
 pub mod fib;
 pub mod kernel;
 pub mod mirror;
-mod netlink;
+pub(crate) mod netlink;
 pub mod packet;
 mod watch;
 
@@ -84,6 +84,8 @@ struct Seen {
 pub struct Forwarding {
     mirror: Option<Mirror>,
     watch: Option<Watch>,
+    /// Where the ports are.
+    outside: Namespace,
     /// The insides with their numbers in the daemon's namespace.
     insides: Vec<(Inside, u32)>,
     /// Numbers in the router's namespace, and the other way round.
@@ -103,9 +105,9 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Follows the kernel of a namespace. Where that is not possible the kernel forwards everything, and the health
-    /// says why.
-    pub fn open(namespace: &Namespace) -> Self {
+    /// Follows the kernel of a namespace, for ports that are in the namespace `outside`. Where that is not possible the
+    /// kernel forwards everything, and the health says why.
+    pub fn open(namespace: &Namespace, outside: Namespace) -> Self {
         let opened = match namespace {
             Namespace::None => Err("the router's network namespace is not known (--kernel-netns)".to_owned()),
             Namespace::Other(_) => Mirror::open(namespace)
@@ -119,6 +121,7 @@ impl Forwarding {
         Self {
             mirror,
             watch,
+            outside,
             reason: broken,
             insides: Vec::new(),
             links: HashMap::new(),
@@ -172,7 +175,7 @@ impl Forwarding {
             self.reason = trouble.map(str::to_owned);
             return;
         };
-        let peers = match peers() {
+        let peers = match self.outside.visit().and_then(|()| peers()) {
             Ok(peers) => peers,
             Err(error) => {
                 self.reason = Some(format!("the ports' interfaces cannot be told: {error}"));

@@ -47,7 +47,7 @@ impl Dataplane {
 
     /// Frames from us that the kernel took but could not deliver since the last clearing.
     fn undelivered(&self) -> u64 {
-        let now = netdev::read().unwrap_or_default();
+        let now = netdev::read(&self.outside).unwrap_or_default();
         let of = |i: &Interface| {
             now.iter().find(|u| u.name == i.name).map_or(0, |u| u.frames.saturating_sub(i.unsent_before))
         };
@@ -55,7 +55,7 @@ impl Dataplane {
     }
 
     pub(super) fn mark_undelivered(&mut self) {
-        let now = netdev::read().unwrap_or_default();
+        let now = netdev::read(&self.outside).unwrap_or_default();
         for interface in self.ports.iter_mut().flat_map(Port::interfaces_mut) {
             interface.unsent_before = now.iter().find(|u| u.name == interface.name).map_or(0, |u| u.frames);
         }

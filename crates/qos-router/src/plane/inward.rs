@@ -4,7 +4,7 @@ use qos_core::frame::parse;
 use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Descriptor, Time};
 
-use super::port::{Arrival, Held, Port, Sending};
+use super::port::{Arrival, Held, Port, Sending, Wire};
 use super::Dataplane;
 use crate::bridge::retag;
 use crate::forwarding::Inside;
@@ -20,17 +20,13 @@ impl Dataplane {
     pub(super) fn take_from_links(&mut self, now: Time) -> Time {
         let mut horizon = now;
         for port in &mut self.ports {
+            let Wire::Interface(wire) = &mut port.wire else { continue };
             let mut last = now;
             for _ in 0..TAKEN_PER_ROUND {
-                let taken = port.wire.ring.take(|stamp, bytes| {
+                let taken = wire.ring.take(|stamp, bytes| {
                     last = self.clock.event(stamp, now);
                     let descriptor = parse(bytes, port.framing);
-                    let held = Held {
-                        frame: self.pool.put(bytes),
-                        dscp: descriptor.dscp,
-                        ecn: descriptor.ecn,
-                        cos: descriptor.cos,
-                    };
+                    let held = Held::new(&mut self.pool, bytes, &descriptor);
                     self.engine.receive(last, port.id, descriptor, held);
                 });
                 match taken {
@@ -39,7 +35,7 @@ impl Dataplane {
                     Some(Err(_)) => self.counts.malformed += 1,
                 }
             }
-            if port.wire.ring.ready() {
+            if wire.ring.ready() {
                 horizon = horizon.min(last);
             }
         }

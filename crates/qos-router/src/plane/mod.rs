@@ -1,24 +1,28 @@
 //! Frames between the ports' interfaces and the engine, in event time.
 //!
-//! A round ([`Dataplane::round`]) takes what has arrived, lets the engine's input side catch up with the clock,
-//! forwards what leaves it or brings it through the kernel, and only then lets the output side catch up. So after a
-//! stall policers, queues and shapers see what they would have seen on time.
+//! After [`Dataplane::take`] has taken what arrived, a step ([`Dataplane::step`]) lets the engine's input side catch up
+//! with a moment, forwards what leaves it or brings it through the kernel, and only then lets the output side catch up.
+//! So after a stall policers, queues and shapers see what they would have seen on time.
 
 mod counts;
 mod forward;
 mod inward;
+mod memory;
 mod outward;
 mod port;
 mod subinterfaces;
 
+pub use memory::Crossing;
 pub use port::StartError;
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, RawFd};
 use std::thread;
 
 use qos_core::counters::Resolved;
 use qos_core::{ConfigError, Counters, Departure, Duration, Engine, Output, PortId, PortsConfig, Time};
 
+use self::memory::Faces;
 use self::port::{Arrival, Held, Port};
 use crate::bridge::{Bridge, Tag};
 use crate::clock::Clock;
@@ -51,8 +55,28 @@ struct Counts {
     late_before: u64,
 }
 
+/// What a data plane is opened with.
+pub struct Opening<'a> {
+    /// Its ports.
+    pub wiring: &'a PortsConfig,
+    /// Those of them whose link is memory, by their IOS names.
+    pub memory: &'a BTreeSet<String>,
+    /// Time of shortest frames at the link's rate for which the rings on the links have room, ns.
+    pub ring_ns: u64,
+    /// Lateness beyond which departures are counted apart, ns.
+    pub budget_ns: u64,
+    /// Where the ports are.
+    pub outside: Namespace,
+    /// Where the router's own IP stack is.
+    pub kernel: Namespace,
+    /// Event time.
+    pub clock: Clock,
+}
+
 /// All ports and the engine.
 pub struct Dataplane {
+    /// Where the ports are.
+    outside: Namespace,
     /// Event time.
     clock: Clock,
     engine: Engine<Held>,
@@ -75,6 +99,10 @@ pub struct Dataplane {
     passed: Time,
     /// Some ports are the ends of a line.
     line: bool,
+    /// Hears of the interfaces that stand for links in memory.
+    faces: Option<Faces>,
+    /// Frames that have left for other routers of this process.
+    crossing: Vec<Crossing>,
     // Kept between rounds for their memory.
     outputs: Vec<Output<Held>>,
     inward: Vec<Departure<Held>>,
@@ -84,27 +112,43 @@ pub struct Dataplane {
 }
 
 impl Dataplane {
-    /// Opens all ports. The rings on the links have room for `ring_ns` of shortest frames at the link's rate, within
-    /// bounds. The router's own IP stack is in `namespace`.
+    /// Opens all ports; takes this thread to where they are.
     ///
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
-    pub fn open(wiring: &PortsConfig, ring_ns: u64, budget_ns: u64, namespace: Namespace) -> Result<Self, StartError> {
-        let clock = Clock::new();
-        let now = clock.now();
-        let engine = Engine::new(wiring, now)?;
+    pub fn open(opening: Opening<'_>) -> Result<Self, StartError> {
+        let Opening { wiring, memory, ring_ns, budget_ns, outside, kernel, clock } = opening;
+        outside.visit().map_err(StartError::Namespace)?;
+        let engine = Engine::new(wiring, clock.now())?;
         let ports = thread::scope(|scope| {
             let open = |(id, name)| {
                 let framing = engine.framing(id);
                 let peer = other_end(wiring, name).and_then(|other| engine.port(other)).map(|p| usize::from(p.0));
-                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], peer, ring_ns))
+                let kind = (peer, memory.contains(name));
+                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], kind, ring_ns))
             };
             let opening: Vec<_> = engine.ports().map(open).collect();
             opening.into_iter().map(|port| port.join().expect("opening does not panic")).collect::<Result<Vec<_>, _>>()
         })?;
+        let mut plane = Self::assemble(clock, clock.now(), engine, ports, budget_ns, (outside, kernel));
+        plane.follow_faces()?;
+        plane.mark_undelivered();
+        plane.attach_insides();
+        Ok(plane)
+    }
+
+    /// A data plane of these ports that has reached `now`, with the namespaces of the ports and of the IP stack.
+    fn assemble(
+        clock: Clock,
+        now: Time,
+        engine: Engine<Held>,
+        ports: Vec<Port>,
+        budget_ns: u64,
+        (outside, kernel): (Namespace, Namespace),
+    ) -> Self {
         let line = ports.iter().any(|port: &Port| port.peer.is_some());
         let count = ports.len();
-        let mut plane = Self {
+        Self {
             clock,
             engine,
             ports,
@@ -112,29 +156,29 @@ impl Dataplane {
             keys: TransitKeys::default(),
             in_transit: InTransit::new(IN_TRANSIT, TRANSIT_NS),
             fragmented: InTransit::new(FRAGMENTED, TRANSIT_NS),
-            forwarding: Forwarding::open(&namespace),
+            forwarding: Forwarding::open(&kernel, outside.clone()),
             bridge: Bridge::default(),
             lateness: Lateness::new(budget_ns, count),
             counts: Counts::default(),
-            sla: Agent::new(namespace),
+            outside,
+            sla: Agent::new(kernel),
             reached: now,
             passed: now,
             line,
+            faces: None,
+            crossing: Vec::new(),
             outputs: Vec::new(),
             inward: Vec::new(),
             due: Vec::new(),
             copies: Vec::new(),
             bytes: Vec::new(),
-        };
-        plane.mark_undelivered();
-        plane.attach_insides();
-        Ok(plane)
+        }
     }
 
     /// Closes all ports at the same time: the kernel keeps each socket waiting for some tens of milliseconds.
-    pub fn close(self) {
+    pub fn close(&mut self) {
         thread::scope(|scope| {
-            for interface in self.ports.into_iter().flat_map(Port::into_interfaces) {
+            for interface in self.ports.drain(..).flat_map(Port::into_interfaces) {
                 scope.spawn(move || drop(interface));
             }
         });
@@ -181,12 +225,26 @@ impl Dataplane {
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
-    /// Takes what has arrived, catches up with the clock and sends what is due. What arrives within the next `ahead`
-    /// passes through the kernel already, where that is possible, so that it does not leave late by the time that
-    /// takes.
-    pub fn round(&mut self, ahead: Duration) {
-        let now = self.clock.tick();
-        self.reached = self.take_from_links(now).max(self.reached);
+    /// Takes what has arrived on the links by `now` of that clock; gives up to when all of it has been taken, and
+    /// whether anything was.
+    pub fn take(&mut self, clock: Clock, now: Time) -> (Time, bool) {
+        self.clock = clock;
+        let before = self.counts.received;
+        let until = self.take_from_links(now);
+        (until, self.counts.received != before)
+    }
+
+    /// Takes what the router's own IP stack has sent; gives whether anything waits for its time.
+    pub fn take_own(&mut self) -> bool {
+        self.take_from_inside();
+        self.ports.iter().any(|port| !port.arrivals.is_empty())
+    }
+
+    /// Catches up with a moment. What is due on the links is sent by [`Self::flush`]. What arrives within the next
+    /// `ahead` passes through the kernel already, where that is possible, so that it does not leave late by the time
+    /// that takes.
+    pub fn step(&mut self, to: Time, ahead: Duration) {
+        self.reached = to.max(self.reached);
         // IP SLA has to find everything at its time; and on a line there is no kernel to pass.
         let ahead = if self.line || !self.sla.idle() { Duration::ZERO } else { ahead };
         self.engine.poll_inside(self.reached, ahead, &mut self.outputs);
@@ -197,17 +255,20 @@ impl Dataplane {
         self.take_up_arrivals();
         self.engine.poll(self.reached, &mut self.outputs);
         self.dispatch();
+    }
+
+    /// Sends what is due on the links.
+    pub fn flush(&mut self) {
         for port in 0..self.ports.len() {
             self.flush_wire(port);
         }
     }
 
-    /// Puts a complete configuration in force, or nothing. What arrived before is treated by the old one.
+    /// Puts a complete configuration in force, or nothing. What arrived before the last step is treated by the old one.
     ///
     /// # Errors
     /// Those of [`Engine::configure`], and a port of IP SLA that cannot be opened.
     pub fn configure(&mut self, config: &DataPlaneConfig) -> Result<(), ConfigError> {
-        self.round(Duration::ZERO);
         let sla = self.sla.prepare(config)?;
         let opened = self.open_subinterfaces(config)?;
         self.engine.configure(self.reached, &config.engine)?;
@@ -228,19 +289,16 @@ impl Dataplane {
 
     /// What IP SLA has measured, of one operation or all.
     pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> ip_sla::Report {
-        self.round(Duration::ZERO);
         self.sla.report(self.clock.now(), operation, samples)
     }
 
     /// What the engine counted, of one port or all.
     pub fn counters(&mut self, port: Option<PortId>) -> Counters {
-        self.round(Duration::ZERO);
         self.engine.counters(self.reached, port)
     }
 
     /// Zeroes the counters of one port, or of all and the health.
     pub fn clear(&mut self, port: Option<PortId>) {
-        self.round(Duration::ZERO);
         self.engine.clear(self.reached, port);
         if port.is_none() {
             self.clear_health();

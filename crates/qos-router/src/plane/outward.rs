@@ -4,7 +4,7 @@ use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::wire::tcp::lower_mss;
 use qos_core::{Departure, Output, Side, Time};
 
-use super::port::{Arrival, Held, Sending};
+use super::port::{Arrival, Held, Interface, Sending, Wire};
 use super::Dataplane;
 use crate::bridge::retag;
 use crate::frame::{stamp_reply, TransitKeys};
@@ -36,7 +36,9 @@ impl Dataplane {
     }
 
     pub(super) fn put_on_wire(&mut self, port: usize, departure: Departure<Held>) {
-        let sending = &mut self.ports[port].wire.sending;
+        let Wire::Interface(Interface { sending, .. }) = &mut self.ports[port].wire else {
+            return self.leave(port, departure);
+        };
         sending.push(Sending { time: departure.time, frame: departure.payload.frame });
         if sending.len() == BATCH {
             self.flush_wire(port);
@@ -144,7 +146,7 @@ impl Dataplane {
 
     /// Sends what is due on a link, and records how late it was.
     pub(super) fn flush_wire(&mut self, port: usize) {
-        let wire = &mut self.ports[port].wire;
+        let Wire::Interface(wire) = &mut self.ports[port].wire else { return self.flush_copies(port) };
         if wire.sending.is_empty() {
             return;
         }

@@ -1,6 +1,7 @@
 //! A port of the data plane: its two Linux interfaces, and the frames that wait at them.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::thread;
 
 use qos_core::config::defaults::DOT1Q_COS;
@@ -9,10 +10,11 @@ use qos_core::wire::ethernet::Tag;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, PortId, Time};
 
+use super::memory::Memory;
 use crate::forwarding::Inside;
 use crate::frame_pool::{Frame, FramePool};
 use crate::netdev;
-use crate::ring::{Ring, BATCH};
+use crate::ring::{self, Ring, BATCH};
 
 /// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this
 /// is for the router's own; and a small ring stays in the processor's cache.
@@ -30,6 +32,13 @@ pub(super) struct Held {
     pub dscp: u8,
     pub ecn: u8,
     pub cos: u8,
+}
+
+impl Held {
+    /// Holds a frame that is described so.
+    pub fn new(pool: &mut FramePool, bytes: &[u8], descriptor: &Descriptor) -> Self {
+        Self { frame: pool.put(bytes), dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos }
+    }
 }
 
 /// A frame on its way to an interface.
@@ -57,6 +66,40 @@ pub(super) struct Interface {
     pub sending: Vec<Sending>,
     /// The kernel's count of frames that it could not deliver, when the health was last cleared.
     pub unsent_before: u64,
+}
+
+/// The link's side of a port.
+#[derive(Debug)]
+pub(super) enum Wire {
+    /// An interface.
+    Interface(Interface),
+    /// Another router of this process is at the other end.
+    Memory(Memory),
+}
+
+impl Wire {
+    /// The interface, where it is one.
+    pub fn interface(&self) -> Option<&Interface> {
+        match self {
+            Wire::Interface(interface) => Some(interface),
+            Wire::Memory(_) => None,
+        }
+    }
+
+    fn interface_mut(&mut self) -> Option<&mut Interface> {
+        match self {
+            Wire::Interface(interface) => Some(interface),
+            Wire::Memory(_) => None,
+        }
+    }
+
+    /// Name of the Linux interface, which is there either way.
+    pub fn name(&self) -> &str {
+        match self {
+            Wire::Interface(interface) => &interface.name,
+            Wire::Memory(memory) => &memory.name,
+        }
+    }
 }
 
 /// The inside of an IEEE 802.1Q subinterface: it has frames without their tag.
@@ -92,7 +135,7 @@ pub(super) struct Port {
     pub inside: Option<Interface>,
     /// Of the end of a line: the index of the other end, on whose link leaves what comes in on this one.
     pub peer: Option<usize>,
-    pub wire: Interface,
+    pub wire: Wire,
     pub subinterfaces: Vec<Subinterface>,
     /// The most bytes of a TCP segment that SYNs may ask for.
     pub adjust_mss: Option<u16>,
@@ -126,67 +169,95 @@ pub enum StartError {
         /// The system's reason, with what was being done.
         source: io::Error,
     },
+    /// The namespace of the interfaces cannot be entered.
+    #[error("cannot enter the network namespace of the ports: {0}; this needs CAP_SYS_ADMIN over it")]
+    Namespace(io::Error),
+    /// It cannot be heard what becomes of the interfaces.
+    #[error("cannot follow the interfaces of the ports: {0}")]
+    Follow(io::Error),
     /// The engine refuses the wiring.
     #[error("ports file: {0}")]
     Wiring(#[from] qos_core::ConfigError),
 }
 
+/// The number of an interface of this namespace.
+fn number(name: &str, place: &str) -> Result<u32, StartError> {
+    netdev::index(name).ok_or_else(|| {
+        let (name, place) = (name.to_owned(), place.to_owned());
+        StartError::Missing { name, place, existing: netdev::names().join(", ") }
+    })
+}
+
 impl Interface {
     fn open(name: &str, place: &str, slots: usize) -> Result<Self, StartError> {
+        let index = number(name, place)?;
         let (name, place) = (name.to_owned(), place.to_owned());
-        let Some(index) = netdev::index(&name) else {
-            let existing = netdev::names().join(", ");
-            return Err(StartError::Missing { name, place, existing });
-        };
         match Ring::open(index, slots) {
             Ok(ring) => Ok(Self { name, index, ring, sending: Vec::new(), unsent_before: 0 }),
             Err(source) => Err(StartError::Socket { name, place, source }),
         }
     }
 
-    /// Sends what waits, in order, and calls `batch` after each system call with the frames that the kernel took.
-    /// Returns how many it would not take.
-    pub fn flush(&mut self, pool: &mut FramePool, mut batch: impl FnMut(&[Sending])) -> u64 {
-        let mut refused = 0;
-        let mut rest = &self.sending[..];
-        while !rest.is_empty() {
-            let count = self.ring.send(rest.iter().map(|s| pool.get(&s.frame)));
-            batch(&rest[..count]);
-            rest = &rest[count..];
-            // The kernel stops at a frame that it refuses: go on behind it, unless the whole batch was taken.
-            if count < BATCH && !rest.is_empty() {
-                refused += 1;
-                rest = &rest[1..];
-            }
-        }
-        for sending in self.sending.drain(..) {
-            pool.free(sending.frame);
-        }
-        refused
+    /// Sends what waits; see [`send_all`].
+    pub fn flush(&mut self, pool: &mut FramePool, batch: impl FnMut(&[Sending])) -> u64 {
+        send_all(&self.ring, &mut self.sending, pool, batch)
     }
+}
+
+/// Sends what waits by a packet socket, in order, and calls `batch` after each system call with the frames that the
+/// kernel took. Returns how many it would not take.
+pub(super) fn send_all(
+    socket: &impl AsRawFd,
+    sending: &mut Vec<Sending>,
+    pool: &mut FramePool,
+    mut batch: impl FnMut(&[Sending]),
+) -> u64 {
+    let mut refused = 0;
+    let mut rest = &sending[..];
+    while !rest.is_empty() {
+        let count = ring::send(socket, rest.iter().map(|s| pool.get(&s.frame)));
+        batch(&rest[..count]);
+        rest = &rest[count..];
+        // The kernel stops at a frame that it refuses: go on behind it, unless the whole batch was taken.
+        if count < BATCH && !rest.is_empty() {
+            refused += 1;
+            rest = &rest[1..];
+        }
+    }
+    for sending in sending.drain(..) {
+        pool.free(sending.frame);
+    }
+    refused
 }
 
 impl Port {
     /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The
-    /// end of a line whose other end is port `peer` has one only.
+    /// end of a line whose other end is port `peer` has one only, and so has one whose link is `memory`.
     pub fn open(
         id: PortId,
         framing: Framing,
         name: &str,
         config: &PortConfig,
-        peer: Option<usize>,
+        (peer, memory): (Option<usize>, bool),
         ring_ns: u64,
     ) -> Result<Self, StartError> {
         let frames =
             u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
         let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
+        let open_wire = || {
+            let place = format!("ports.{name}.wire");
+            if memory {
+                return Ok(Wire::Memory(Memory::new(&config.wire, number(&config.wire, &place)?)));
+            }
+            Interface::open(&config.wire, &place, slots as usize).map(Wire::Interface)
+        };
         let (inside, wire) = thread::scope(|scope| {
             let open = || {
                 let place = format!("ports.{name}.inside");
                 peer.is_none().then(|| Interface::open(&config.inside, &place, INSIDE_SLOTS)).transpose()
             };
             let inside = scope.spawn(open);
-            let wire = Interface::open(&config.wire, &format!("ports.{name}.wire"), slots as usize);
+            let wire = open_wire();
             (inside.join().expect("opening does not panic"), wire)
         });
         let (inside, wire) = (inside?, wire?);
@@ -194,13 +265,20 @@ impl Port {
         Ok(Self { id, framing, inside, peer, wire, subinterfaces, adjust_mss: None, arrivals })
     }
 
+    /// A port without an inside whose link is memory.
+    #[cfg(test)]
+    pub fn in_memory(id: PortId, framing: Framing, memory: Memory) -> Self {
+        let (wire, subinterfaces, arrivals) = (Wire::Memory(memory), Vec::new(), Vec::new());
+        Self { id, framing, inside: None, peer: None, wire, subinterfaces, adjust_mss: None, arrivals }
+    }
+
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
-        self.inside.iter().chain([&self.wire]).chain(self.subinterfaces.iter().map(|each| &each.inside))
+        self.inside.iter().chain(self.wire.interface()).chain(self.subinterfaces.iter().map(|each| &each.inside))
     }
 
     pub fn interfaces_mut(&mut self) -> impl Iterator<Item = &mut Interface> {
         let subinterfaces = self.subinterfaces.iter_mut().map(|each| &mut each.inside);
-        self.inside.iter_mut().chain([&mut self.wire]).chain(subinterfaces)
+        self.inside.iter_mut().chain(self.wire.interface_mut()).chain(subinterfaces)
     }
 
     /// The interfaces that lead to the router's kernel.
@@ -220,8 +298,12 @@ impl Port {
         self.inside.iter().map(move |inside| of(None, inside.index)).chain(subinterfaces)
     }
 
-    /// Both interfaces, given up.
+    /// Its interfaces, given up.
     pub fn into_interfaces(self) -> impl Iterator<Item = Interface> {
-        self.inside.into_iter().chain([self.wire]).chain(self.subinterfaces.into_iter().map(|each| each.inside))
+        let wire = match self.wire {
+            Wire::Interface(interface) => Some(interface),
+            Wire::Memory(_) => None,
+        };
+        self.inside.into_iter().chain(wire).chain(self.subinterfaces.into_iter().map(|each| each.inside))
     }
 }

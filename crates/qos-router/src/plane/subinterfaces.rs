@@ -26,12 +26,15 @@ impl Dataplane {
         &self,
         config: &DataPlaneConfig,
     ) -> Result<BTreeMap<String, Subinterface>, ConfigError> {
+        self.outside.visit().map_err(|error| ConfigError::new("interfaces", error.to_string()))?;
         let mut opened = BTreeMap::new();
         for (port, inside, place, each) in wanted(config) {
             let Some(id) = self.engine.port(port) else { continue };
             let port = &self.ports[usize::from(id.0)];
-            let used = self.ports.iter().any(|other| other.id != id && other.interfaces().any(|i| i.name == inside));
-            let main = [port.inside.as_ref(), Some(&port.wire)].into_iter().flatten().any(|i| i.name == inside);
+            let used = self.ports.iter().any(|other| {
+                other.id != id && (other.wire.name() == inside || other.interfaces().any(|i| i.name == inside))
+            });
+            let main = port.inside.iter().any(|i| i.name == inside) || port.wire.name() == inside;
             if used || main || opened.contains_key(inside) {
                 let message = format!("{inside:?} is in use already; give each subinterface an interface of its own");
                 return Err(ConfigError::new(place, message));
@@ -51,7 +54,7 @@ impl Dataplane {
         for port in &mut self.ports {
             kept.extend(port.subinterfaces.drain(..).map(|each| (each.inside.name.clone(), each)));
         }
-        let now = netdev::read().unwrap_or_default();
+        let now = netdev::read(&self.outside).unwrap_or_default();
         for (port, inside, _, each) in wanted(config) {
             let Some(id) = self.engine.port(port) else { continue };
             let new = opened.remove(inside).map(|mut new| {

@@ -1,0 +1,300 @@
+//! Routers that are joined by links in memory, and how one thread runs them: in the order of event time, as the
+//! simulator runs its network, but by the real clock.
+//!
+//! What one router puts on such a link at some moment reaches the other's engine before anything later is decided
+//! there, however late the thread is. So event time crosses the link to the nanosecond, and lateness does not.
+
+use std::any::Any;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+use qos_core::{Duration, Time};
+
+use crate::clock::Clock;
+use crate::member::Member;
+use crate::requests::{refusal, Refusal};
+
+/// The other end of each port's link, by router and port, as far as it is memory: router and port there.
+pub type Links = Vec<Vec<Option<(usize, usize)>>>;
+
+/// Nothing is due.
+const NEVER: u64 = u64::MAX;
+
+/// Such routers. Those that no link joins have one each.
+pub struct Group {
+    clock: Clock,
+    /// The routers, by number.
+    pub members: Vec<Member>,
+    links: Links,
+    /// There are such links.
+    joined: bool,
+    /// When each router next has something to do. Apart from the routers, since it is looked through at every event.
+    due: Vec<u64>,
+    /// Something has come to a router since its last step.
+    touched: Vec<bool>,
+    /// Everything up to here has been taken and decided.
+    horizon: Time,
+    /// A panic in a router is the end of the process: there is no other.
+    alone: bool,
+    /// What has left by ports whose link has no other end.
+    #[cfg(test)]
+    left: Vec<(Time, usize, usize)>,
+}
+
+#[cfg(test)]
+mod tests;
+
+fn key(due: Option<Time>) -> u64 {
+    due.map_or(NEVER, |due| due.0)
+}
+
+/// What a panic says.
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it does not say why".to_owned())
+}
+
+/// Two of them, to be changed together.
+fn two(members: &mut [Member], one: usize, other: usize) -> (&mut Member, &mut Member) {
+    if one < other {
+        let (low, high) = members.split_at_mut(other);
+        (&mut low[one], &mut high[0])
+    } else {
+        let (low, high) = members.split_at_mut(one);
+        (&mut high[0], &mut low[other])
+    }
+}
+
+impl Group {
+    /// These routers with their links, on that clock. With `alone` a panic ends the process.
+    pub fn new(clock: Clock, members: Vec<Member>, links: Links, alone: bool) -> Self {
+        let count = members.len();
+        let joined = links.iter().flatten().any(Option::is_some);
+        let mut group = Self {
+            clock,
+            members,
+            links,
+            joined,
+            due: vec![NEVER; count],
+            touched: vec![false; count],
+            horizon: clock.now(),
+            alone,
+            #[cfg(test)]
+            left: Vec::new(),
+        };
+        group.set_taps();
+        group
+    }
+
+    /// Event time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// The routers that run.
+    pub fn running(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.runs())
+    }
+
+    /// True when a frame waits.
+    pub fn ready(&self) -> bool {
+        self.running().any(|member| member.service.plane.ready())
+    }
+
+    /// When the next round is due, if nothing arrives before.
+    pub fn deadline(&self) -> Option<Time> {
+        self.running().filter_map(|member| member.service.plane.deadline()).min()
+    }
+
+    /// Does something with a router that runs. One that panics has failed; the others go on.
+    pub fn with<T>(&mut self, number: usize, work: impl FnOnce(&mut Member) -> T) -> Option<T> {
+        let member = &mut self.members[number];
+        if !member.runs() {
+            return None;
+        }
+        // A router that has panicked is not looked at again, so that nobody sees what it has left half done.
+        match catch_unwind(AssertUnwindSafe(|| work(member))) {
+            Ok(done) => Some(done),
+            Err(payload) if self.alone => resume_unwind(payload),
+            Err(payload) => {
+                member.fail(&said(&*payload));
+                None
+            }
+        }
+    }
+
+    /// Takes what has arrived, catches up with the clock and sends what is due.
+    pub fn round(&mut self, ahead: Duration) {
+        let now = self.clock.tick();
+        let (clock, mut horizon) = (self.clock, now);
+        for number in 0..self.members.len() {
+            if let Some((until, some)) = self.with(number, |member| member.service.plane.take(clock, now)) {
+                horizon = horizon.min(until);
+                self.touched[number] |= some;
+            }
+        }
+        self.horizon = horizon.max(self.horizon);
+        if self.joined {
+            self.advance_in_order(ahead);
+        } else {
+            (0..self.members.len()).for_each(|number| self.settle(number, ahead));
+        }
+        for number in 0..self.members.len() {
+            self.with(number, |member| member.service.plane.flush());
+        }
+    }
+
+    /// Lets a router catch up with the others.
+    fn settle(&mut self, number: usize, ahead: Duration) {
+        let horizon = self.horizon;
+        self.touched[number] = false;
+        self.with(number, |member| member.service.plane.step(horizon, ahead));
+    }
+
+    /// Lets the routers catch up event by event.
+    fn advance_in_order(&mut self, ahead: Duration) {
+        for number in 0..self.members.len() {
+            let own = self.with(number, |member| (member.service.plane.take_own(), member.service.plane.deadline()));
+            let (some, due) = own.unwrap_or((false, None));
+            self.touched[number] |= some;
+            self.due[number] = key(due);
+        }
+        while let Some((number, &due)) = self.due.iter().enumerate().min_by_key(|(_, due)| **due) {
+            if due > self.horizon.0 {
+                break;
+            }
+            let after = self.with(number, |member| {
+                member.service.plane.step(Time(due), ahead);
+                member.service.plane.deadline()
+            });
+            self.touched[number] = false;
+            // What could not be done at its time (a socket's turn) waits for the next round.
+            self.due[number] = key(after.flatten().filter(|after| after.0 > due));
+            self.hand_over(number);
+        }
+        // Drops make no deadline, but their frames have to be given back.
+        for number in 0..self.members.len() {
+            if self.touched[number] {
+                self.settle(number, ahead);
+                self.hand_over(number);
+            }
+        }
+    }
+
+    /// Gives what has left a router by links in memory to those at their other ends.
+    fn hand_over(&mut self, number: usize) {
+        if self.members[number].service.plane.nothing_crosses() {
+            return;
+        }
+        let mut crossing = self.members[number].service.plane.take_crossing();
+        for frame in crossing.drain(..) {
+            let Some((to, port)) = self.links[number][frame.port] else {
+                #[cfg(test)]
+                self.left.push((frame.time, number, frame.port));
+                self.members[number].service.plane.crossed(frame, false);
+                continue;
+            };
+            let (sender, receiver) = two(&mut self.members, number, to);
+            let plane = &sender.service.plane;
+            let delivered = receiver.runs() && plane.wire_state(frame.port).up && {
+                let arrived = catch_unwind(AssertUnwindSafe(|| {
+                    receiver.service.plane.arrive(port, frame.time, plane.crossing_bytes(&frame));
+                    receiver.service.plane.deadline()
+                }));
+                match arrived {
+                    Ok(due) => (self.due[to], self.touched[to]) = (key(due), true),
+                    Err(payload) => receiver.fail(&said(&*payload)),
+                }
+                true
+            };
+            sender.service.plane.crossed(frame, delivered);
+        }
+        self.members[number].service.plane.keep_crossing(crossing);
+    }
+
+    /// Brings a router up to date before it is asked for something.
+    pub fn catch_up(&mut self, number: usize) {
+        self.settle(number, Duration::ZERO);
+        self.hand_over(number);
+    }
+
+    /// Takes what the kernel tells of the interfaces that stand for links.
+    pub fn follow_links(&mut self) {
+        let mut changed = false;
+        for number in 0..self.members.len() {
+            changed |= self.with(number, |member| member.service.plane.take_news_of_faces()) == Some(true);
+        }
+        if changed {
+            self.set_taps();
+        }
+    }
+
+    /// Has copies made of what crosses links at which somebody captures.
+    fn set_taps(&mut self) {
+        for number in 0..self.links.len() {
+            for port in 0..self.links[number].len() {
+                let Some((to, there)) = self.links[number][port] else { continue };
+                let captured = |number: usize, port| {
+                    let member: &Member = &self.members[number];
+                    member.runs() && member.service.plane.wire_state(port).captured
+                };
+                let wanted = captured(number, port) || captured(to, there);
+                self.with(number, |member| member.service.plane.set_tap(port, wanted));
+            }
+        }
+    }
+
+    /// Takes what the routers' kernels have told.
+    pub fn follow_kernels(&mut self) {
+        for number in 0..self.members.len() {
+            self.with(number, |member| member.service.plane.follow_kernel());
+        }
+    }
+
+    /// Accepts a connection to a router's control socket.
+    pub fn accept(&mut self, number: usize) {
+        if let Some(control) = &mut self.members[number].control {
+            control.accept();
+        }
+    }
+
+    /// Answers what has come over a connection. False when it is over.
+    pub fn answer(&mut self, number: usize, connection: usize) -> bool {
+        self.catch_up(number);
+        let alone = self.alone;
+        let Member { service, control: Some(control), .. } = &mut self.members[number] else { return true };
+        let mut failed = None;
+        let answer = |line: &[u8]| match catch_unwind(AssertUnwindSafe(|| service.answer(line))) {
+            Ok(reply) => reply,
+            Err(payload) if alone => resume_unwind(payload),
+            Err(payload) => {
+                let why = said(&*payload);
+                service.failure = Some(why.clone());
+                let reply = refusal(&Refusal { code: "internal", message: why.clone() });
+                failed = Some(why);
+                reply
+            }
+        };
+        let open = control.connections[connection].serve(answer, || refusal(&Refusal::too_long()));
+        if let Some(why) = failed {
+            self.members[number].fail(&why);
+        }
+        open
+    }
+
+    /// Forgets a connection that is over.
+    pub fn hang_up(&mut self, number: usize, connection: usize) {
+        if let Some(control) = &mut self.members[number].control {
+            control.connections.remove(connection);
+        }
+    }
+
+    /// Ends the routers that were told to stop. True when none is left.
+    pub fn end_stopped(&mut self) -> bool {
+        for member in &mut self.members {
+            if member.service.stopping && member.control.is_some() {
+                member.end();
+            }
+        }
+        self.members.iter().all(|member| member.control.is_none())
+    }
+}

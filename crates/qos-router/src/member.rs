@@ -1,0 +1,51 @@
+//! One of the routers that a process runs: its data plane and its control socket, and what became of it.
+
+use std::path::PathBuf;
+
+use crate::control::Control;
+use crate::requests::Service;
+
+/// A router of this process.
+pub struct Member {
+    /// What answers requests, with the data plane.
+    pub service: Service,
+    /// Its control socket; none once it was told to stop.
+    pub control: Option<Control>,
+    /// Where to write what became of it.
+    ended: Option<PathBuf>,
+}
+
+impl Member {
+    /// A router that begins to run.
+    pub fn new(service: Service, control: Option<Control>, ended: Option<PathBuf>) -> Self {
+        Self { service, control, ended }
+    }
+
+    /// It has neither failed nor been told to stop.
+    pub fn runs(&self) -> bool {
+        self.service.failure.is_none() && !self.service.stopping
+    }
+
+    /// It has failed, and says why from now on.
+    pub fn fail(&mut self, why: &str) {
+        let failure = format!("the data plane of {} failed: {why}", self.service.name);
+        eprintln!("qos-router: {failure}");
+        self.tell(&failure);
+        self.service.failure = Some(failure);
+    }
+
+    /// Ends it, as it was told to: closes its ports and removes its control socket.
+    pub fn end(&mut self) {
+        self.tell("it was told to stop");
+        self.service.plane.close();
+        self.control = None;
+    }
+
+    /// Writes what became of it, for those who watch.
+    fn tell(&self, what: &str) {
+        let Some(path) = &self.ended else { return };
+        if let Err(error) = std::fs::write(path, format!("{what}\n")) {
+            eprintln!("qos-router: cannot write {}: {error}", path.display());
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The end of a link to another router of this process: frames are handed over in memory, with their event time.
+//!
+//! The link's pair of interfaces is there nevertheless. It says whether the link is up, and it is where the link can be
+//! captured: while somebody listens at either end, copies of the frames are sent over it.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use netlink_packet_core::ParseableParametrized;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::Socket;
+use qos_core::frame::parse;
+use qos_core::{Departure, Time};
+
+use super::port::{send_all, Held, Port, Sending, StartError, Wire};
+use super::Dataplane;
+use crate::forwarding::netlink::{dump, messages, monitor, DATAGRAM, LINKS};
+use crate::frame_pool::Frame;
+use crate::ring;
+
+/// The group of `linux/rtnetlink.h` that hears of interfaces.
+const LINK_GROUP: u32 = 1;
+/// Bytes of messages that may wait.
+const BUFFER: usize = 1 << 20;
+
+/// Such an end.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Of the interface that stands for the link.
+    pub name: String,
+    pub index: u32,
+    state: WireState,
+    /// Somebody captures at the interface of either end: copies go out by this.
+    tap: Option<OwnedFd>,
+    copies: Vec<Sending>,
+}
+
+/// What its interface says of an end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireState {
+    /// Frames pass: this end and the other one are up.
+    pub up: bool,
+    /// Somebody captures there.
+    pub captured: bool,
+}
+
+/// A frame that leaves for another router of this process.
+#[derive(Debug)]
+pub struct Crossing {
+    /// Index of the port by which it leaves.
+    pub port: usize,
+    /// When it is on the wire.
+    pub time: Time,
+    frame: Frame,
+}
+
+/// Hears what becomes of the interfaces that stand for links.
+#[derive(Debug)]
+pub(super) struct Faces {
+    socket: Socket,
+    datagram: Vec<u8>,
+}
+
+impl Memory {
+    pub fn new(name: &str, index: u32) -> Self {
+        Self { name: name.to_owned(), index, state: WireState::default(), tap: None, copies: Vec::new() }
+    }
+}
+
+impl Faces {
+    /// Begins to hear of the interfaces of this thread's namespace.
+    fn open() -> io::Result<Self> {
+        Ok(Self { socket: monitor(NETLINK_ROUTE, LINK_GROUP, BUFFER)?.0, datagram: Vec::with_capacity(DATAGRAM) })
+    }
+
+    /// Calls `each` with the number and the state of interfaces that have changed. False when some news were lost.
+    fn news(&mut self, mut each: impl FnMut(u32, WireState)) -> bool {
+        loop {
+            self.datagram.clear();
+            match self.socket.recv(&mut self.datagram, 0) {
+                Ok(_) => messages(&self.datagram).for_each(|(header, body)| read(header.message_type, body, &mut each)),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+/// Reads a message about an interface.
+fn read(kind: u16, body: &[u8], each: &mut impl FnMut(u32, WireState)) {
+    match RouteNetlinkMessage::parse_with_param(body, kind) {
+        Ok(RouteNetlinkMessage::NewLink(link)) => {
+            let listeners = link.attributes.iter().find_map(|attribute| match attribute {
+                LinkAttribute::Promiscuity(count) => Some(*count),
+                _ => None,
+            });
+            let up = link.header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp);
+            each(link.header.index, WireState { up, captured: listeners.unwrap_or(0) > 0 });
+        }
+        Ok(RouteNetlinkMessage::DelLink(link)) => each(link.header.index, WireState::default()),
+        _ => {}
+    }
+}
+
+impl Dataplane {
+    /// Begins to follow the interfaces that stand for links, where there are some. In their namespace.
+    pub(super) fn follow_faces(&mut self) -> Result<(), StartError> {
+        if self.ports.iter().any(|port| matches!(port.wire, Wire::Memory(_))) {
+            self.faces = Some(Faces::open().map_err(StartError::Follow)?);
+            self.look_at_faces().map_err(StartError::Follow)?;
+        }
+        Ok(())
+    }
+
+    /// Descriptor by which the kernel tells of these interfaces.
+    pub fn faces_descriptor(&self) -> Option<RawFd> {
+        self.faces.as_ref().map(|faces| faces.socket.as_raw_fd())
+    }
+
+    /// Takes what the kernel has told of these interfaces. True when something has changed.
+    pub fn take_news_of_faces(&mut self) -> bool {
+        let Some(mut faces) = self.faces.take() else { return false };
+        let mut changed = false;
+        let whole = faces.news(|index, state| changed |= set_state(&mut self.ports, index, state));
+        self.faces = Some(faces);
+        if whole {
+            return changed;
+        }
+        if let Err(error) = self.outside.visit().and_then(|()| self.look_at_faces()) {
+            eprintln!("qos-router: the interfaces of the ports cannot be looked at: {error}");
+        }
+        true
+    }
+
+    /// Asks for all of them.
+    fn look_at_faces(&mut self) -> io::Result<()> {
+        let ports = &mut self.ports;
+        dump(NETLINK_ROUTE, LINKS, |kind, body| {
+            read(kind, body, &mut |index, state| {
+                set_state(ports, index, state);
+            });
+        })
+    }
+
+    /// What the interface of a port whose link is memory says.
+    pub fn wire_state(&self, port: usize) -> WireState {
+        match &self.ports[port].wire {
+            Wire::Memory(memory) => memory.state,
+            Wire::Interface(_) => WireState::default(),
+        }
+    }
+
+    /// Has copies of what leaves by such a port sent by its interface, or no more.
+    pub fn set_tap(&mut self, port: usize, wanted: bool) {
+        let Wire::Memory(memory) = &mut self.ports[port].wire else { return };
+        if wanted == memory.tap.is_some() {
+            return;
+        }
+        memory.tap = None;
+        if wanted {
+            match self.outside.visit().and_then(|()| ring::open_sender(memory.index)) {
+                Ok(socket) => memory.tap = Some(socket),
+                Err(error) => eprintln!("qos-router: interface {} cannot be captured: {error}", memory.name),
+            }
+        }
+    }
+
+    /// A frame leaves for another router.
+    pub(super) fn leave(&mut self, port: usize, departure: Departure<Held>) {
+        self.crossing.push(Crossing { port, time: departure.time, frame: departure.payload.frame });
+    }
+
+    /// Nothing has left for other routers.
+    pub fn nothing_crosses(&self) -> bool {
+        self.crossing.is_empty()
+    }
+
+    /// What has left for other routers; to be given back empty by [`Self::keep_crossing`].
+    pub fn take_crossing(&mut self) -> Vec<Crossing> {
+        std::mem::take(&mut self.crossing)
+    }
+
+    /// Keeps the memory of [`Self::take_crossing`].
+    pub fn keep_crossing(&mut self, empty: Vec<Crossing>) {
+        self.crossing = empty;
+    }
+
+    /// The bytes of a frame that has left.
+    pub fn crossing_bytes(&self, crossing: &Crossing) -> &[u8] {
+        self.pool.get(&crossing.frame)
+    }
+
+    /// A frame that has left has been handed over, or there was nobody to take it.
+    pub fn crossed(&mut self, crossing: Crossing, delivered: bool) {
+        let Crossing { port, time, frame } = crossing;
+        if !delivered {
+            self.counts.unsent += 1;
+            return self.pool.free(frame);
+        }
+        self.counts.transmitted += 1;
+        match &mut self.ports[port].wire {
+            Wire::Memory(Memory { tap: Some(_), copies, .. }) => copies.push(Sending { time, frame }),
+            _ => self.pool.free(frame),
+        }
+    }
+
+    /// A frame comes over a link from another router: it was on the wire at `time`, which is not before that of the one
+    /// before it, nor before what this data plane has reached.
+    pub fn arrive(&mut self, port: usize, time: Time, bytes: &[u8]) {
+        let Port { id, framing, .. } = self.ports[port];
+        let descriptor = parse(bytes, framing);
+        let held = Held::new(&mut self.pool, bytes, &descriptor);
+        self.engine.receive(time, id, descriptor, held);
+        self.counts.received += 1;
+    }
+
+    /// Sends the copies of what has left by a port to whoever captures there, and records how late they are.
+    pub(super) fn flush_copies(&mut self, port: usize) {
+        let Wire::Memory(Memory { tap, copies, .. }) = &mut self.ports[port].wire else { return };
+        let (clock, lateness) = (&self.clock, &mut self.lateness);
+        match tap {
+            // A copy that is not taken is the capture's loss, which its counters show.
+            Some(tap) => {
+                send_all(tap, copies, &mut self.pool, |batch| {
+                    let now = clock.now().0;
+                    batch.iter().for_each(|copy| lateness.record(port, copy.time.0, now));
+                });
+            }
+            None => copies.drain(..).for_each(|copy| self.pool.free(copy.frame)),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Dataplane {
+    /// A data plane that has reached `start` and all of whose links are memory.
+    pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::clock::Clock) -> Self {
+        use crate::namespace::Namespace;
+        let engine = qos_core::Engine::new(wiring, start).unwrap();
+        let port = |(id, _)| {
+            let mut memory = Memory::new("", 0);
+            memory.state.up = true;
+            Port::in_memory(id, engine.framing(id), memory)
+        };
+        let ports = engine.ports().map(port).collect();
+        Self::assemble(clock, start, engine, ports, 0, (Namespace::None, Namespace::None))
+    }
+
+    /// One that panics as soon as anything comes to it.
+    pub fn without_ports(mut self) -> Self {
+        self.ports.clear();
+        self
+    }
+}
+
+fn set_state(ports: &mut [Port], index: u32, state: WireState) -> bool {
+    let mut changed = false;
+    for port in ports {
+        if let Wire::Memory(memory) = &mut port.wire {
+            if memory.index == index && memory.state != state {
+                memory.state = state;
+                changed = true;
+            }
+        }
+    }
+    changed
+}

@@ -1,0 +1,157 @@
+//! Serving: one thread waits for frames, requests, news and signals of a group of routers, and does what is to be done.
+
+use std::os::fd::AsRawFd;
+
+use netio::wait::{be_punctual, Interest, Signals, Waiter};
+use qos_core::Duration;
+
+use crate::group::Group;
+use crate::wakeup::Wakeup;
+
+/// While frames keep it busy, the control sockets and signals are looked at this often.
+const CONTROL_EVERY_NS: u64 = 1_000_000;
+
+/// Who has something to do, by router.
+#[derive(Debug, Clone, Copy)]
+enum Token {
+    Ring(usize),
+    Kernel,
+    Links,
+    Sla(usize),
+    Signal,
+    Listener(usize),
+    Connection(usize, usize),
+}
+
+/// Serves a group.
+pub struct Server<'a> {
+    group: Group,
+    signals: &'a Signals,
+    waiter: Waiter<Token>,
+    wakeup: Wakeup,
+    stopping: bool,
+}
+
+impl<'a> Server<'a> {
+    /// Will serve these routers until there is a signal.
+    pub fn new(group: Group, signals: &'a Signals, wakeup: Wakeup) -> Self {
+        Self { group, signals, waiter: Waiter::default(), wakeup, stopping: false }
+    }
+
+    /// Name of its thread: that of its first router.
+    pub fn name(&self) -> String {
+        self.group.members.first().map_or_else(String::new, |member| member.service.name.clone())
+    }
+
+    /// Serves until the end.
+    pub fn serve(mut self) {
+        be_punctual();
+        let mut looked = self.group.now();
+        while !self.stopping {
+            let ahead = self.wakeup.at(self.group.now());
+            self.group.round(Duration(ahead));
+            let timeout = self.idle_for();
+            let now = self.group.now();
+            if timeout == Some(0) && now.since(looked).0 < CONTROL_EVERY_NS {
+                continue;
+            }
+            looked = now;
+            self.wait(timeout);
+            if let Some(asked) = timeout.filter(|&ns| ns > 0) {
+                if self.waiter.ready().next().is_none() {
+                    let slept = self.group.now().since(now).0;
+                    self.wakeup.learn(slept.saturating_sub(asked));
+                }
+            }
+            self.attend();
+        }
+        for member in &mut self.group.members {
+            member.service.plane.close();
+        }
+    }
+
+    /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near.
+    fn idle_for(&mut self) -> Option<u64> {
+        let group = &self.group;
+        if group.ready() {
+            return Some(0);
+        }
+        let deadline = group.deadline()?;
+        let from = group.now();
+        let left = deadline.since(from).0;
+        let lead = self.wakeup.at(from);
+        if left > lead {
+            return Some(left - lead);
+        }
+        while group.now() < deadline && !group.ready() {
+            std::hint::spin_loop();
+        }
+        self.wakeup.spent(group.now().since(from).0);
+        Some(0)
+    }
+
+    fn wait(&mut self, timeout_ns: Option<u64>) {
+        let waiter = &mut self.waiter;
+        waiter.clear();
+        for (number, member) in self.group.members.iter().enumerate() {
+            if member.runs() {
+                let plane = &member.service.plane;
+                let rings = plane.descriptors().map(|ring| (ring, Token::Ring(number)));
+                let sla = plane.sla_descriptors().map(|socket| (socket, Token::Sla(number)));
+                let kernel = plane.kernel_descriptor().map(|socket| (socket, Token::Kernel));
+                let links = plane.faces_descriptor().map(|socket| (socket, Token::Links));
+                for (descriptor, token) in rings.chain(sla).chain(kernel).chain(links) {
+                    waiter.add(descriptor, Interest::READ, token);
+                }
+            }
+            let Some(control) = &member.control else { continue };
+            if control.has_room() {
+                waiter.add(control.as_raw_fd(), Interest::READ, Token::Listener(number));
+            }
+            for (index, connection) in control.connections.iter().enumerate() {
+                waiter.add(connection.as_raw_fd(), connection.interest(), Token::Connection(number, index));
+            }
+        }
+        waiter.add(self.signals.as_raw_fd(), Interest::READ, Token::Signal);
+        waiter.wait(timeout_ns);
+    }
+
+    /// Does what the wait has found to do, except for frames, which the next round takes.
+    fn attend(&mut self) {
+        let mut over = Vec::new();
+        let found: Vec<_> = self.waiter.ready().collect();
+        if found.iter().any(|(token, _)| matches!(token, Token::Connection(..))) {
+            // What arrived before a request is treated before it is answered.
+            self.group.round(Duration::ZERO);
+        }
+        for (token, broken) in found {
+            match token {
+                Token::Ring(number) if broken => {
+                    self.group.with(number, |member| member.service.plane.take_errors());
+                }
+                // The next round takes the frames.
+                Token::Ring(_) => {}
+                // Done below, whether or not there is any news.
+                Token::Kernel => {}
+                Token::Links => self.group.follow_links(),
+                // An error on such a socket is taken when it is read.
+                Token::Sla(number) => {
+                    self.group.with(number, |member| member.service.plane.wake_sla());
+                }
+                Token::Signal => self.stopping = true,
+                Token::Listener(number) => self.group.accept(number),
+                Token::Connection(number, index) => {
+                    if !self.group.answer(number, index) {
+                        over.push((number, index));
+                    }
+                }
+            }
+        }
+        // Before the frames, so that they go by what the kernel knew when they came.
+        self.group.follow_kernels();
+        for (number, index) in over.into_iter().rev() {
+            self.group.hang_up(number, index);
+        }
+        self.stopping |= self.group.end_stopped();
+    }
+}

@@ -1,0 +1,48 @@
+"""The process that is the data plane of all routers and lines of a lab: what it is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qoslab.lab.wiring import DATA_PLANE_SUFFIX, Wiring
+
+if TYPE_CHECKING:
+    from qoslab import formats
+
+FOLDER = "qos-router"
+"""Its folder under the runtime folder of the lab."""
+CONTROL = "control.sock"
+"""A router's control socket, in the router's own folder."""
+ENDED = "control.ended"
+"""What became of a router whose process runs on for others (docs/control-protocol.md), beside it."""
+NAMED = 4
+"""Routers up to which the process is called by all of their names."""
+
+
+def lab_config(wiring: Wiring, handles: Mapping[str, int], runtime: Path) -> formats.LabConfig:
+    """The file of `qos-router --lab`; `runtime` is the lab's folder as seen from inside it.
+
+    `handles` are the supervisor's descriptors of namespaces.
+    """
+
+    def namespace(name: str) -> str:
+        # The supervisor is process 1 of the lab and holds the namespaces.
+        return f"/proc/1/fd/{handles[name]}"
+
+    routers: dict[str, formats.RouterPlace] = {}
+    for name, ports in wiring.ports.items():
+        line = name in wiring.lines
+        routers[name] = {
+            "wiring": {"ports": ports},
+            "control": str(runtime / name / CONTROL),
+            "netns": namespace(name if line else name + DATA_PLANE_SUFFIX),
+            "kernel_netns": None if line else namespace(name),
+        }
+    return {"routers": routers, "links": list(wiring.memory)}
+
+
+def process_name(names: Sequence[str]) -> str:
+    """What the process of these routers is called: their names, of many the first and how many more there are."""
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > NAMED else ", ".join(names)
