@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -141,8 +142,11 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
     )
     batch = lab.folder / "batch"
     batch.write_text(changes * 20)
-    while sender.poll() is None:
-        lab.run("R1", ["ip", "-batch", str(batch)])
+    # What it prints is more than a pipe may hold.
+    with ThreadPoolExecutor(1) as reader:
+        printed = reader.submit(sender.communicate)
+        while not printed.done():
+            lab.run("R1", ["ip", "-batch", str(batch)])
     # The last one is on its way.
     end = time.monotonic() + PATIENCE
     while (sent := lab.ask("counters")["interfaces"][OUT]["output"]["packets"]) < 4000 and time.monotonic() < end:
