@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
 
-from qoslab.errors import ExperimentError, MachineError, UserError
+from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
 from qoslab.lab import Lab, LabError, netlink
 from qoslab.lab.wiring import wire
 from qoslab.model.experiment import TCP_PROFILES, TcpProfile
@@ -43,6 +44,18 @@ def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> No
         assert "ConnectionRefusedError" in refused.stderr
         assert other.run("client", connect).returncode == 0
         assert server.wait(5) == 0
+
+
+def test_what_the_machine_is_short_of_is_no_defect_of_qoslab(lab: Lab) -> None:
+    limits = resource.prlimit(lab.pid, resource.RLIMIT_NOFILE)
+    opened = {int(each.name) for each in Path(f"/proc/{lab.pid}/fd").iterdir()}
+    free = min(set(range(len(opened) + 1)) - opened)
+    resource.prlimit(lab.pid, resource.RLIMIT_NOFILE, (free, limits[1]))
+    with pytest.raises(LabError, match="Too many open files") as raised:
+        lab.apply_tcp_profile("client", TcpProfile())
+    assert raised.value.exit_status == ExitStatus.USER_MISTAKE
+    resource.prlimit(lab.pid, resource.RLIMIT_NOFILE, limits)
+    lab.apply_tcp_profile("client", TcpProfile())
 
 
 def test_a_name_is_taken_once(lab: Lab, name: str) -> None:

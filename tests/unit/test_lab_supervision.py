@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 
 import pytest
 
 from qoslab.errors import MachineError, UserError
+from qoslab.lab import DaemonFailure
 from qoslab.lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
 
 
@@ -55,3 +57,15 @@ def test_a_name_in_use_and_the_unexpected() -> None:
     taken = failed("name", errno.EADDRINUSE)
     assert isinstance(taken, UserError) and "qoslab lab down x" in taken.hint
     assert isinstance(failed("prctl", errno.EIO), LabError)
+
+
+@pytest.mark.parametrize(
+    ("number", "killed"),
+    [(signal.SIGKILL, True), (signal.SIGTERM, True), (signal.SIGSEGV, False), (signal.SIGABRT, False)],
+)
+def test_who_is_killed_by_the_machine(number: signal.Signals, killed: bool) -> None:
+    assert DaemonFailure("R1", -number, "").killed == killed
+
+
+def test_who_ends_by_itself_is_not_killed() -> None:
+    assert not DaemonFailure("R1", 1, "").killed

@@ -23,7 +23,7 @@ from qoslab.lab.control import ControlClient
 from qoslab.lab.ios_routers import MODERN_SSH, WaysIn
 from qoslab.lab.names import linux_interface
 from qoslab.lab.process import LabProcess, enter_argv
-from qoslab.lab.supervision import LabError, Supervisor
+from qoslab.lab.supervision import LabError, LabMachineError, Supervisor
 from qoslab.lab.supervisor import PROCESS_NAME
 from qoslab.lab.wiring import (
     DATA_PLANE_SUFFIX,
@@ -89,6 +89,11 @@ class DaemonFailure:
 
     def __str__(self) -> str:
         return self.describe(1)
+
+    @property
+    def killed(self) -> bool:
+        """Whether another process ended it, or the kernel for want of memory."""
+        return -(self.exit or 0) in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def describe(self, lines: int) -> str:
         """How it ended, and the last lines that it said."""
@@ -546,7 +551,8 @@ class Lab:
     def _check_start(self, daemon: str, deadline: float, how: str) -> None:
         """Raise `LabError` when a daemon has ended or the time is up."""
         for failure in self.failures():
-            raise LabError(f"the lab did not come up: {failure}", hint=failure.log.strip())
+            kind = LabMachineError if failure.killed else LabError
+            raise kind(f"the lab did not come up: {failure}", hint=failure.log.strip())
         if time.monotonic() > deadline:
             raise LabError(f"the lab did not come up: {daemon} {how} after {DAEMON_TIMEOUT:g} s")
 

@@ -36,6 +36,14 @@ class LabError(QoslabError):
     """The lab itself failed: its supervisor refused a request or is gone."""
 
 
+class LabMachineError(LabError, MachineError):
+    """The lab failed for the machine's sake: it killed a process, or has no more of something."""
+
+
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Of files, memory or room on a disk."""
+
+
 class Supervisor:
     """A connection to a supervisor. Requests may come from any thread."""
 
@@ -136,7 +144,8 @@ class Supervisor:
                 received.frombytes(data)
         reply = json.loads(packet)
         if not reply["ok"]:
-            raise LabError(f"the lab's supervisor refused {op}: {reply['error']}")
+            failure = LabMachineError if reply["errno"] in SHORTAGES else LabError
+            raise failure(f"the lab's supervisor refused {op}: {reply['error']}")
         return reply, list(received)
 
     def _ending(self) -> str:
