@@ -57,6 +57,22 @@ def test_it_goes_when_its_process_is_killed() -> None:
     assert gone(folder)
 
 
+def test_it_stays_when_what_its_guard_waits_by_is_killed() -> None:
+    with Scratch("run") as made:
+        guard = made._guard.pid
+        children = Path(f"/proc/{guard}/task/{guard}/children")
+
+        def waits_by(others: str) -> str:
+            while (found := children.read_text().strip()) in ("", others):
+                time.sleep(0.01)
+            return found
+
+        first = waits_by("")
+        os.kill(int(first), 9)
+        waits_by(first)
+        assert made.path.exists()
+
+
 def test_the_next_run_removes_what_even_the_guard_left() -> None:
     with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
