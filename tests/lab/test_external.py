@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
+import getpass
 import json
 import os
+import platform
 import shutil
 import signal
 import sys
@@ -200,21 +202,37 @@ def _running(lab: Lab, file: Path) -> str:
     return asyncio.run(ask())
 
 
-def test_hosts_are_clean_after_sigkill_of_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_hosts_are_clean_after_sigkill_of_the_run(
+    clean: Path, exposed: tuple[Lab, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab, file = exposed
+    whose = f"the run of policing-vs-shaping by {getpass.getuser()} on {platform.node()}, since "
     before = hosts(lab)
     command = Command(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed")
     iperf3_runs(lab)
+    # A second user has an inventory and a home of his own.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "bob"))
+    others = shutil.copy(file, file.with_name("bob.yml"))
+    status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
+    assert status == 2, errors
+    assert f"eth0 is held by {whose}" in errors
+    assert f"alias exec qoslab {whose}" in _running(lab, file)
+    status, _, errors = run(clean, "lab", "check", str(others), str(EXPERIMENT))
+    assert status == 2 and f"R1: found the mark of another run, {whose}" in errors, errors
     command.process.kill()
     wait_until_clean(lab, before)
     command.end()
+    # The hosts are free, and the router carries what it had.
+    status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(others), "--duration", "1s", "--arm", "policed")
+    assert status == 2 and f"R1 is marked by another run: {whose}" in errors, errors
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     # Nobody was there to restore the router; the next run says so, and it can be done later.
     status, _, errors = run(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "1s", "--arm", "policed")
     assert status == 2 and f"Restore them: qoslab lab rescue {file}" in errors, errors
     assert "Police" in _running(lab, file)
     status, _, errors = run(clean, "lab", "rescue", str(file))
     assert status == 0, errors
-    assert "Police" not in _running(lab, file)
+    assert "Police" not in _running(lab, file) and "alias exec" not in _running(lab, file)
 
 
 def test_a_program_that_a_host_lacks_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:

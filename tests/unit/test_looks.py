@@ -48,6 +48,7 @@ def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> Hos
         clock_ahead_ms=0.0,
         clock_error_ms=0.2,
         cables={"eth0": OnCable({far: (far_mac,)}, QUICK)},
+        held={},
     )
     return replace(found, **changed)
 
@@ -172,6 +173,13 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "loss": (
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (0.3,) * 17))}}},
         ["link lan: found 3 of 20 requests without an answer at rest, expected all answered; "],
+    ),
+    "another run": (
+        {"mark": "the run of alice", "client": {"held": {"eth0": "the run of alice"}}},
+        [
+            "client: found eth0 held by the run of alice, expected it free; wait for its end",
+            "R1: found the mark of another run, the run of alice, expected none; wait for its end; where it is over, ",
+        ],
     ),
     "half duplex at the host": (
         {"server": {"cards": {"eth0": card(MACS["server"], duplex="half", mbps=10)}}},

@@ -17,10 +17,13 @@ from qoslab.ios.diff import Block, lines_between, tree
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.reading import Reading, Unread, enter_lines, normalised, read_running
 
+MARK = "alias exec qoslab"
+"""The line that says which run has the router; behind it stands whose it is."""
 VOLATILE = {
     "ntp clock-period": "the router corrects it while it runs",
+    MARK: "it says that the router is in use, and is part of no configuration",
 }
-"""Lines that a device changes by itself, and why. Comments and the heading are not read in the first place."""
+"""Lines that are not compared, and why. Comments and the heading are not read in the first place."""
 
 
 @dataclass(frozen=True, slots=True)

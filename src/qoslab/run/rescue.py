@@ -15,6 +15,7 @@ from qoslab.run.devices.state import About, RestoreState
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import stop
 from qoslab.run.door.inventory import ways_to
+from qoslab.run.door.mark import unmark
 from qoslab.run.scratch import Scratch
 
 
@@ -56,6 +57,9 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
                 left = Routers(about.topology, session, state, _no_base, note)
                 left.resume()
                 left.restore(None, None)
+            if state.mark():
+                for name in names:
+                    unmark(door.ask, name, state.mark())
     except BaseException:
         state.release()
         raise

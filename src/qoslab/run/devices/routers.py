@@ -169,6 +169,8 @@ class Routers:
         known = [*(f"{name}.before.ios" for name in self._ios), *(f"{name}.before.json" for name in self._linux)]
         if not self._touched or not all((self._before / name).exists() for name in known):
             # Nothing was pushed: `prepare` comes before `apply`.
+            if self._guard is not None:
+                self._guard.disarm()
             return
         folder = self._write_undo(lines)
         self._session.carry_out(["restore"], restore=folder, keep=keep)

@@ -25,6 +25,7 @@ FORMAT = 1
 ABOUT = "about.json"
 LOCK = "lock"
 COUNTDOWNS = "countdowns.json"
+MARK = "mark"
 PLACE = "XDG_STATE_HOME"
 """Environment variable with the folder for such things (XDG Base Directory Specification); `~/.local/state` else."""
 DIGITS = 12
@@ -59,14 +60,7 @@ class RestoreState:
 
     def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
         """Make it for a run. `UserError` where another run is under way there, or has left its own."""
-        self.hold()
-        if self.is_there():
-            about = self.about()
-            self.release()
-            raise UserError(
-                f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
-                hint=f"Restore them: qoslab lab rescue {inventory}",
-            )
+        self._take(inventory)
         with writing(self.folder):
             since = datetime.now(UTC).isoformat(timespec="seconds")
             said = {
@@ -77,6 +71,23 @@ class RestoreState:
                 "topology": topology.model_dump(mode="json", by_alias=True),
             }
             self._write(ABOUT, json.dumps(said, indent=1) + "\n")
+
+    def refuse_in_use(self, inventory: Path) -> None:
+        """`UserError` where another run of this user is under way there, or has left its own."""
+        if self.folder.is_dir():
+            self._take(inventory)
+            self.release()
+
+    def _take(self, inventory: Path) -> None:
+        """Hold it. `UserError` where a run has left its own, or is under way."""
+        self.hold()
+        if self.is_there():
+            about = self.about()
+            self.release()
+            raise UserError(
+                f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
+                hint=f"Restore them: qoslab lab rescue {inventory}",
+            )
 
     def hold(self) -> None:
         """Let nobody else of this machine change these routers, until `release` or the end of this process.
@@ -154,6 +165,16 @@ class RestoreState:
         except FileNotFoundError:
             return {}
         return said
+
+    def keep_mark(self, who: str) -> None:
+        """Keep what is entered on routers to say whose they are: whoever restores takes it out."""
+        with writing(self.folder):
+            self._write(MARK, who)
+
+    def mark(self) -> str:
+        """What says whose the routers are; empty where nothing does."""
+        file = self.folder / MARK
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def forget_but_last(self, router: str) -> None:
         """All that was pushed to it is undone, but for the latest."""

@@ -19,6 +19,7 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.door.client import Door
 from qoslab.run.door.dead_man import DeadMan
 from qoslab.run.door.inventory import ways_to
+from qoslab.run.door.mark import Marks, refuse_marked
 from qoslab.run.labs.external.channel import Channel
 from qoslab.run.labs.external.lab import ExternalLab
 from qoslab.run.labs.external.looks.cabling import unseen
@@ -78,10 +79,13 @@ class ExternalWorker(MeasuredWorker):
             # Left last: the routers are restored by their doors.
             door = self._open_doors(inventory, experiment)
             self._enter(experiment, state.folder)
-            lab = reach_hosts(inventory, experiment, who_runs(experiment), door)
+            who = who_runs(experiment)
+            lab = reach_hosts(inventory, experiment, who, door)
             with left_on_failure(lab):
+                if door is not None:
+                    refuse_marked(door.ask, routers_of(experiment.topology))
                 facts = self._make_ready(Gathering(experiment, inventory, lab, door, self._shared.get()))
-                self._reach_routers(inventory, experiment, door)
+                self._reach_routers(inventory, experiment, door, who)
             self._lab = lab
             self._topology = experiment.topology
         except BaseException:
@@ -110,7 +114,7 @@ class ExternalWorker(MeasuredWorker):
         transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
         return self._exit.enter_context(Door(ways, transcripts=transcripts, note=self._note))
 
-    def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None) -> None:
+    def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None, who: str) -> None:
         """Tell Ansible and the observer of the routers, those with a command line by their doors."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         if door is None:
@@ -122,7 +126,8 @@ class ExternalWorker(MeasuredWorker):
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
         wanted = {name: inventory.nodes.routers[name].dead_man for name in doors}
         minutes = min(GUARD_MINUTES + math.ceil(experiment.duration.seconds / 60), MOST_GUARD_MINUTES)
-        self._know_routers(experiment, DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns))
+        dead_man = DeadMan(door.ask, wanted, minutes, self._state.keep_countdowns)
+        self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router: its figures may be of another configuration."""
@@ -176,21 +181,30 @@ def who_runs(experiment: Experiment) -> str:
 
 
 def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
-    """What the measuring programs of the experiment's hosts say of themselves; `UserError` where a host is missing."""
+    """What the measuring programs of the experiment's hosts say of themselves.
+
+    `UserError` where a host is missing, or another run is under way: this is the first that a run asks.
+    """
+    RestoreState.of(Path(place)).refuse_in_use(Path(place))
     inventory = read_lab(Path(place))
     findings = lacking(experiment, inventory.nodes, inventory.file)
     if findings:
         raise UserError("\n".join(map(str, findings)))
 
+    topology = experiment.topology
+
     def ask(name: str) -> Mapping[str, str | None]:
         channel = Channel(name, inventory.hosts[name], who_runs(experiment))
         try:
+            devices = [inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
+            for device, who in channel.ask("held", devices=devices)["held"].items():
+                raise UserError(f"{name}: {device} is held by {who}", hint="Wait for its end, or end it.")
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
             return found
         finally:
             channel.close()
 
-    names = hosts_of(experiment.topology)
+    names = hosts_of(topology)
     with ThreadPoolExecutor(max(len(names), 1)) as pool:
         futures = {name: pool.submit(ask, name) for name in names}
     errors = [error for future in futures.values() if isinstance(error := future.exception(), QoslabError)]

@@ -27,7 +27,7 @@ import time
 from typing import IO, Any
 
 from qoslab.run.labs.external.agent.look import look_around, on_cable
-from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, libc
+from qoslab.run.labs.external.agent.settings import CHUNK, Keeper, RefusedError, Settings, holder, libc
 from qoslab.run.labs.external.agent.watch import Watch
 
 LENGTHS = struct.Struct("!II")
@@ -342,6 +342,10 @@ class Agent:
     def running(self) -> list[tuple[str, int]]:
         """Name and process of each program."""
         return [(child.name, child.process.pid) for child in list(self.children.values())]
+
+    def op_held(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
+        """Interfaces that another run holds, and whose it is."""
+        return {"held": {device: who for device in devices for who in (holder(device),) if who}}
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
         """See `look.look_around`."""

@@ -139,6 +139,28 @@ def _lines(file: int) -> list[dict[str, Any]]:
     return found
 
 
+def holder(device: str) -> str:
+    """Whose run holds an interface of this namespace; empty where none does."""
+    for folder in STATE_FOLDERS:
+        try:
+            file = os.open(journal_of(folder, device), os.O_RDONLY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = _lines(file)
+            return str(held[0].get("who")) if held else "another run"
+        finally:
+            os.close(file)
+    return ""
+
+
+def journal_of(folder: str, device: str) -> str:
+    """The path of an interface's journal."""
+    return os.path.join(folder, f"{os.stat('/proc/self/ns/net').st_ino}-{device}")
+
+
 def put_back(entries: list[dict[str, Any]]) -> list[str]:
     """Undo, the last first; what failed, in words."""
     failed = []
@@ -274,9 +296,8 @@ class Settings:
                 break
         else:
             raise RefusedError(f"no journal can be kept in {' or '.join(STATE_FOLDERS)}")
-        space = os.stat("/proc/self/ns/net").st_ino
         try:
-            journal = Journal(os.path.join(folder, f"{space}-{device}"), self._who)
+            journal = Journal(journal_of(folder, device), self._who)
         except RefusedError as error:
             raise RefusedError(f"{device} is {error}") from None
         self.failed += journal.failed

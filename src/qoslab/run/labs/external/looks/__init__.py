@@ -13,6 +13,7 @@ from qoslab.run.labs.external.looks.addresses import addresses
 from qoslab.run.labs.external.looks.cabling import cabling
 from qoslab.run.labs.external.looks.devices import devices, interfaces
 from qoslab.run.labs.external.looks.facts import Facts, Found
+from qoslab.run.labs.external.looks.held import held
 from qoslab.run.labs.external.looks.hosts import clocks, disk, programs, rights
 from qoslab.run.labs.external.looks.management import management
 from qoslab.run.labs.external.looks.ports import damage, ports
@@ -21,6 +22,7 @@ from qoslab.run.labs.external.looks.rest import at_rest
 Look = Callable[[Facts], Iterable[Found]]
 
 LOOKS: tuple[Look, ...] = (
+    held,
     rights,
     devices,
     interfaces,

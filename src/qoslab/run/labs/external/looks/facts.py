@@ -89,6 +89,8 @@ class HostFacts:
     clock_error_ms: float
     cables: Mapping[str, OnCable]
     """By the experiment's interface."""
+    held: Mapping[str, str]
+    """Whose run holds an interface, by the host's name of it; only those that are held."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ class RouterFacts:
     """By address of the far end."""
     address: str
     """Where its command line is reached."""
+    mark: str = ""
+    """Whose mark it carries."""
     refused: str = ""
     """What it said to the command that shows its configuration, where it may not be seen."""
 

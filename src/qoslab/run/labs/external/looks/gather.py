@@ -68,6 +68,7 @@ class Gathering:
         ends = [end for link in topology.links for end in link.ends if end.node != name]
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
         told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
+        own = [self.inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
         clock = host.clock()
         return HostFacts(
             root=bool(host.said["root"]),
@@ -75,6 +76,7 @@ class Gathering:
             routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
             management=told["management"]["device"],
             missing=tuple(told["missing"]),
+            held=host.ask("held", devices=own)["held"],
             congestion=frozenset(told["congestion"]),
             free=told["free"],
             clock_ahead_ms=clock.ahead_ns / 1e6,

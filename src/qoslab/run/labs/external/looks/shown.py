@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qoslab.ios.refusals import refusal_in
+from qoslab.run.door.mark import mark_in
 from qoslab.run.labs.external.looks.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
@@ -61,6 +62,7 @@ def router_facts(answers: Mapping[str, str], parse: Parse, pings: Mapping[str, s
         neighbours=_neighbours(answers, parse),
         pings={far: round_trips(text) for far, text in pings.items()},
         address=address,
+        mark=mark_in(answers["show running-config"]),
         refused=refusal_in(answers["show running-config"]) or "",
     )
 

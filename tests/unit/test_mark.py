@@ -1,0 +1,83 @@
+"""The mark on a router that says which run has it: who is refused, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_device import ENABLE, PASSWORD, USER, FakeDevice
+from fake_router import typed
+
+from qoslab.errors import UserError
+from qoslab.ios.restore import unrestored
+from qoslab.platforms import MODELS
+from qoslab.run.door.client import Door
+from qoslab.run.door.dead_man import DeadMan
+from qoslab.run.door.mark import Marks, marked, refuse_marked, unmark
+from qoslab.run.door.ways import Way
+
+ALICE = "the run of policing-vs-shaping by alice on box, since 2026-03-02 10:20:30Z"
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[FakeDevice]:
+    with FakeDevice(tmp_path) as device:
+        yield device
+
+
+@pytest.fixture
+def door(device: FakeDevice) -> Iterator[Door]:
+    with Door({"R1": Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)}) as door:
+        yield door
+
+
+def marks(door: Door, who: str, kept: list[str] | None = None) -> Marks:
+    keep = (lambda _: None) if kept is None else kept.append
+    return Marks(DeadMan(door.ask, {"R1": "reload"}, 5), door.ask, ["R1"], who, keep)
+
+
+def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    (before,) = door.ask("R1", "show running-config")
+    kept: list[str] = []
+    guard = marks(door, ALICE, kept)
+    guard.arm()
+    (during,) = door.ask("R1", "show running-config")
+    assert marked(door.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
+    assert kept == [ALICE] and device.router.reload_at is not None
+    # It is no change of somebody else's, and the countdown is begun anew for the next cell all the same.
+    assert unrestored(before, during, [], MODELS["3725"].hardware()) == []
+    guard.arm()
+    assert kept == [ALICE]
+    guard.disarm()
+    assert door.ask("R1", "show running-config") == [before]
+    assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
+
+
+def test_another_run_is_refused_and_told_whose_it_is(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    marks(door, ALICE).arm()
+    second = marks(door, "the run of bob")
+    for refused in (second.arm, lambda: refuse_marked(door.ask, ["R1"])):
+        with pytest.raises(UserError) as found:
+            refused()
+        assert found.value.message == f"R1 is marked by another run: {ALICE}"
+        assert "qoslab lab rescue" in found.value.hint and "`no alias exec qoslab`" in found.value.hint
+    second.disarm()
+    unmark(door.ask, "R1", "the run of bob")
+    assert marked(door.ask, "R1") == ALICE
+    unmark(door.ask, "R1", ALICE)
+    assert marked(door.ask, "R1") == ""
+    refuse_marked(door.ask, ["R1"])
+
+
+def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, door: Door) -> None:
+    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    guard = marks(door, ALICE)
+    guard.arm()
+    door.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
+    with pytest.raises(UserError, match="R1 is marked by another run: the run of bob"):
+        guard.arm()
+    guard.disarm()
+    assert marked(door.ask, "R1") == "the run of bob"
