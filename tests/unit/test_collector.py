@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +81,13 @@ def test_the_process_is_killed() -> None:
         for _ in range(2):
             with pytest.raises(PassingFault, match="ended with status -9"):
                 collector.parse("show clock", "")
+
+
+def test_nothing_in_that_process_writes_all_disks() -> None:
+    """Unicon calls `os.sync` with each line that it sends."""
+    script = (
+        "import os; from qoslab.run.devices import collector_process; collector_process.main(); "
+        "os.write(2, repr(os.sync()).encode() + os.sync.__module__.encode())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert done.stderr.endswith(b"Noneqoslab.run.devices.collector_process")

@@ -21,6 +21,7 @@ from qoslab.run.cell.captures import RunningCapture
 from qoslab.run.cell.clocks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.observing import Observe, observe_all
 from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
 from qoslab.run.cell.readings import ShowSampler
@@ -31,13 +32,6 @@ from qoslab.run.faults import LabDied, death_of
 from qoslab.run.lab import Lab
 from qoslab.traffic import FlowResult, TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
-
-
-class Observe(Protocol):
-    """Takes a show command of a router."""
-
-    def __call__(self, device: str, command: str) -> Observed:
-        """Take it now. `DeviceError` where the router does not answer."""
 
 
 class Parse(Protocol):
@@ -276,8 +270,8 @@ class CellRun:
                 journal.warn(warning)
 
     def _observe(self, moment: Moment) -> None:
-        for observation in self._journal.observations(moment):
-            taken = self._commands.observe(observation.node, observation.command)
+        wanted = list(self._journal.observations(moment))
+        for observation, taken in zip(wanted, observe_all(wanted, self._commands.observe), strict=True):
             between = (taken.before_ns, taken.after_ns)
             self._journal.observed(observation, moment, taken.raw, taken.data, between)
 

@@ -1,0 +1,35 @@
+"""Takes show commands of several routers at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from qoslab.model.experiment import Observation
+from qoslab.run.devices.collector import Observed
+
+
+class Observe(Protocol):
+    """Takes a show command of a router."""
+
+    def __call__(self, device: str, command: str) -> Observed:
+        """Take it now. `DeviceError` where the router does not answer."""
+
+
+def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observed]:
+    """The answers, in the order of `wanted`.
+
+    Routers are asked side by side, each for its commands in that order. Raises what `observe` does, once no router is
+    being asked any more.
+    """
+    routers = tuple(dict.fromkeys(each.node for each in wanted))
+    if not routers:
+        return []
+
+    def ask(router: str) -> list[Observed]:
+        return [observe(router, each.command) for each in wanted if each.node == router]
+
+    with ThreadPoolExecutor(len(routers), thread_name_prefix="observe") as pool:
+        answers = dict(zip(routers, map(iter, pool.map(ask, routers)), strict=True))
+    return [next(answers[each.node]) for each in wanted]

@@ -1,0 +1,55 @@
+"""Show commands of several routers at one moment."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from qoslab.errors import DeviceError
+from qoslab.model.experiment import Observation
+from qoslab.run.cell.observing import observe_all
+from qoslab.run.devices.collector import Observed
+
+
+def wanted(*pairs: tuple[str, str]) -> list[Observation]:
+    return [Observation(node=node, command=command) for node, command in pairs]
+
+
+def test_routers_answer_side_by_side_and_each_in_order() -> None:
+    both = threading.Barrier(2)
+    asked: list[tuple[str, str]] = []
+
+    def observe(device: str, command: str) -> Observed:
+        if command == "show clock":
+            both.wait(30)  # Nobody gets on before the other router is asked.
+        asked.append((device, command))
+        return Observed(f"{device}: {command}\n", None)
+
+    pairs = [("R1", "show clock"), ("R2", "show clock"), ("R1", "show users"), ("R2", "show version")]
+    found = observe_all(wanted(*pairs), observe)
+    assert [each.raw for each in found] == [f"{device}: {command}\n" for device, command in pairs]
+    for router in ("R1", "R2"):
+        assert [each for each in asked if each[0] == router] == [each for each in pairs if each[0] == router]
+
+
+def test_nobody_is_asked_for_nothing() -> None:
+    assert observe_all([], lambda device, command: pytest.fail("it was asked")) == []
+
+
+def test_a_router_that_does_not_answer_is_told_once_the_others_have() -> None:
+    asked, silent, done = threading.Event(), threading.Event(), threading.Event()
+
+    def observe(device: str, command: str) -> Observed:
+        if device == "R1":
+            assert asked.wait(30)
+            silent.set()
+            raise DeviceError("R1 did not answer")
+        asked.set()
+        assert silent.wait(30)
+        done.set()
+        return Observed("", None)
+
+    with pytest.raises(DeviceError, match="R1 did not answer"):
+        observe_all(wanted(("R1", "show clock"), ("R2", "show clock")), observe)
+    assert done.is_set()
