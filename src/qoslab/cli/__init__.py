@@ -24,6 +24,8 @@ from qoslab.printing import echo
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("qoslab.cli.run", "Run an experiment, from policy push to report."),
     "report": ("qoslab.cli.report", "Analyse a run again and write its report."),
+    "compare": ("qoslab.cli.compare", "Say what of a run is not as in a baseline."),
+    "baseline": ("qoslab.cli.baseline", "Keep a full run in the tree, and the document of results with it."),
     "verify": ("qoslab.cli.verify", "Tell whether the files of a run are what it wrote."),
     "advise": ("qoslab.cli.advise", "Say how many repetitions would show a difference."),
     "notebook": ("qoslab.cli.notebook", "Open JupyterLab on the notebook of an experiment."),

@@ -8,6 +8,7 @@ from typing import Any
 
 from qoslab.generated.figures import figures_module
 from qoslab.generated.formats import formats_module
+from qoslab.generated.results import results_document
 from qoslab.ios.cli.grammar import Command
 from qoslab.model.metrics import METRICS
 
@@ -122,6 +123,7 @@ def _present(top: Path, path: str) -> str:
 ROUTER_COMMANDS = "docs/ios-commands.md"
 SWITCH_COMMANDS = "docs/catalyst-commands.md"
 EXPERIMENTS = "docs/experiments.md"
+RESULTS = "docs/results.md"
 
 FILES: dict[str, Callable[[Path], str]] = {
     FORMATS: formats_module,
@@ -130,5 +132,6 @@ FILES: dict[str, Callable[[Path], str]] = {
     ROUTER_COMMANDS: lambda top: command_tables(_present(top, ROUTER_COMMANDS), "router"),
     SWITCH_COMMANDS: lambda top: command_tables(_present(top, SWITCH_COMMANDS), "switch"),
     EXPERIMENTS: lambda top: metric_table(_present(top, EXPERIMENTS)),
+    RESULTS: lambda top: results_document(_present(top, RESULTS), top),
 }
 """What makes each file, given the top of the checkout; the modules first, which the others import."""

@@ -1,0 +1,75 @@
+"""`qoslab compare`: what of a run is not as in a baseline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from qoslab.cli.options import RUNS, json_option
+from qoslab.errors import ExitStatus, UserError
+from qoslab.printing import echo
+from qoslab.shipped import shipped
+from qoslab.units import Percent, QuantityError
+
+
+@click.command()
+@click.argument("run")
+@click.argument("baseline", required=False)
+@click.option(
+    "--difference",
+    default="5 %",
+    show_default=True,
+    metavar="PERCENT",
+    help="A figure may differ by so much of the baseline's.",
+)
+@json_option
+def command(run: str, baseline: str | None, difference: str, as_json: bool) -> ExitStatus:
+    """Say what of a run is not as in a baseline.
+
+    RUN is a run's folder or an experiment's name (its latest run). BASELINE is a folder with comparison and manifest,
+    another run or one that is kept; without it the one that is kept of the run's experiment and kind of lab. Told are
+    verdicts that changed, rows that are new or gone, and figures that differ. The exit status is 1 where there is
+    anything to tell, else 0.
+    """
+    from qoslab.results import find_run
+    from qoslab.results.baselines import changes, read
+
+    allowed = _percent(difference)
+    now = read(find_run(RUNS, run).path)
+    name, lab = now.manifest.experiment.name, now.manifest.lab
+    folder = Path(baseline) if baseline is not None else _kept(name, lab)
+    then = read(folder)
+    if (other := then.manifest.experiment.name) != name:
+        raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
+    found = list(changes(now.rows, then.rows, allowed))
+    if as_json:
+        echo(json.dumps({"baseline": str(folder), "changes": found}, indent=2))
+    else:
+        for line in found:
+            echo(line)
+        echo(f"{len(now.rows)} figures, {len(found)} not as in {folder}")
+    return ExitStatus.OUTSIDE if found else ExitStatus.WITHIN
+
+
+def _percent(text: str) -> float:
+    try:
+        return Percent.parse(text).fraction
+    except QuantityError as error:
+        raise UserError(f"--difference: {error}") from error
+
+
+def _kept(name: str, lab: str) -> Path:
+    from qoslab.results.baselines import BASELINES, COMPARISON
+
+    top = shipped("reports").parent / BASELINES
+    if (top / name / lab / COMPARISON).exists():
+        return top / name / lab
+    known = ", ".join(
+        sorted(f"{path.parent.parent.name} ({path.parent.name})" for path in top.glob(f"*/*/{COMPARISON}"))
+    )
+    raise UserError(
+        f"found no baseline of {name} in the lab {lab}, expected one of {known or 'none'}",
+        hint="qoslab baseline keeps a run as one.",
+    )

@@ -1,0 +1,110 @@
+"""The tables of docs/results.md, from the baselines that are kept."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from qoslab.labs import lab_kind
+from qoslab.model.metrics import Unit, format_value
+from qoslab.results.baselines import Baseline, Key, Row, baselines_of
+
+WIDTH = 120
+BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
+_BLOCK = re.compile(r"<!-- baseline: (\S+) -->\n.*?<!-- end of baseline -->", re.DOTALL)
+_INFORMATIVE, _WITHIN = "informative", "within"
+_NOT_REPRODUCED, _FITTED = "not reproduced", "fitted"
+
+
+def results_document(present: str, top: Path) -> str:
+    """The document with the table of each experiment between its marks; everything else stays."""
+
+    def block(found: re.Match[str]) -> str:
+        name = found[1]
+        lines = [BEGIN.format(name), "", *_experiment(name, baselines_of(top, name)), "", END]
+        return "\n".join(lines)
+
+    return _BLOCK.sub(block, present)
+
+
+def _experiment(name: str, kept: Mapping[str, Baseline]) -> Iterator[str]:
+    if not kept:
+        yield f"No run of `{name}` is kept."
+        return
+    for lab, baseline in kept.items():
+        yield f"- {lab}: {_run(baseline)}"
+    yield ""
+    yield f"| figure | predicted | published | {' | '.join(lab_kind(lab).found for lab in kept)} |"
+    yield "|---" * (3 + len(kept)) + "|"
+    by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in kept.items()}
+    shown = [row for baseline in kept.values() for row in baseline.rows if _shown(row)]
+    first: dict[Key, Row] = {}
+    for row in shown:
+        first.setdefault(row.key, row)
+    for key, row in first.items():
+        yield _line(row, [by_lab[lab].get(key) for lab in kept])
+    yield from _remarks(first.values())
+
+
+def _remarks(rows: Iterable[Row]) -> Iterator[str]:
+    """Why figures are not reproduced, and what of the model was chosen in their light."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.explanation and (kind := _remark(row)):
+            found.setdefault((kind, row.explanation), []).append(f"{_place(row)}: `{row.metric}`")
+    for (kind, why), named in found.items():
+        text = f"{kind[0].upper()}{kind[1:]} ({'; '.join(named)}): {why}"
+        yield ""
+        yield from textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _remark(row: Row) -> str:
+    if row.publication == _NOT_REPRODUCED:
+        return _NOT_REPRODUCED
+    # Of a figure that nobody published, the explanation of an expectation is what was fitted.
+    unpublished = math.isnan(row.published) and row.verdict != _INFORMATIVE
+    return _FITTED if row.publication == _FITTED or unpublished else ""
+
+
+def _shown(row: Row) -> bool:
+    return row.verdict != _INFORMATIVE or not math.isnan(row.published)
+
+
+def _run(baseline: Baseline) -> str:
+    manifest = baseline.manifest
+    took = "" if manifest.ended is None else f", {(manifest.ended - manifest.started).total_seconds():.0f} s"
+    cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
+    judged = [row for row in baseline.rows if row.verdict != _INFORMATIVE]
+    within = sum(row.verdict == _WITHIN for row in judged)
+    return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
+
+
+def _place(row: Row) -> str:
+    return f"{row.arm} ({row.where})" if row.where else row.arm
+
+
+def _line(row: Row, measured: Sequence[Row | None]) -> str:
+    predicted = _value(row.predicted, row) or row.tolerance
+    published = _value(row.published, row)
+    if published and (kind := _remark(row)):
+        published += f", {kind}"
+    cells = [f"{_place(row)}: `{row.metric}`", predicted, published, *map(_measured, measured)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _measured(row: Row | None) -> str:
+    if row is None:
+        return ""
+    text = _value(row.measured, row) or "not measured"
+    low, high = row.interval
+    if low < high:
+        text += f" ({_value(low, row)} to {_value(high, row)})"
+    return text if row.verdict in (_WITHIN, _INFORMATIVE) else f"**{text}, {row.verdict}**"
+
+
+def _value(value: float, row: Row) -> str:
+    return "" if math.isnan(value) else format_value(value, cast(Unit, row.unit))

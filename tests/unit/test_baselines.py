@@ -1,0 +1,123 @@
+"""Runs that are kept, what another run has otherwise, and the document that is written from them."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import baseline as command
+from qoslab.cli import main
+from qoslab.errors import ExitStatus
+from qoslab.generated import RESULTS
+from qoslab.generated.results import results_document
+from qoslab.results.baselines import BASELINES, COMPARISON, Row, changes, rows_of
+
+TOP = Path(__file__).parents[2]
+KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
+ROW = Row("a", "", "goodput.sum", "b/s", 1e6, 9e5, 1e6, math.nan, math.nan, "", "within", "as predicted", "")
+
+
+def test_what_is_as_it_was_is_no_change() -> None:
+    repeated = replace(ROW, arm="b", measured=1.2e6, low=0.9e6, high=1.5e6)
+    then = [ROW, replace(ROW, arm="b", low=0.8e6, high=1.1e6), replace(ROW, arm="c", measured=math.nan)]
+    now = [replace(ROW, measured=1.04e6), repeated, replace(ROW, arm="c", measured=math.nan)]
+    assert list(changes(now, then, 0.05)) == []
+
+
+def test_every_change_is_told() -> None:
+    then = [ROW, replace(ROW, arm="b"), replace(ROW, arm="c"), replace(ROW, arm="d", where="rtt = 50 ms")]
+    now = [
+        replace(ROW, measured=1.06e6),
+        replace(ROW, arm="b", verdict="outside"),
+        replace(ROW, arm="c", measured=math.nan),
+        replace(ROW, arm="e"),
+    ]
+    assert list(changes(now, then, 0.05)) == [
+        "a goodput.sum: 1.06e+06 b/s, was 1e+06 b/s",
+        "b goodput.sum: outside, was within (1e+06 b/s, was 1e+06 b/s)",
+        "c goodput.sum: nan b/s, was 1e+06 b/s",
+        "e goodput.sum: is new, within",
+        "d (rtt = 50 ms) goodput.sum: is gone",
+    ]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run like the one that is kept, in a folder that has no others."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(KEPT, tmp_path / "runs/policing-vs-shaping/20261122T000000Z"))
+
+
+def test_a_run_is_compared_with_the_one_that_is_kept(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = len(rows_of(KEPT / COMPARISON))
+    assert main(["compare", str(run)]) == ExitStatus.WITHIN
+    assert capsys.readouterr().out == f"{rows} figures, 0 not as in {KEPT}\n"
+    comparison = run / COMPARISON
+    comparison.write_text(comparison.read_text().replace(",31250.0,31250.0,31250.0,", ",31250.0,31250.0,62500.0,"))
+    assert main(["compare", str(run), "--difference", "1 %"]) == ExitStatus.OUTSIDE
+    said = "policed police.bc: 62500 B, was 31250 B\n"
+    assert capsys.readouterr().out == f"{said}{rows} figures, 1 not as in {KEPT}\n"
+
+
+def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(run), "nowhere"]) == ExitStatus.USER_MISTAKE
+    assert "nowhere: found no manifest.json" in capsys.readouterr().err
+    other = TOP / BASELINES / "wfq-precedence/simulated"
+    assert main(["compare", str(run), str(other)]) == ExitStatus.USER_MISTAKE
+    assert "found a baseline of wfq-precedence, expected one of policing-vs-shaping" in capsys.readouterr().err
+    assert main(["compare", str(run), "--difference", "5"]) == ExitStatus.USER_MISTAKE
+    assert "--difference" in capsys.readouterr().err
+    (run / COMPARISON).write_text("not, what\nit, was\n")
+    assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
+    assert f"{COMPARISON}: found no table of a run's figures" in capsys.readouterr().err
+
+
+def test_a_run_of_another_file_is_not_kept(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "checkout", lambda: tmp_path)
+    assert main(["baseline", str(run)]) == ExitStatus.USER_MISTAKE
+    assert "found a run of policing-vs-shaping, which is not in experiments/" in capsys.readouterr().err
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/policing-vs-shaping.yml").write_text("name: policing-vs-shaping\n")
+    (run / "experiment.yml").write_text("name: policing-vs-shaping # was\n")
+    assert main(["baseline", str(run)]) == ExitStatus.USER_MISTAKE
+    assert "found a run of another version of policing-vs-shaping.yml" in capsys.readouterr().err
+    assert not (tmp_path / BASELINES).exists()
+
+
+def test_a_run_is_kept_and_the_document_written(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(TOP / "experiments", tmp_path / "experiments")
+    shutil.copytree(TOP / "reports/published", tmp_path / "reports/published")
+    shutil.copyfile(TOP / "experiments/policing-vs-shaping.yml", run / "experiment.yml")
+    (tmp_path / "docs").mkdir()
+    mark = "before\n<!-- baseline: policing-vs-shaping -->\nold\n<!-- end of baseline -->\nafter\n"
+    (tmp_path / RESULTS).write_text(mark)
+    monkeypatch.setattr(command, "checkout", lambda: tmp_path)
+    assert main(["baseline", str(run)]) == ExitStatus.WITHIN
+    kept = f"{BASELINES}/policing-vs-shaping/simulated"
+    assert capsys.readouterr().out == f"{kept} written\n{RESULTS} written\n"
+    assert (tmp_path / kept / COMPARISON).read_bytes() == (KEPT / COMPARISON).read_bytes()
+    text = (tmp_path / RESULTS).read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert "\n| figure | predicted | published | simulated |\n|---|---|---|---|\n" in text
+    assert "| policed: `police.bc` | 31250 B | 31250 B | 31250 B |\n" in text
+    assert "\nNot reproduced (policed: `police.conformed_packets @ conformed_bytes 1992832 B`): " in text
+
+
+def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:
+    mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
+    said = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
+    assert results_document(mark, tmp_path) == results_document(said, tmp_path) == said
+
+
+def test_every_experiment_has_its_place_in_the_document() -> None:
+    named = re.findall(r"^<!-- baseline: (\S+) -->$", (TOP / RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))
