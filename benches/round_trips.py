@@ -1,18 +1,24 @@
-"""Round-trip times over an emulated link: `python benches/round_trips.py [--pings N]`.
+"""Round-trip times over an emulated link and through many routers: `python benches/round_trips.py [--pings N]`.
 
 Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay. Prints how far
 the median, the 90th percentile and the longest are above what is configured plus the line times, and how late the
 routers were (for docs/performance.md). A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what
 is above is system calls, and what the delay cannot hide of the time that the kernel takes to wake up the routers.
-Meaningful on a quiet machine only.
+Then chains of Linux routers with links of 100 Mb/s between two hosts: round trips, and a TCP transfer from end to end
+with the processor time that the routers' process takes for each frame that one of them receives.
+
+Meaningful on a quiet machine only. Figures before and after a change are to be taken in turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import statistics
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +56,66 @@ def topology(round_trip_ms: int) -> Topology:
     return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
 
 
+def chain(routers: int) -> tuple[Topology, str]:
+    """Client, R1 to Rn, server; and the server's address."""
+    names = ["client", *(f"R{number}" for number in range(1, routers + 1)), "server"]
+    nodes: dict[str, Any] = {"client": {"platform": "host"}, "server": {"platform": "host"}}
+    last = f"10.{routers + 1}.0"
+    for number in range(1, routers + 1):
+        there = {"prefix": f"{last}.0/24", "via": f"10.{number + 1}.0.2"}
+        back = {"prefix": "10.1.0.0/24", "via": f"10.{number}.0.1"}
+        routes = ([there] if number < routers else []) + ([back] if number > 1 else [])
+        nodes[f"R{number}"] = {"platform": "linux", "routes": routes}
+    links = []
+    for number, (near, far) in enumerate(itertools.pairwise(names), 1):
+        ends = [
+            {"node": near, "interface": "eth0" if near == "client" else "FastEthernet0/1"},
+            {"node": far, "interface": "eth0" if far == "server" else "FastEthernet0/0"},
+        ]
+        addressed = [{**end, "address": f"10.{number}.0.{side}/24"} for side, end in enumerate(ends, 1)]
+        links.append({"name": f"l{number}", "rate": f"{LAN_BPS} b/s", "ends": addressed})
+    return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links})), f"{last}.2"
+
+
+def processor_s(lab: Lab) -> float:
+    """Processor time that the data planes of a lab have taken so far."""
+    ticks, space = 0, Path(f"/proc/{lab.pid}/ns/pid_for_children").readlink()
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if (process / "ns/pid").readlink() == space:
+                name, _, fields = (process / "stat").read_text().partition("(")[2].rpartition(")")
+                ticks += sum(map(int, fields.split()[11:13])) if name == "qos-router" else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure_chain(routers: int, pings: int, seconds: int = 5) -> None:
+    """Prints one line."""
+    described, server = chain(routers)
+    with Lab.up(described, name=f"round-trips-{os.getpid()}") as lab:
+        said = lab.run("client", ["python3", str(PING), server, str(pings), "0.01"], check=True).stdout.split()
+        watched = VirtualLab(lab)
+
+        def received() -> int:
+            return sum(each.received for each in read_health(watched, watched.data_planes).values())
+
+        listening = lab.popen("server", ["iperf3", "-s", "-1", "--forceflush"], stdout=subprocess.PIPE, text=True)
+        assert listening.stdout is not None
+        while "listening" not in listening.stdout.readline():
+            pass
+        frames, used = received(), processor_s(lab)
+        argv = ["iperf3", "-c", server, "-t", str(seconds), "-J"]
+        report = json.loads(lab.run("client", argv, check=True).stdout)
+        frames, used = received() - frames, processor_s(lab) - used
+    times = sorted(float(each) * 1000 for each in said[1:])
+    line_ms = 2 * (routers + 1) * FRAME * 8 / LAN_BPS * 1000
+    goodput_bps = report["end"]["sum_received"]["bits_per_second"]
+    print(
+        f"{routers} routers: {said[0]} of {pings} answered; {times[0]:.3f} at least, {statistics.median(times):.3f} "
+        f"median, {times[len(times) * 9 // 10]:.3f} p90, {times[-1]:.3f} ms at most, of which line time {line_ms:.3f}; "
+        f"TCP {goodput_bps / 1e6:.1f} Mb/s, {used / frames * 1e6:.2f} us of the data planes a frame and router"
+    )
+
+
 def measure(round_trip_ms: int, pings: int) -> None:
     """Prints one line."""
     with Lab.up(topology(round_trip_ms), name=f"round-trips-{os.getpid()}") as lab:
@@ -67,12 +133,14 @@ def measure(round_trip_ms: int, pings: int) -> None:
 
 
 def main() -> None:
-    """Measure the article's three round-trip times."""
+    """Measure the article's three round-trip times, and chains of three lengths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pings", type=int, default=200)
     pings = parser.parse_args().pings
     for round_trip_ms in (10, 50, 100):
         measure(round_trip_ms, pings)
+    for routers in (1, 10, 30):
+        measure_chain(routers, pings)
 
 
 if __name__ == "__main__":
