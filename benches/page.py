@@ -8,6 +8,8 @@ import platform
 import re
 from pathlib import Path
 
+WIDTH = 120
+"""Of a line of a document."""
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 

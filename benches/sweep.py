@@ -26,7 +26,7 @@ from pathlib import Path
 from qoslab.model.matrix import as_texts
 from qoslab.plan import make_plan
 from qoslab.results import CellRecord, RunFolder
-from qoslab.run.attempts import Ledger
+from qoslab.run.attempts import RunCells
 from qoslab.run.jobs import Jobs
 from qoslab.run.schedule import Schedule
 from qoslab.schema import load_sweep
@@ -100,11 +100,11 @@ def bookkept(folder: Path) -> tuple[int, float]:
     """Cells, and seconds that the scheduler needs for one: leasing it, its turn, entering and writing its record."""
     file = grid(folder, platform="linux", seconds=20, rtts=4, pirs=10, connections=25)
     plan = make_plan(load_sweep(file))
-    ledger = Ledger(RunFolder.create(folder / "book", "bench"), plan.cells, {})
-    schedule = Schedule(ledger, Jobs(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
+    cells = RunCells(RunFolder.create(folder / "book", "bench"), plan.cells, {})
+    schedule = Schedule(cells, Jobs(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
     began = time.monotonic()
     while (task := schedule.lease(0)) is not None:
-        cell = ledger.folder.cell_of(task.identity, task.attempt)
+        cell = cells.folder.cell_of(task.identity, task.attempt)
         with schedule.turn(0):
             pass
         record = CellRecord(
